@@ -1,0 +1,115 @@
+"""Batched rigid-body dynamics of a RobotModel; the loops are in the kernels.
+
+Positions are rad (m), efforts N m (N) on the joint side. Every function takes arrays (N, n) and
+returns new arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.model import _kernels
+from robot_dynid.model._regressor_kernel import rigid_regressor
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.types import FloatArray
+
+
+def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
+    """Return C-contiguous float arrays (N, n); raises UsageError for any other shape."""
+    states = tuple(np.ascontiguousarray(a, dtype=np.float64) for a in arrays)
+    shape = states[0].shape
+    if len(shape) != 2 or shape[1] != robot.n or any(s.shape != shape for s in states):
+        shapes = ', '.join(str(s.shape) for s in states)
+        raise UsageError(f'states of {robot.name} must all be (N, {robot.n}), found {shapes}')
+    return states
+
+
+def _parameters(robot: RobotModel, parameters: ArrayLike | None) -> FloatArray:
+    chosen = robot.nominal if parameters is None else parameters
+    return np.ascontiguousarray(np.reshape(chosen, (robot.n, 10)), dtype=np.float64)
+
+
+def inverse_dynamics(
+    robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
+    parameters: ArrayLike | None = None,
+) -> FloatArray:
+    """Return the rigid-body effort (N, n) of the motion (recursive Newton-Euler).
+
+    ``parameters`` (n, 10) standard parameters, by default the nominal ones. Raises UsageError on
+    wrong shapes. Source: Luh, Walker, Paul 1980; Featherstone 2008, section 5.3.
+    """
+    inputs = _states(robot, q, qd, qdd)
+    out = np.empty_like(inputs[0])
+    _kernels.inverse_dynamics(robot.geometry, robot.parents, robot.gravity,
+                              _parameters(robot, parameters), inputs, out)
+    return out
+
+
+def gravity_effort(
+    robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None
+) -> FloatArray:
+    """Return the effort (N, n) that holds the robot at rest in ``q``."""
+    still = np.zeros(np.shape(q))
+    return inverse_dynamics(robot, q, still, still, parameters)
+
+
+def mass_matrix(
+    robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None
+) -> FloatArray:
+    """Return the joint-space inertia (N, n, n) kg m^2 (composite rigid bodies).
+
+    Source: Featherstone 2008, section 6.2.
+    """
+    (positions,) = _states(robot, q)
+    out = np.zeros((len(positions), robot.n, robot.n))
+    _kernels.mass_matrix(robot.geometry, robot.parents, robot.gravity,
+                         _parameters(robot, parameters), positions, out)
+    return out
+
+
+def forward_dynamics(
+    robot: RobotModel, states: tuple[ArrayLike, ArrayLike, ArrayLike],
+    parameters: ArrayLike | None = None, rotor_inertia: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return accelerations (N, n) rad/s^2 and the least pivot (N,) of each mass matrix.
+
+    ``states`` are q, qd and effort (N, n); ``rotor_inertia`` (n, n) kg m^2 is added to the mass
+    matrix. Where the pivot is not positive the mass matrix is not definite and the acceleration
+    meaningless: the caller decides what to say.
+    """
+    inputs = _states(robot, *states)
+    out, pivots = np.empty_like(inputs[0]), np.empty(len(inputs[0]))
+    extra = np.zeros((robot.n, robot.n)) if rotor_inertia is None else rotor_inertia
+    _kernels.forward_dynamics(robot.geometry, robot.parents, robot.gravity,
+                              _parameters(robot, parameters), extra, inputs, out, pivots)
+    return out, pivots
+
+
+def regressor(
+    robot: RobotModel, motion: tuple[ArrayLike, ArrayLike, ArrayLike],
+    columns: NDArray[np.int64] | None = None, out: FloatArray | None = None,
+) -> FloatArray:
+    """Return the rigid-body regressor Y (n, k, N): effort[s, i] = sum_c Y[i, c, s] p[c].
+
+    ``motion`` is q, qd, qdd (N, n); ``columns`` chooses standard parameters (indices into the
+    flattened (n, 10) array, default all); ``out`` (n, k, N) is filled in place when given, and must
+    be zero where a joint does not carry a link.
+    Source: Atkeson, An, Hollerbach 1986, in base coordinates.
+    """
+    inputs = _states(robot, *motion)
+    chosen = np.arange(10 * robot.n) if columns is None else np.asarray(columns)
+    table = np.full(10 * robot.n, -1, dtype=np.int64)
+    table[chosen] = np.arange(len(chosen))
+    if out is None:
+        out = np.zeros((robot.n, len(chosen), len(inputs[0])))
+    rigid_regressor(robot.geometry, robot.parents, robot.gravity,
+                    table.reshape(robot.n, 10), inputs, out)
+    return out
+
+
+def stacked(columns: FloatArray) -> FloatArray:
+    """Return a regressor (n, k, N) as the textbook's tall matrix (N n, k), sample by sample."""
+    n, k, samples = columns.shape
+    return np.ascontiguousarray(columns.transpose(2, 0, 1)).reshape(samples * n, k)

@@ -1,0 +1,165 @@
+"""URDF to RobotModel: own link frames kept, fixed and locked joints lumped."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.model.inertia import (
+    homogeneous,
+    parameters_from_com,
+    rotation_from_rpy,
+    symmetric,
+)
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.tree import JointDescription, LinkDescription, Selection, build_robot
+from robot_dynid.types import FloatArray
+
+MOVABLE = {'revolute', 'continuous', 'prismatic'}
+KNOWN = MOVABLE | {'fixed'}
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads numbers out of one file and names the place in every error."""
+
+    source: str
+
+    def fail(self, where: str, what: str) -> RobotError:
+        return RobotError(f'{self.source}: {where}: {what}')
+
+    def numbers(self, text: str | None, where: str, count: int) -> FloatArray:
+        try:
+            values = np.array([float(v) for v in (text or '').split()])
+        except ValueError:
+            values = np.array([np.nan])
+        if values.shape != (count,) or not np.all(np.isfinite(values)):
+            raise self.fail(where, f'expected {count} finite number(s), found {text!r}')
+        return values
+
+    def attribute(self, element: Element, key: str, where: str) -> float:
+        return float(self.numbers(element.get(key), f'{where} attribute {key}', 1)[0])
+
+    def name(self, element: Element) -> str:
+        name = element.get('name')
+        if not name:
+            raise self.fail(f'<{element.tag}>', 'has no name')
+        return name
+
+    def origin(self, element: Element, where: str) -> FloatArray:
+        origin = element.find('origin')
+        if origin is None:
+            return np.eye(4)
+        xyz = self.numbers(origin.get('xyz', '0 0 0'), f'{where} origin xyz', 3)
+        rpy = self.numbers(origin.get('rpy', '0 0 0'), f'{where} origin rpy', 3)
+        return homogeneous(rotation_from_rpy(rpy), xyz)
+
+    def link(self, element: Element) -> LinkDescription:
+        name = self.name(element)
+        where = f'link {name!r}'
+        inertial = element.find('inertial')
+        if inertial is None:
+            return LinkDescription(name, np.zeros(10), False)
+        mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
+        if mass_element is None or inertia_element is None:
+            raise self.fail(where, '<inertial> needs <mass> and <inertia>')
+        mass = self.attribute(mass_element, 'value', f'{where} mass')
+        if mass <= 0.0:
+            raise self.fail(where, f'mass is {mass:g} kg; it must be positive (remove <inertial> '
+                                   'if the link has no mass)')
+        keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+        six = [self.attribute(inertia_element, k, f'{where} inertia') for k in keys]
+        placement = self.origin(inertial, f'{where} inertial')
+        rotation, com = placement[:3, :3], placement[:3, 3]
+        inertia = rotation @ symmetric(six) @ rotation.T
+        return LinkDescription(name, parameters_from_com(mass, com, inertia), True)
+
+    def joint(self, element: Element) -> JointDescription:
+        name = self.name(element)
+        where = f'joint {name!r}'
+        kind = element.get('type', '')
+        parent, child = element.find('parent'), element.find('child')
+        ends = [e.get('link', '') if e is not None else '' for e in (parent, child)]
+        if not all(ends):
+            raise self.fail(where, 'needs <parent link="..."/> and <child link="..."/>')
+        axis_element = element.find('axis')
+        text = '1 0 0' if axis_element is None else axis_element.get('xyz')
+        axis = self.numbers(text, f'{where} axis', 3)
+        length = float(np.linalg.norm(axis))
+        if kind in MOVABLE and length < 1e-9:
+            raise self.fail(where, 'its axis has zero length')
+        return JointDescription(
+            name=name, kind=kind, parent=ends[0], child=ends[1],
+            placement=self.origin(element, where),
+            axis=axis / length if length else axis,
+            limits=self.limits(element, kind, where),
+            mimic=element.find('mimic') is not None,
+        )
+
+    def limits(self, element: Element, kind: str, where: str) -> FloatArray:
+        """Return (lower, upper, velocity, effort), NaN where the file says nothing."""
+        found = np.full(4, np.nan)
+        limit = element.find('limit')
+        if limit is None or kind not in MOVABLE:
+            return found
+        for i, key in enumerate(('lower', 'upper', 'velocity', 'effort')):
+            if limit.get(key) is not None and not (kind == 'continuous' and i < 2):
+                found[i] = self.attribute(limit, key, f'{where} limit')
+        if found[0] > found[1]:
+            raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}')
+        return found
+
+
+def _parse(text: str, source: str) -> Element:
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise RobotError(f'{source}: not well-formed XML ({error})') from None
+    if any('xacro' in e.tag for e in root.iter() if isinstance(e.tag, str)):
+        raise RobotError(f'{source}: is a xacro file; expand it first: xacro FILE > robot.urdf')
+    if root.tag != 'robot':
+        raise RobotError(f'{source}: root element is <{root.tag}>, expected <robot>')
+    return root
+
+
+def _unique(names: Sequence[str], what: str, source: str) -> None:
+    twice = sorted({n for n in names if list(names).count(n) > 1})
+    if twice:
+        raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}')
+
+
+def robot_from_urdf(
+    text: str, selection: Selection | None = None, source: str = 'URDF'
+) -> RobotModel:
+    """Build the robot a URDF text describes.
+
+    ``selection`` chooses base link, tip link or joints; joints that are not chosen are locked at
+    zero and their links lumped. Raises RobotError (broken file, loop, mimic or floating joint,
+    mass not positive), naming the element and the remedy.
+    """
+    root = _parse(text, source)
+    reader = _Reader(source)
+    links = [reader.link(e) for e in root.findall('link')]
+    joints = [reader.joint(e) for e in root.findall('joint')]
+    _unique([x.name for x in links], 'link', source)
+    _unique([x.name for x in joints], 'joint', source)
+    return build_robot(
+        root.get('name') or Path(source).stem, links, joints, selection or Selection(), source
+    )
+
+
+def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
+    """Read a URDF file; see robot_from_urdf. Raises UsageError when there is no such file."""
+    try:
+        text = Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
+    except UnicodeDecodeError:
+        raise RobotError(f'{path}: is not a text file') from None
+    return robot_from_urdf(text, selection, str(path))
