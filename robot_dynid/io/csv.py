@@ -1,0 +1,126 @@
+"""Recordings and states as CSV: ``time``, ``position.<joint>``, ``velocity.<joint>``, ..."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.findings import findings_of
+from robot_dynid.io.table import Table, read_table
+from robot_dynid.types import CHANNELS, FloatArray, RawLog
+
+
+def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
+    """Read a recording; columns may come in any order.
+
+    ``joints`` chooses and orders the joints (None: order of first appearance). A channel that
+    only some joints have is NaN for the others. Whatever is conspicuous is in ``findings``.
+
+    Raises DataError when the file is damaged, or lacks time or the position of a joint.
+    """
+    table = read_table(path)
+    if 'time' not in table.columns:
+        raise DataError(
+            f'{path}: no column time; columns are {_listed(table.columns)}. The header must be '
+            f'time, position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
+        )
+    present = joints_of(table.columns, 'position')
+    chosen = present if joints is None else joints
+    _require(str(path), 'position', chosen, present)
+    channels: dict[str, FloatArray | None] = {}
+    found: list[str] = []
+    for name in CHANNELS:
+        channels[name] = _channel(table, name, chosen, found)
+    time = table.column('time').copy()
+    found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen)
+    position = channels.pop('position')
+    if position is None:
+        raise DataError(f'{path}: no joints asked for')
+    return RawLog(str(path), chosen, time, position, **channels, findings=tuple(found))
+
+
+def write_csv(path: str | Path, log: RawLog) -> None:
+    """Write a recording so that ``read_csv`` gives back the same numbers (.gz compresses)."""
+    channels = {name: getattr(log, name) for name in CHANNELS}
+    recorded = {name: c for name, c in channels.items() if c is not None}
+    header = ['time', *(f'{name}.{joint}' for name in recorded for joint in log.joints)]
+    table = np.column_stack([log.time, *recorded.values()])
+    opened = gzip.open if str(path).endswith('.gz') else open
+    with opened(path, 'wt', encoding='utf-8') as file:
+        np.savetxt(file, table, fmt='%.17g', delimiter=',', header=','.join(header), comments='')
+
+
+def read_states(
+    path: str | Path, joints: tuple[str, ...], channels: tuple[str, ...]
+) -> tuple[FloatArray, ...]:
+    """Read states for ``forward`` and ``inverse``: one (K, n) array per channel, in order.
+
+    ``channels`` are e.g. ('position', 'velocity', 'effort') or (..., 'acceleration'), as columns
+    ``<channel>.<joint>`` in any order; further columns are not read.
+
+    Raises DataError for a missing column or a number that is not finite.
+    """
+    table = read_table(path)
+    states = []
+    for name in channels:
+        _require(str(path), name, joints, joints_of(table.columns, name))
+        values = _channel(table, name, joints, [])
+        if values is None:
+            raise DataError(f'{path}: no joints asked for')
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            row, column = (int(i) for i in bad[0])
+            raise DataError(
+                f'{path}: state {row + 1}: {name}.{joints[column]} is {values[row, column]}; '
+                f'every state must be finite'
+            )
+        states.append(values)
+    return tuple(states)
+
+
+def joints_of(columns: Iterable[str], channel: str) -> tuple[str, ...]:
+    """Return the joints that have a column ``<channel>.<joint>``, in order of appearance."""
+    start = channel + '.'
+    return tuple(c[len(start):] for c in columns if c.startswith(start) and len(c) > len(start))
+
+
+def _channel(
+    table: Table, name: str, joints: tuple[str, ...], found: list[str]
+) -> FloatArray | None:
+    """Return (T, n) values, NaN for joints without a column; None when no joint has one."""
+    have = set(joints_of(table.columns, name)) & set(joints)
+    if not have:
+        return None
+    missing = [joint for joint in joints if joint not in have]
+    if missing:
+        found.append(f'{name}: no column for {", ".join(missing)}')
+    values = np.full((len(table.values), len(joints)), np.nan)
+    for k, joint in enumerate(joints):
+        if joint in have:
+            values[:, k] = table.column(f'{name}.{joint}')
+    return values
+
+
+def _require(
+    source: str, channel: str, wanted: tuple[str, ...], present: tuple[str, ...]
+) -> None:
+    missing = [joint for joint in wanted if joint not in present]
+    if missing:
+        raise DataError(
+            f'{source}: no {channel} column for {", ".join(missing)}; '
+            f'the file has {channel} of: {_listed(present)}'
+        )
+
+
+def _ignored(columns: tuple[str, ...], joints: tuple[str, ...]) -> tuple[str, ...]:
+    used = {'time', *(f'{name}.{joint}' for name in CHANNELS for joint in joints)}
+    unused = [c for c in columns if c not in used]
+    return (f'columns not used: {_listed(unused)}',) if unused else ()
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ', '.join(names) or 'none'
