@@ -1,0 +1,43 @@
+"""Excitation: trajectories, their design within limits, and their supervised execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from robot_dynid.errors import UsageError
+from robot_dynid.excitation.design import Family
+from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
+from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
+
+# Everything a trajectory file can hold, by the name of its type.
+TRAJECTORIES: dict[str, type[Trajectory]] = {
+    'fourier': FourierTrajectory,
+    'quintic': QuinticMove,
+    'composite': Composite,
+}
+# Everything that can be designed: options and how to draw one candidate.
+DESIGNS: dict[str, Family] = {
+    'fourier': Family(FourierOptions, random_fourier),
+}
+
+
+def describe(trajectory: Trajectory) -> dict[str, Any]:
+    """Return type and parameters of a trajectory in plain types; `build` is the inverse."""
+    for name, kind in TRAJECTORIES.items():
+        if type(trajectory) is kind:
+            return {'type': name, **trajectory.parameters()}
+    raise UsageError(f'{type(trajectory).__name__} is not a registered type of trajectory')
+
+
+def build(description: Mapping[str, Any]) -> Trajectory:
+    """Return the trajectory that `describe` described.
+
+    Raises UsageError that names the wrong type or parameter.
+    """
+    if not isinstance(description, Mapping):
+        raise UsageError('a trajectory must be a mapping with type and parameters')
+    name = description.get('type')
+    if name not in TRAJECTORIES:
+        raise UsageError(f"unknown trajectory type '{name}'; known: {', '.join(TRAJECTORIES)}")
+    return TRAJECTORIES[name].from_parameters(description)

@@ -1,0 +1,263 @@
+"""Design of an excitation: the best of several random candidates that keep all limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
+from robot_dynid.excitation.trajectory import Motion, Trajectory
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.types import FloatArray
+
+SCORE_INSTANTS = 400
+EFFORT_STEP = 0.01
+# Room kept while searching on the coarse grid; the result is checked on one ten times finer.
+EFFORT_MARGIN = 0.98
+HALVINGS = 10
+
+Draw = Callable[[MotionLimits, Any, np.random.Generator], Trajectory]
+Inverse = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of excitation: its options class and how one candidate is drawn."""
+
+    options: type[Any]
+    draw: Draw
+
+
+@dataclass(frozen=True)
+class DesignOptions:
+    """Settings common to all kinds.
+
+    ``scale`` in (0, 1] is the part of every limit that may be used; ``draws`` candidates are
+    compared; ``limits`` (joint -> limit) narrows or completes those of the robot.
+    """
+
+    seed: int = 0
+    scale: float = 0.9
+    draws: int = 50
+    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.scale <= 1.0:
+            raise UsageError(f"option 'scale' must be above 0 and at most 1, got {self.scale}")
+        if self.draws < 1:
+            raise UsageError(f"option 'draws' must be at least 1, got {self.draws}")
+        if self.seed < 0:
+            raise UsageError(f"option 'seed' must not be negative, got {self.seed}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to design: kind, its own options, common options."""
+
+    kind: str
+    options: Any
+    common: DesignOptions
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well a motion excites the base parameters.
+
+    ``condition_number`` of the column-scaled base regressor (small is good); ``log_det`` of its
+    information matrix W^T W (large is good).
+    """
+
+    condition_number: float
+    log_det: float
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What candidates are judged by; everything is optional.
+
+    ``score`` maps a motion to a Score; ``inverse`` maps position, velocity, acceleration (K, n) to
+    efforts (K, n) N m (N); ``progress`` is told stage and fraction and may raise Cancelled.
+    """
+
+    score: Callable[[Motion], Score] | None = None
+    inverse: Inverse | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A trajectory with what it uses of the limits.
+
+    ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
+    inverse model was given.
+    """
+
+    trajectory: Trajectory
+    limits: MotionLimits
+    used: dict[str, dict[str, float]]
+    score: Score | None
+    warnings: tuple[str, ...]
+
+
+def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
+    """Return the checked request; raises UsageError naming the wrong kind or option."""
+    from robot_dynid.excitation import DESIGNS
+
+    kind = kind or 'fourier'
+    if kind not in DESIGNS:
+        raise UsageError(f"unknown excitation type '{kind}'; known: {', '.join(DESIGNS)}")
+    given = {} if options is None else options
+    if not isinstance(given, Mapping):
+        raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
+    own = DESIGNS[kind].options
+    known = {f.name: f for f in (*fields(own), *fields(DesignOptions))}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
+    values = {name: _converted(name, value, known[name].type) for name, value in given.items()}
+    mine = {f.name: values[f.name] for f in fields(own) if f.name in values}
+    common = {f.name: values[f.name] for f in fields(DesignOptions) if f.name in values}
+    return Request(kind, own(**mine), DesignOptions(**common))
+
+
+def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> Design:
+    """Return the best of the random candidates; every one of them keeps all limits.
+
+    Raises RobotError when limits are missing, DynIdError when no candidate keeps the effort
+    limits, Cancelled when the progress callable asks to stop.
+    """
+    return design_within(motion_limits(robot, request.common.limits), request, judge or Judge())
+
+
+def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Design:
+    """Return the best candidate within given limits, see `design`."""
+    from robot_dynid.excitation import DESIGNS
+
+    common, draw = request.common, DESIGNS[request.kind].draw
+    allowed = limits.scaled(common.scale)
+    generator = np.random.default_rng(common.seed)
+    draws = common.draws if judge.score is not None else 1
+    best: tuple[float, Trajectory, Score | None] | None = None
+    for index, seed in enumerate(generator.integers(2**63, size=draws)):
+        if judge.progress is not None:
+            judge.progress('design', index / draws)
+        candidate = _within_effort(
+            _reseeded(draw, request.options, int(seed)),
+            allowed, limits.effort * common.scale, judge.inverse)
+        score = _score(candidate, judge)
+        value = score.condition_number if score is not None else 0.0
+        if best is None or value < best[0]:
+            best = (value, candidate, score)
+    assert best is not None
+    return _report(best[1], limits, best[2], judge.inverse)
+
+
+def regressor_score(matrix: FloatArray) -> Score:
+    """Score a base regressor (rows, p), rows of all joints and instants stacked.
+
+    QR first: its singular values are those of the triangular factor, at a fraction of the cost.
+    """
+    factor = np.linalg.qr(matrix, mode='r')
+    norms = np.linalg.norm(factor, axis=0)
+    diagonal = np.abs(np.diag(factor))
+    if np.any(norms == 0.0) or np.any(diagonal == 0.0):
+        return Score(float('inf'), float('-inf'))
+    values = np.linalg.svd(factor / norms, compute_uv=False)
+    return Score(float(values[0] / values[-1]), float(2.0 * np.sum(np.log(diagonal))))
+
+
+def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> FloatArray:
+    """Return the largest predicted effort of each joint (n,) N m (N) on a grid of ``step`` s."""
+    time = np.linspace(0.0, trajectory.duration, int(np.ceil(trajectory.duration / step)) + 1)
+    motion = trajectory.sample(time)
+    effort = inverse(motion.position, motion.velocity, motion.acceleration)
+    return np.asarray(np.max(np.abs(effort), axis=0), dtype=np.float64)
+
+
+def _score(candidate: Trajectory, judge: Judge) -> Score | None:
+    if judge.score is None:
+        return None
+    return judge.score(candidate.sample(np.linspace(0.0, candidate.duration, SCORE_INSTANTS)))
+
+
+def _reseeded(draw: Draw, options: Any, seed: int) -> Callable[[MotionLimits], Trajectory]:
+    """Return a draw that repeats the same random shape within whatever limits it is given."""
+    return lambda limits: draw(limits, options, np.random.default_rng(seed))
+
+
+def _within_effort(
+    draw: Callable[[MotionLimits], Trajectory],
+    allowed: MotionLimits,
+    effort: FloatArray,
+    inverse: Inverse | None,
+) -> Trajectory:
+    """Draw within ``allowed``, narrowed about its centre until ``effort`` (n,) is kept.
+
+    The same seed gives the same shape at every size, so halving the interval is enough.
+    """
+    candidate = draw(allowed)
+    if inverse is None or _keeps(candidate, inverse, effort):
+        return candidate
+    good: Trajectory | None = None
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        candidate = draw(allowed.scaled(middle))
+        if _keeps(candidate, inverse, effort):
+            low, good = middle, candidate
+        else:
+            high = middle
+    if good is None:
+        peaks = effort_peaks(candidate, inverse, EFFORT_STEP)
+        worst = int(np.nanargmax(peaks / effort))
+        raise DynIdError(
+            f"joint '{allowed.joints[worst]}' needs {peaks[worst]:.4g} to hold the middle of the "
+            f'position range, allowed are {effort[worst]:.4g}; move the range with option '
+            "'limits: {joint: {position: [lower, upper]}}'")
+    return good
+
+
+def _keeps(candidate: Trajectory, inverse: Inverse, effort: FloatArray) -> bool:
+    peaks = effort_peaks(candidate, inverse, EFFORT_STEP)
+    return not np.any(peaks > EFFORT_MARGIN * effort)
+
+
+def _report(
+    trajectory: Trajectory, limits: MotionLimits, score: Score | None, inverse: Inverse | None
+) -> Design:
+    peaks = trajectory.peaks()
+    broken = list(violations(peaks, limits))
+    used, warnings = fractions_used(peaks, limits), []
+    if inverse is None:
+        warnings.append('efforts were not predicted: no inverse model given')
+    else:
+        effort = effort_peaks(trajectory, inverse, 0.1 * EFFORT_STEP)
+        for i, joint in enumerate(limits.joints):
+            if np.isnan(limits.effort[i]):
+                warnings.append(f"effort of joint '{joint}' was not checked: its limit is unknown")
+                continue
+            used[joint]['effort'] = float(effort[i] / limits.effort[i])
+            if effort[i] > limits.effort[i]:
+                broken.append(f"effort of joint '{joint}' reaches {effort[i]:.4g}, "
+                              f'its limit is {limits.effort[i]:.4g}')
+    if broken:
+        raise DynIdError('; '.join(broken))
+    return Design(trajectory, limits, used, score, tuple(warnings))
+
+
+def _converted(name: str, value: Any, kind: Any) -> Any:
+    """Return the option as number (or mapping) of the declared kind."""
+    if kind not in ('int', 'float'):
+        return value
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or (kind == 'int' and value != int(value)):
+        raise UsageError(f"option '{name}' must be a{'n integer' if kind == 'int' else ' number'},"
+                         f' got {value!r}')
+    return int(value) if kind == 'int' else float(value)
+
+

@@ -1,0 +1,44 @@
+"""Trajectory files: YAML with the type and the parameters, not with samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation import build, describe
+from robot_dynid.excitation.trajectory import Trajectory
+
+HEADER = 'robot_dynid_trajectory'
+VERSION = 1
+
+
+def save_trajectory(trajectory: Trajectory, path: str | Path, robot: str = '') -> None:
+    """Write ``trajectory`` to ``path``; every number survives to the last digit.
+
+    Raises DynIdError when the file cannot be written.
+    """
+    content: dict[str, Any] = {HEADER: VERSION, 'robot': robot, **describe(trajectory)}
+    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+    try:
+        Path(path).write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise DynIdError(f'{path}: cannot write the trajectory: {error.strerror}') from error
+
+
+def load_trajectory(path: str | Path) -> Trajectory:
+    """Read a trajectory; raises UsageError naming the file and what is wrong in it."""
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise UsageError(f'{path}: cannot read the trajectory: {error.strerror}') from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f'{path}: not a YAML file: {error}') from error
+    if not isinstance(content, dict) or content.get(HEADER) != VERSION:
+        raise UsageError(f'{path}: not a trajectory file (expected {HEADER}: {VERSION})')
+    try:
+        return build(content)
+    except UsageError as error:
+        raise UsageError(f'{path}: {error}') from error
