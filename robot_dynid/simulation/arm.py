@@ -1,0 +1,164 @@
+"""The simulated arm with its position drives and its sensors, one control period at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.excitation.trajectory import Trajectory
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.simulation.plant import TIMESTEP, Plant
+from robot_dynid.simulation.truth import Noise, Truth
+from robot_dynid.types import FloatArray, RawLog
+
+STEPS_PER_PERIOD = 4
+CONTROL_PERIOD = STEPS_PER_PERIOD * TIMESTEP
+NATURAL_FREQUENCY = 75.0  # rad/s of the position loop, critically damped
+LARGEST_ERROR = 0.5  # rad or m: farther setpoints pull no harder
+
+
+@dataclass(frozen=True, eq=False)
+class Setpoint:
+    """Where the drives shall be now: position, velocity, acceleration, each (n,)."""
+
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+
+
+class Sensors:
+    """Encoders, velocity and effort sensors with their noise; ``rng`` is the only randomness."""
+
+    def __init__(self, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> None:
+        self._noise = noise
+        self._rng = rng
+        limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 100.0)
+        gains = robot.drive.gains if robot.drive.kind == 'current' else None
+        self._effort_noise = noise.effort * (limit if gains is None else limit / np.abs(gains))
+
+    def position(self, true: FloatArray) -> FloatArray:
+        """Return position (..., n) with noise, rounded to encoder counts."""
+        noisy = self._spoil(true, self._noise.position)
+        step = self._noise.position_step
+        return np.round(noisy / step) * step if step > 0.0 else noisy
+
+    def velocity(self, true: FloatArray) -> FloatArray:
+        """Return velocity (..., n) with noise."""
+        return self._spoil(true, self._noise.velocity)
+
+    def effort(self, true: FloatArray) -> FloatArray:
+        """Return effort (..., n) with noise, a fraction of every joint's limit."""
+        return self._spoil(true, self._effort_noise)
+
+    def _spoil(self, true: FloatArray, deviation: float | FloatArray) -> FloatArray:
+        if not np.any(deviation):
+            return true
+        return true + deviation * self._rng.standard_normal(np.shape(true))
+
+
+class Arm:
+    """A plant under stiff position control.
+
+    The drives are computed torque: MuJoCo's own inverse dynamics at the measured state for the
+    setpoint's acceleration plus a critically damped correction, clipped to the effort limits.
+    Every period is ``control`` (the torque for this state), ``effort``, ``advance``.
+    """
+
+    def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
+        self.plant = Plant(robot, truth)
+        limit = robot.limits.effort
+        self._limit = np.where(np.isfinite(limit), limit, np.inf)
+        speed = robot.limits.velocity
+        self._speed = np.where(np.isfinite(speed), speed, 10.0)
+        self._gains = robot.drive.gains if robot.drive.kind == 'current' else None
+        self._gravity_free = robot.drive.kind == 'gravity_compensated_torque'
+        position, velocity = self.plant.state()
+        self._position, self._velocity = position, velocity
+        self._torque = self._before = self._hold_torque()
+
+    @property
+    def position(self) -> FloatArray:
+        """True position (n,) at the beginning of this period."""
+        return self._position
+
+    @property
+    def velocity(self) -> FloatArray:
+        """True velocity (n,) at the beginning of this period."""
+        return self._velocity
+
+    def place(self, position: FloatArray) -> None:
+        """Put the arm at rest at ``position`` (n,)."""
+        self.plant.set_state(position, np.zeros_like(position))
+        self._position, self._velocity = self.plant.state()
+        self._torque = self._before = self._hold_torque()
+
+    def control(self, setpoint: Setpoint) -> None:
+        """Choose the torque of this period."""
+        speed = np.clip(setpoint.velocity, -2.0 * self._speed, 2.0 * self._speed)
+        error = np.clip(setpoint.position - self._position, -LARGEST_ERROR, LARGEST_ERROR)
+        wanted = (
+            setpoint.acceleration
+            + NATURAL_FREQUENCY**2 * error
+            + 2.0 * NATURAL_FREQUENCY * (speed - self._velocity)
+        )
+        torque = self.plant.torque_for(self._position, self._velocity, wanted)
+        self._before = self._torque
+        self._torque = np.clip(torque, -self._limit, self._limit)
+
+    def effort(self) -> FloatArray:
+        """Return the true effort (n,), in the robot's effort unit, at the beginning of the period.
+
+        The torque jumps there, so this is the mean of the torques held before and after, as a
+        sensor with the bandwidth of the control loop shows it. The filter has no delay.
+        """
+        torque = 0.5 * (self._before + self._torque)
+        if self._gains is not None:
+            return torque / self._gains
+        if self._gravity_free:
+            zero = np.zeros_like(torque)
+            return torque - self.plant.torque_for(self._position, zero, zero)
+        return torque
+
+    def advance(self) -> None:
+        """Let one control period pass."""
+        self.plant.step(self._torque, STEPS_PER_PERIOD)
+        self._position, self._velocity = self.plant.state()
+
+    def _hold_torque(self) -> FloatArray:
+        zero = np.zeros_like(self._position)
+        return self.plant.torque_for(self._position, zero, zero)
+
+
+def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0) -> RawLog:
+    """Let ``arm`` follow ``trajectory`` from rest and return what ideal sensors saw at ``rate`` Hz.
+
+    The rate is rounded to a whole number of control periods of 1 ms. Raises UsageError when the
+    trajectory is for other joints.
+    """
+    if trajectory.joints != arm.plant.joints:
+        raise UsageError(f'the trajectory moves {", ".join(trajectory.joints)}, the robot has '
+                         f'{", ".join(arm.plant.joints)}')
+    periods = round(trajectory.duration / CONTROL_PERIOD) + 1
+    every = max(1, round(1.0 / (rate * CONTROL_PERIOD)))
+    motion = trajectory.sample(np.arange(periods) * CONTROL_PERIOD)
+    arm.place(motion.position[0])
+    rows = []
+    for i in range(periods):
+        arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
+        if i % every == 0:
+            rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort()))
+        arm.advance()
+    time, positions, velocities, efforts = (np.array(column) for column in zip(*rows, strict=True))
+    return RawLog(f'simulated {arm.plant.robot.name}', arm.plant.joints, time, positions,
+                  velocities, efforts)
+
+
+def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:
+    """Return ``log`` as noisy sensors would have seen it."""
+    sensors = Sensors(robot, noise, rng)
+    velocity = None if log.velocity is None else sensors.velocity(log.velocity)
+    effort = None if log.effort is None else sensors.effort(log.effort)
+    return RawLog(log.source, log.joints, log.time, sensors.position(log.position), velocity,
+                  effort)
