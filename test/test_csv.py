@@ -4,10 +4,12 @@ import gzip
 import time
 from pathlib import Path
 
-from hypothesis import given, settings, strategies as st
-from hypothesis.extra.numpy import arrays
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
 from robot_dynid.errors import DataError
 from robot_dynid.io.csv import read_csv, read_states, write_csv
 from robot_dynid.types import CHANNELS, RawLog
@@ -40,7 +42,7 @@ def test_round_trip_keeps_every_bit(tmp_path_factory, data):
     joints = tuple(data.draw(st.lists(st.sampled_from('abcde'), min_size=1, unique=True)))
     count = data.draw(st.integers(1, 5))
     values = st.floats(allow_nan=True, allow_infinity=True)
-    draw = lambda shape: data.draw(arrays(np.float64, shape, elements=values))  # noqa: E731
+    draw = lambda shape: data.draw(arrays(np.float64, shape, elements=values))
     optional = {c: draw((count, len(joints))) for c in CHANNELS[1:] if data.draw(st.booleans())}
     log = RawLog('x', joints, draw(count), draw((count, len(joints))), **optional)
     suffix = data.draw(st.sampled_from(['.csv', '.csv.gz']))

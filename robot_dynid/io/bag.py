@@ -1,0 +1,226 @@
+"""Recordings from rosbag2: a bag folder, or one .mcap or .db3 file; no ROS installation needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.cdr import JOINT_STATE, Batch
+from robot_dynid.io.findings import findings_of
+from robot_dynid.io.joint_states import Series, Topic, decode_topics, sampled, told
+from robot_dynid.io.mcap import Contents, mcap_batches
+from robot_dynid.io.sqlite import ROWS, joined_batch, sqlite_batches
+from robot_dynid.types import FloatArray, RawLog
+
+READERS = {'.mcap': mcap_batches, '.db3': sqlite_batches}
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names of the topics of a recording; None takes the usual one if it is there."""
+
+    joint_states: str | None = None
+    motor_states: str | None = None
+    effort: str | None = None
+
+
+USUAL = Topics('/joint_states', '/motor_states', '/effort')
+
+
+def read_bag(
+    path: str | Path, joints: tuple[str, ...] | None = None, topics: Topics | None = None
+) -> RawLog:
+    """Read the joint states of a bag as one recording.
+
+    ``joints`` chooses and orders the joints (None: order of first appearance). Times are header
+    stamps (receive times where none are set), in seconds from the first sample. A motor-state
+    and an effort topic, where there is one, are brought to the stamps of the joint states; the
+    effort topic replaces the effort field. Bags of a crashed recorder give what they hold.
+
+    Raises DataError when nothing usable is there; the message lists the topics.
+    """
+    contents = Contents()
+    decoded = decode_topics(_batches(Path(path), contents))
+    try:
+        return log_from_topics(str(path), decoded, joints, topics, contents)
+    except DataError as error:
+        said = f' ({"; ".join(contents.findings)})' if contents.findings else ''
+        raise DataError(f'{path}: {error}{said}') from None
+
+
+def log_from_topics(
+    source: str,
+    decoded: dict[str, Topic],
+    joints: tuple[str, ...] | None,
+    topics: Topics | None,
+    contents: Contents,
+) -> RawLog:
+    """Assemble the recording from decoded topics."""
+    names = _chosen(topics or Topics(), decoded, contents)
+    found = list(contents.findings)
+    if names.joint_states is None:
+        raise DataError('no topic with joint states')
+    main = decoded.pop(names.joint_states)
+    chosen = main.joints if joints is None else joints
+    if names.joint_states != USUAL.joint_states:
+        found.append(f'joint states are taken from topic {names.joint_states}')
+    series = main.series(chosen, found)
+    channels: dict[str, FloatArray | None] = {**series.values}
+    for name, target in ((names.motor_states, 'motor_'), (names.effort, '')):
+        if name is not None:
+            other = decoded.pop(name).series(chosen, found)
+            channels |= _aligned(series, other, target)
+            found.append(_taken(name, target, told(series, other)))
+    channels = {name: _recorded(name, values, found) for name, values in channels.items()}
+    return raw_log(source, series, channels, found)
+
+
+def raw_log(
+    source: str, series: Series, channels: dict[str, FloatArray | None], found: list[str]
+) -> RawLog:
+    """Return the log with its findings; time in seconds from the first sample."""
+    time = (series.time - series.time[0]) * 1e-9
+    found += findings_of(time, series.joints, channels)
+    position = channels.pop('position', None)
+    if position is None:
+        raise DataError('the joint states have no positions')
+    return RawLog(source, series.joints, time, position, **channels, findings=tuple(found))
+
+
+def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatArray | None:
+    """Return None for a channel that is NaN throughout: the interface was not exported."""
+    if values is None or not np.isnan(values).all():
+        return values
+    found.append(f'{name}: NaN in every message: the robot does not export this interface')
+    return None
+
+
+def _aligned(base: Series, other: Series, target: str) -> dict[str, FloatArray | None]:
+    """Return the channels of a second topic at the stamps of the joint states."""
+    taken = ('position', 'velocity') if target else ('effort',)
+    channels: dict[str, FloatArray | None] = {}
+    for name in taken:
+        values = other.values[name]
+        channels[target + name] = (
+            None if values is None else sampled(base.time, other.time, values)
+        )
+    return channels
+
+
+def _taken(topic: str, target: str, how: str) -> str:
+    what = 'motor position and velocity' if target else 'effort'
+    return f'{what} taken from topic {topic}, {how}'
+
+
+def _chosen(topics: Topics, decoded: dict[str, Topic], contents: Contents) -> Topics:
+    """Return the names of the topics to use. Raises DataError when that is not clear."""
+    for name in (topics.joint_states, topics.motor_states, topics.effort):
+        if name is not None and name not in decoded:
+            raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
+    motor = topics.motor_states or _if_there(USUAL.motor_states, decoded)
+    effort = topics.effort or _if_there(USUAL.effort, decoded)
+    states = topics.joint_states or _if_there(USUAL.joint_states, decoded)
+    if states is None:
+        others = [name for name in decoded if name not in (motor, effort)]
+        if not others:
+            raise DataError(f'no JointState messages; {_listed(contents)}')
+        if len(others) > 1:
+            raise DataError(
+                f'several JointState topics ({", ".join(sorted(others))}) and none is '
+                f'{USUAL.joint_states}: say which one holds the joint states'
+            )
+        states = others[0]
+    return Topics(states, motor, effort)
+
+
+def _if_there(name: str | None, decoded: dict[str, Topic]) -> str | None:
+    return name if name in decoded else None
+
+
+def _listed(contents: Contents) -> str:
+    named = ', '.join(f'{name} ({kind})' for name, kind in sorted(contents.topics.items()))
+    return f'topics are: {named or "none"}'
+
+
+def _batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
+    """Yield the raw joint states of a bag folder or storage file."""
+    if not path.exists():
+        raise DataError(f'{path}: no such file or folder')
+    files = _storage_files(path, contents) if path.is_dir() else [path]
+    if files is None:
+        yield from _compressed(path, contents)
+        return
+    for file in files:
+        if file.suffix not in READERS:
+            raise DataError(f'{file}: not a bag; expected a folder, a .mcap or a .db3 file')
+        yield from READERS[file.suffix](file, JOINT_STATE, contents)
+
+
+def _storage_files(folder: Path, contents: Contents) -> list[Path] | None:
+    """Return the storage files in order of recording; None when rosbags must decompress them."""
+    there = sorted((f for f in folder.iterdir() if f.suffix in READERS), key=_split_number)
+    info = _metadata(folder, contents)
+    if info.get('compression_mode') and info.get('compression_format'):
+        return None
+    named = [folder / Path(name).name for name in info.get('relative_file_paths') or []]
+    absent = [file.name for file in named if not file.exists()]
+    if absent:
+        contents.findings.append(f'files named in metadata.yaml are missing: {", ".join(absent)}')
+    files = [file for file in named if file.exists()]
+    files += [file for file in there if file not in files]
+    if not files:
+        raise DataError(f'{folder}: not a bag: the folder has no .mcap and no .db3 file')
+    return files
+
+
+def _split_number(file: Path) -> tuple[int, str]:
+    number = file.stem.rpartition('_')[2]
+    return (int(number) if number.isdecimal() else 0, file.name)
+
+
+def _metadata(folder: Path, contents: Contents) -> dict[str, Any]:
+    try:
+        text = (folder / 'metadata.yaml').read_text('utf-8')
+        return dict(yaml.safe_load(text)['rosbag2_bagfile_information'])
+    except FileNotFoundError:
+        contents.findings.append(
+            'metadata.yaml is missing (crash while recording?); the storage was read directly'
+        )
+    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
+        contents.findings.append('metadata.yaml is damaged; the storage was read directly')
+    return {}
+
+
+def _compressed(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
+    """Read a bag that rosbag2 compressed file by file or message by message."""
+    from rosbags.rosbag2 import Reader
+    from rosbags.rosbag2.errors import ReaderError
+
+    try:
+        with Reader(path) as reader:
+            contents.topics |= {c.topic: c.msgtype for c in reader.connections}
+            for connection in reader.connections:
+                if connection.msgtype == JOINT_STATE:
+                    messages = ((t, data) for _, t, data in reader.messages([connection]))
+                    yield from ((connection.topic, b) for b in _joined(messages))
+    except (ReaderError, OSError) as error:
+        raise DataError(f'{path}: the compressed bag cannot be read: {error}') from None
+
+
+def _joined(messages: Iterable[tuple[int, bytes]]) -> Iterator[Batch]:
+    received: list[int] = []
+    data: list[bytes] = []
+    for stamp, raw in messages:
+        received.append(stamp)
+        data.append(raw)
+        if len(data) == ROWS:
+            yield joined_batch(received, data)
+            received, data = [], []
+    if data:
+        yield joined_batch(received, data)

@@ -1,0 +1,173 @@
+"""Writing rosbag2 folders, piece by piece so that a crash loses only the last piece."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.types import FloatArray, RawLog
+
+if TYPE_CHECKING:
+    from rosbags.interfaces import Connection
+
+STORAGES = ('mcap', 'sqlite3')
+
+
+class Spool:
+    """Append-only file whose appends either reach the disk whole or stay in memory.
+
+    The storage writer of rosbags writes into memory; ``commit`` moves that to the disk and waits
+    for it. When the disk is full the file is cut back to its last good byte and nothing is lost:
+    the next ``commit`` tries again.
+    """
+
+    def __init__(self, path: Path, start: bytes) -> None:
+        self._file = path.open('r+b', buffering=0)
+        self._file.truncate(0)
+        self._pending = BytesIO()
+        self._pending.write(start)
+        self.committed = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Append to memory."""
+        return self._pending.write(data)
+
+    def tell(self) -> int:
+        """Return the length of the file once all is committed."""
+        return self.committed + self._pending.tell()
+
+    def commit(self) -> None:
+        """Bring everything to the disk. Raises OSError when it does not fit."""
+        data = self._pending.getbuffer()
+        try:
+            done = 0
+            while done < len(data):
+                done += os.pwrite(self._file.fileno(), data[done:], self.committed + done)
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(self.committed)
+            raise
+        finally:
+            size = len(data)
+            data.release()
+        self.committed += size
+        self._pending = BytesIO()
+
+    def close(self) -> None:
+        """Commit and close."""
+        self.commit()
+        self._file.close()
+
+
+class BagWriter:
+    """Writes raw CDR messages into a new bag folder; use as a context manager.
+
+    ``storage`` is 'mcap' (append-only: after a crash everything committed can be read) or
+    'sqlite3'. ``commit`` makes durable what was written so far.
+
+    Raises UsageError for an unknown storage or a path that exists, DataError when the folder
+    cannot be made.
+    """
+
+    def __init__(self, path: str | Path, storage: str = 'mcap') -> None:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+
+        self.path = Path(path)
+        if storage not in STORAGES:
+            raise UsageError(f'storage {storage!r}: choose one of {", ".join(STORAGES)}')
+        if self.path.exists():
+            raise UsageError(f'{path}: exists already; bags are never overwritten')
+        self._types = get_typestore(Stores.ROS2_HUMBLE)
+        self._writer = Writer(
+            self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
+        )
+        try:
+            self._writer.open()
+            self._storage: Any = self._writer.storage
+            self._spool = self._spooled() if storage == 'mcap' else None
+        except OSError as error:
+            raise DataError(f'{path}: cannot be created: {error.strerror or error}') from None
+
+    def _spooled(self) -> Spool:
+        """Put our spool in the place of the file of rosbags' mcap writer."""
+        self._storage.bio.close()
+        path = Path(self._storage.path)
+        spool = Spool(path, path.read_bytes())
+        self._storage.bio = spool
+        spool.commit()
+        return spool
+
+    def add_topic(self, name: str, message_type: str) -> Connection:
+        """Announce a topic. Raises UsageError for a type rosbags does not know."""
+        try:
+            return self._writer.add_connection(name, message_type, typestore=self._types)
+        except KeyError:
+            raise UsageError(
+                f'topic {name}: no definition of message type {message_type} at hand'
+            ) from None
+
+    def write(self, topic: Connection, received: int, data: bytes | memoryview) -> None:
+        """Append one message; ``received`` in ns."""
+        self._writer.write(topic, received, data)
+
+    def commit(self) -> None:
+        """Make everything written so far durable. Raises OSError when the disk is full."""
+        if self._spool is None:
+            self._storage.conn.commit()
+            return
+        if self._storage.chunk.msgs:
+            self._storage.close_chunk()
+        self._spool.commit()
+
+    @property
+    def storage_file(self) -> Path:
+        """The file that holds the messages."""
+        return Path(self._storage.path)
+
+    def close(self) -> None:
+        """Write index and metadata and close. Raises OSError when the disk is full."""
+        self.commit()
+        self._writer.close()
+
+    def __enter__(self) -> BagWriter:  # noqa: PYI034 - Self needs Python 3.11
+        """Return self."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close, also after an error: what was written stays."""
+        self.close()
+
+
+def write_bag(path: str | Path, log: RawLog, storage: str = 'mcap', start: int = 10**18) -> None:
+    """Write a recording as a bag; its time 0 becomes ``start`` (ns).
+
+    Joint states go to /joint_states, motor states (if any) to /motor_states. Stamps that are not
+    finite cannot be written: DataError.
+    """
+    if not np.isfinite(log.time).all():
+        raise DataError(f'{log.source}: time has stamps that are not finite, a bag needs all')
+    stamps = start + np.round(log.time * 1e9).astype(np.int64)
+    topics: dict[str, tuple[FloatArray | None, ...]] = {}
+    topics['/joint_states'] = (log.position, log.velocity, log.effort)
+    if log.motor_position is not None or log.motor_velocity is not None:
+        topics['/motor_states'] = (log.motor_position, log.motor_velocity, None)
+    with BagWriter(path, storage) as bag:
+        for name, values in topics.items():
+            topic = bag.add_topic(name, JOINT_STATE)
+            for stamp, data in zip(
+                stamps.tolist(), encode_joint_states(log.joints, stamps, values), strict=True
+            ):
+                bag.write(topic, stamp, data)

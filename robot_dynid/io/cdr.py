@@ -1,0 +1,252 @@
+"""sensor_msgs/JointState in CDR (the wire format of DDS and of bags), many messages at once.
+
+Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
+worked out once per layout, and all messages that share it are decoded by NumPy slices.
+Source: OMG CDR (XCDR version 1) as ROS 2 uses it: 4 bytes of encapsulation, then fields aligned to
+their size, counted from after the encapsulation.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.types import FloatArray
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+FIELDS = ('position', 'velocity', 'effort')
+IntArray = NDArray[np.int64]
+ByteArray = NDArray[np.uint8]
+ROWS = 8192  # messages decoded at a time: bounds the scratch memory
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Raw messages of one topic in one buffer.
+
+    ``received`` (k,) ns, ``starts`` (k,) and ``sizes`` (k,) bytes in ``buffer``.
+    """
+
+    received: IntArray
+    buffer: ByteArray
+    starts: IntArray
+    sizes: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """Messages with the same joint names in the same order.
+
+    ``order`` (k,) position in the topic, ``received`` and ``stamp`` (k,) ns (stamp 0: not set);
+    ``values`` holds position, velocity, effort, (k, n) each or None where the array is empty.
+    """
+
+    names: tuple[str, ...]
+    order: IntArray
+    received: IntArray
+    stamp: IntArray
+    values: tuple[FloatArray | None, FloatArray | None, FloatArray | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where names and numbers lie in messages whose ``fixed`` bytes equal ``pattern``."""
+
+    size: int
+    order: str
+    names: tuple[str, ...]
+    offsets: tuple[int, int, int]
+    counts: tuple[int, int, int]
+    fixed: IntArray
+    pattern: ByteArray
+
+    @property
+    def broken(self) -> bool:
+        """Whether an array is neither empty nor as long as the names."""
+        return any(count not in (0, len(self.names)) for count in self.counts)
+
+
+class _Walker:
+    """Walks one message and notes which bytes define its layout."""
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) < 4 or data[0] != 0 or data[1] not in (0, 1):
+            raise DataError('not a CDR message')
+        self.data = data
+        self.order = '<' if data[1] else '>'
+        self.at = 4
+        self.fixed = [0, 1]
+
+    def align(self, size: int) -> None:
+        self.at += -(self.at - 4) % size
+
+    def count(self) -> int:
+        self.align(4)
+        value = int(struct.unpack_from(self.order + 'I', self.data, self.at)[0])
+        self.fixed += range(self.at, self.at + 4)
+        self.at += 4
+        return value
+
+    def skip(self, size: int) -> int:
+        start = self.at
+        self.at += size
+        if self.at > len(self.data):
+            raise DataError('the message is cut off')
+        return start
+
+    def name(self) -> str:
+        size = self.count()
+        start = self.skip(size)
+        self.fixed += range(start, self.at)
+        return self.data[start:self.at].rstrip(b'\0').decode('utf-8')
+
+    def doubles(self) -> tuple[int, int]:
+        count = self.count()
+        if count:
+            self.align(8)
+        return self.skip(8 * count), count
+
+
+def layout_of(data: bytes) -> Layout:
+    """Return the layout of one message. Raises DataError when it is not a JointState."""
+    try:
+        walker = _Walker(data)
+        walker.skip(8)
+        walker.skip(walker.count())
+        count = walker.count()
+        if 5 * count > len(data):
+            raise DataError('the message is cut off')
+        names = tuple(walker.name() for _ in range(count))
+        arrays = [walker.doubles() for _ in FIELDS]
+    except (struct.error, UnicodeDecodeError) as error:
+        raise DataError(f'not a JointState message: {error}') from None
+    (p, np_), (v, nv), (e, ne) = arrays
+    fixed = np.array(walker.fixed, dtype=np.int64)
+    pattern = np.frombuffer(data, np.uint8)[fixed]
+    return Layout(
+        len(data), walker.order, names, (p, v, e), (np_, nv, ne), fixed, pattern
+    )
+
+
+class JointStateDecoder:
+    """Decodes batches of one topic; remembers the layouts it has met."""
+
+    def __init__(self) -> None:
+        self.layouts: list[Layout] = []
+        self.count = 0
+        self.undecodable = 0
+        self.wrong_length = 0
+
+    def decode(self, batch: Batch) -> list[Decoded]:
+        """Return the messages of ``batch``, grouped by joint names; broken ones are counted."""
+        decoded = []
+        for start in range(0, len(batch.starts), ROWS):
+            rows = slice(start, start + ROWS)
+            part = Batch(batch.received[rows], batch.buffer, batch.starts[rows], batch.sizes[rows])
+            decoded += self._part(part)
+        return decoded
+
+    def _part(self, batch: Batch) -> list[Decoded]:
+        todo = np.arange(len(batch.starts))
+        order = self.count + todo
+        self.count += len(todo)
+        decoded: list[Decoded] = []
+        for layout in self.layouts:
+            todo = _decode_rows(layout, batch, todo, order, decoded)
+        while len(todo):
+            layout_or_none = self._learn(batch, int(todo[0]))
+            if layout_or_none is None:
+                todo = todo[1:]
+            else:
+                todo = _decode_rows(layout_or_none, batch, todo, order, decoded)
+        return decoded
+
+    def _learn(self, batch: Batch, row: int) -> Layout | None:
+        start = int(batch.starts[row])
+        try:
+            layout = layout_of(batch.buffer[start:start + int(batch.sizes[row])].tobytes())
+        except DataError:
+            self.undecodable += 1
+            return None
+        if layout.broken:
+            self.wrong_length += 1
+            return None
+        self.layouts.append(layout)
+        return layout
+
+
+def _decode_rows(
+    layout: Layout, batch: Batch, todo: IntArray, order: IntArray, decoded: list[Decoded]
+) -> IntArray:
+    """Decode the rows of ``todo`` that have this layout into ``decoded``; return the others."""
+    rows = todo[batch.sizes[todo] == layout.size]
+    if not len(rows):
+        return todo
+    data = _gathered(batch.buffer, batch.starts[rows], layout.size)
+    same = (data[:, layout.fixed] == layout.pattern).all(axis=1)
+    if not same.all():
+        data, rows = data[same], rows[same]
+    if len(rows):
+        seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
+        nanoseconds = _bytes(data, 8, 4).view(layout.order + 'u4').astype(np.int64)[:, 0]
+        stamp = seconds * 10**9 + nanoseconds
+        position, velocity, effort = (
+            _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
+            for at, n in zip(layout.offsets, layout.counts, strict=True)
+        )
+        values = (position, velocity, effort)
+        decoded.append(Decoded(layout.names, order[rows], batch.received[rows], stamp, values))
+    return np.setdiff1d(todo, rows, assume_unique=True)
+
+
+def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:
+    """Return the messages as rows (k, size); without a copy when they lie evenly."""
+    steps = np.diff(starts)
+    if len(steps) and (steps == steps[0]).all() and steps[0] >= size:
+        return as_strided(buffer[starts[0]:], (len(starts), size), (int(steps[0]), 1))
+    rows: ByteArray = buffer[starts[:, None] + np.arange(size)]
+    return rows
+
+
+def _bytes(data: ByteArray, at: int, size: int) -> ByteArray:
+    return np.ascontiguousarray(data[:, at:at + size])
+
+
+def encode_joint_states(
+    names: tuple[str, ...], stamps: IntArray, values: tuple[FloatArray | None, ...]
+) -> list[bytes]:
+    """Return one little-endian CDR JointState per stamp (ns); ``values`` (k, n) or None each."""
+    head = struct.pack('<I', len(names))
+    for name in names:
+        head += bytes(-len(head) % 4)
+        text = name.encode() + b'\0'
+        head += struct.pack('<I', len(text)) + text
+    head = b'\1\0\0\0' + bytes(4) + head  # frame_id: empty string with its NUL, padded to 4
+    template = bytearray(b'\0\1\0\0' + bytes(8) + head)
+    places = []
+    for value in values:
+        template += bytes(-len(template) % 4)
+        template += struct.pack('<I', 0 if value is None else len(names))
+        if value is not None and len(names):
+            template += bytes(-(len(template) - 4) % 8)
+            places.append((len(template), np.ascontiguousarray(value, dtype='<f8')))
+            template += bytes(8 * len(names))
+    return [bytes(row) for row in _filled(template, stamps, places)]
+
+
+def _filled(
+    template: bytearray, stamps: IntArray, places: list[tuple[int, FloatArray]]
+) -> ByteArray:
+    rows = np.tile(np.frombuffer(bytes(template), np.uint8), (len(stamps), 1))
+    seconds, nanoseconds = np.divmod(np.asarray(stamps, dtype=np.int64), 10**9)
+    pair = np.column_stack([seconds, nanoseconds]).astype('<u4')
+    rows[:, 4:12] = pair.view(np.uint8).reshape(-1, 8)
+    for at, value in places:
+        raw = value.view(np.uint8).reshape(len(stamps), -1)
+        rows[:, at:at + raw.shape[1]] = raw
+    return rows

@@ -1,0 +1,219 @@
+"""Joint state messages -> one table per channel with the joints as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.io.cdr import FIELDS, Batch, Decoded, IntArray, JointStateDecoder
+from robot_dynid.io.findings import GAP
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None."""
+
+    joints: tuple[str, ...]
+    time: IntArray
+    values: dict[str, FloatArray | None]
+
+
+@dataclass
+class Topic:
+    """The messages of one JointState topic, decoded as they come."""
+
+    name: str
+    decoder: JointStateDecoder = field(default_factory=JointStateDecoder)
+    parts: list[Decoded] = field(default_factory=list)
+
+    def add(self, batch: Batch) -> None:
+        """Decode and keep a batch."""
+        self.parts += self.decoder.decode(batch)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """All joints met, in order of first appearance."""
+        first = sorted(self.parts, key=lambda part: int(part.order[0]))
+        return tuple(dict.fromkeys(name for part in first for name in part.names))
+
+    def series(self, joints: tuple[str, ...], found: list[str]) -> Series:
+        """Return the table of ``joints``; joints published apart are brought together.
+
+        Raises DataError when there are no messages or a joint never appears.
+        """
+        self._report(found)
+        if not self.parts:
+            raise DataError(f'topic {self.name} has no usable JointState messages')
+        missing = [joint for joint in joints if joint not in self.joints]
+        if missing:
+            raise DataError(
+                f'topic {self.name}: no joint {", ".join(missing)}; '
+                f'it has {", ".join(self.joints)}'
+            )
+        groups = _grouped(self._stamped(found), joints)
+        return _together(self.name, groups, joints, found)
+
+    def _report(self, found: list[str]) -> None:
+        total = self.decoder.count
+        if self.decoder.undecodable:
+            found.append(
+                f'{self.name}: {self.decoder.undecodable} of {total} messages are damaged '
+                f'and were left out'
+            )
+        if self.decoder.wrong_length:
+            found.append(
+                f'{self.name}: {self.decoder.wrong_length} of {total} messages have arrays that '
+                f'do not match their names and were left out'
+            )
+
+    def _stamped(self, found: list[str]) -> list[tuple[IntArray, Decoded]]:
+        """Pair every part with its time: the header stamp, or the receive time if not set."""
+        unset = sum(int((part.stamp == 0).sum()) for part in self.parts)
+        if not unset:
+            return [(part.stamp, part) for part in self.parts]
+        total = sum(len(part.stamp) for part in self.parts)
+        found.append(
+            f'{self.name}: {unset} of {total} messages have no header stamp; '
+            f'the receive time is used for all'
+        )
+        return [(part.received, part) for part in self.parts]
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Rows that carry the same subset of the joints, in order of arrival."""
+
+    columns: tuple[int, ...]
+    time: IntArray
+    values: dict[str, FloatArray | None]
+
+
+def _grouped(parts: list[tuple[IntArray, Decoded]], joints: tuple[str, ...]) -> list[_Group]:
+    """Join the parts with the same subset of ``joints``; the largest group comes first."""
+    subsets: dict[tuple[int, ...], list[tuple[IntArray, Decoded]]] = {}
+    for time, part in parts:
+        columns = tuple(k for k, joint in enumerate(joints) if joint in part.names)
+        if columns:
+            subsets.setdefault(columns, []).append((time, part))
+    groups = [_group(columns, joints, members) for columns, members in subsets.items()]
+    return sorted(groups, key=lambda group: -len(group.time))
+
+
+def _group(
+    columns: tuple[int, ...], joints: tuple[str, ...], parts: list[tuple[IntArray, Decoded]]
+) -> _Group:
+    order = np.concatenate([part.order for _, part in parts])
+    received = np.concatenate([part.received for _, part in parts])
+    rows = np.lexsort((order, received))
+    in_order = bool((np.diff(rows) == 1).all())
+    time = np.concatenate([time for time, _ in parts])
+    wanted = [joints[k] for k in columns]
+    picks = [[part.names.index(joint) for joint in wanted] for _, part in parts]
+    values: dict[str, FloatArray | None] = {}
+    for k, name in enumerate(FIELDS):
+        arrays = [part.values[k] for _, part in parts]
+        if all(array is None for array in arrays):
+            values[name] = None
+            continue
+        table = np.empty((len(time), len(columns)))
+        at = 0
+        for array, pick, (stamps, _) in zip(arrays, picks, parts, strict=True):
+            stop = at + len(stamps)
+            table[at:stop] = np.nan if array is None else array[:, pick]
+            at = stop
+        values[name] = table if in_order else table[rows]
+    return _Group(columns, time if in_order else time[rows], values)
+
+
+def _together(
+    topic: str, groups: list[_Group], joints: tuple[str, ...], found: list[str]
+) -> Series:
+    base = groups[0]
+    if len(groups) == 1 and len(base.columns) == len(joints):
+        return Series(joints, base.time, base.values)
+    whole = next((group for group in groups if len(group.columns) == len(joints)), None)
+    if whole is not None and 2 * len(whole.time) >= len(base.time):
+        rest = sum(len(group.time) for group in groups) - len(whole.time)
+        found.append(f'{topic}: {rest} messages have only some of the joints and were left out')
+        return Series(joints, whole.time, whole.values)
+    if whole is not None:
+        found.append(
+            f'{topic}: {len(whole.time)} messages have all joints, the others only some; '
+            f'those with all were left out'
+        )
+    return _merged(topic, [group for group in groups if group is not whole], joints, found)
+
+
+def _merged(
+    topic: str, groups: list[_Group], joints: tuple[str, ...], found: list[str]
+) -> Series:
+    """Bring groups with different joints to the stamps of the largest one."""
+    base = groups[0]
+    values: dict[str, FloatArray | None] = {}
+    for name in FIELDS:
+        if any(group.values[name] is not None for group in groups):
+            values[name] = np.full((len(base.time), len(joints)), np.nan)
+        else:
+            values[name] = None
+    for group in groups:
+        named = ', '.join(joints[k] for k in group.columns)
+        if group is not base:
+            found.append(f'{topic}: {named} come in messages of their own; ' + told(base, group))
+        for name, table in values.items():
+            part = group.values[name]
+            if table is not None and part is not None:
+                table[:, group.columns] = sampled(base.time, group.time, part)
+    return Series(joints, base.time, values)
+
+
+def told(base: Series | _Group, other: Series | _Group) -> str:
+    """Say how ``other`` was brought to the stamps of ``base``."""
+    if np.isin(base.time, other.time).all():
+        return 'joined by equal stamps'
+    return 'interpolated on the stamps of the larger group'
+
+
+def sampled(time: IntArray, stamps: IntArray, values: FloatArray) -> FloatArray:
+    """Return ``values`` (T, n) given at ``stamps`` (T,) ns, at ``time`` (N,) ns.
+
+    Equal stamps are taken over exactly; between stamps linear; NaN outside the stamps and inside
+    their gaps, so that no gap is papered over.
+    """
+    order = np.argsort(stamps, kind='stable')
+    keep = order[np.diff(stamps[order], prepend=stamps[order[0]] - 1) > 0]
+    known, table = stamps[keep], values[keep]
+    if np.array_equal(time, known):
+        return table
+    after = np.clip(np.searchsorted(known, time), 1, max(len(known) - 1, 1))
+    after = np.minimum(after, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    span = np.maximum(known[after] - known[before], 1)
+    weight = ((time - known[before]) / span)[:, None]
+    result: FloatArray = table[before] + weight * (table[after] - table[before])
+    for side in (before, after):
+        equal = known[side] == time
+        result[equal] = table[side[equal]]
+    result[_unknown(time, known, before, after)] = np.nan
+    return result
+
+
+def _unknown(
+    time: IntArray, known: IntArray, before: IntArray, after: IntArray
+) -> NDArray[np.bool_]:
+    period = np.median(np.diff(known)) if len(known) > 1 else 0
+    gap = known[after] - known[before] > GAP * period
+    exact = (known[before] == time) | (known[after] == time)
+    return np.asarray((time < known[0]) | (time > known[-1]) | (gap & ~exact))
+
+
+def decode_topics(batches: Iterable[tuple[str, Batch]]) -> dict[str, Topic]:
+    """Decode all batches, topic by topic."""
+    topics: dict[str, Topic] = {}
+    for name, batch in batches:
+        topics.setdefault(name, Topic(name)).add(batch)
+    return topics

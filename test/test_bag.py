@@ -1,0 +1,380 @@
+"""Bags: rosbags as oracle, publishers that differ, bags that a crash left behind."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.io.bag import Topics, read_bag
+from robot_dynid.io.bag_writer import BagWriter, write_bag
+from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
+from robot_dynid.io.log import load_log
+from robot_dynid.io.sqlite import joined_batch
+from robot_dynid.types import CHANNELS, RawLog
+
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+PLUGINS = {'mcap': StoragePlugin.MCAP, 'sqlite3': StoragePlugin.SQLITE3}
+FILES = {'mcap': '.mcap', 'sqlite3': '.db3'}
+START = 1_700_000_000_000_000_000
+
+
+def message(names, stamp, position, velocity=(), effort=(), frame='base'):
+    """Return one JointState as rosbags knows it."""
+    types = STORE.types
+    time = types['builtin_interfaces/msg/Time'](*divmod(int(stamp), 10**9))
+    header = types['std_msgs/msg/Header'](time, frame)
+    numbers = [np.array(part, dtype=np.float64) for part in (position, velocity, effort)]
+    return types[JOINT_STATE](header, list(names), *numbers)
+
+
+def raw(names, stamp, position, velocity=(), effort=(), frame='base', little_endian=True):
+    made = message(names, stamp, position, velocity, effort, frame)
+    return bytes(STORE.serialize_cdr(made, JOINT_STATE, little_endian=little_endian))
+
+
+def write_topics(path, topics, storage='mcap', compression=None):
+    """Write {topic: [(received, cdr)]} with rosbags itself."""
+    writer = Writer(path, version=9, storage_plugin=PLUGINS[storage])
+    if compression is not None:
+        writer.set_compression(compression, CompressionFormat.ZSTD)
+    with writer:
+        for name, messages in topics.items():
+            kind = JOINT_STATE
+            if name == '/chatter':
+                kind = 'std_msgs/msg/String'
+            connection = writer.add_connection(name, kind, typestore=STORE)
+            for received, data in messages:
+                writer.write(connection, received, data)
+    return path
+
+
+def motion(count=400, joints=2, seed=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(count, joints))
+
+
+def states(names=('a', 'b'), count=400, period=2_000_000, offset=0, seed=3):
+    """Return messages of one publisher, the value of joint j being its column of ``motion``."""
+    values = motion(count, len(names), seed)
+    stamps = START + offset + period * np.arange(count)
+    return [
+        (int(t) + 100_000, raw(names, t, row, 2 * row, 3 * row))
+        for t, row in zip(stamps, values, strict=True)
+    ], values
+
+
+def storage_file(folder):
+    return next(f for f in Path(folder).iterdir() if f.suffix in ('.mcap', '.db3'))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_decoder_agrees_with_rosbags(data):
+    decoder = JointStateDecoder()
+    payloads = []
+    for _ in range(data.draw(st.integers(1, 6))):
+        names = data.draw(st.lists(st.text(max_size=9), max_size=4, unique=True))
+        names = [name.replace('\0', '') for name in names]
+        numbers = [
+            data.draw(arrays(np.float64, len(names))) if data.draw(st.booleans()) else ()
+            for _ in range(3)
+        ]
+        stamp = data.draw(st.integers(0, 2**31 * 10**9 - 1))
+        frame = data.draw(st.text(max_size=5)).replace('\0', '')
+        little = data.draw(st.booleans())
+        payloads.append(raw(names, stamp, *numbers, frame=frame, little_endian=little))
+    decoded = decoder.decode(joined_batch(list(range(len(payloads))), payloads))
+    assert decoder.undecodable == decoder.wrong_length == 0
+    seen = []
+    for part in decoded:
+        for k, index in enumerate(part.order):
+            oracle = STORE.deserialize_cdr(payloads[index], JOINT_STATE)
+            assert part.names == tuple(oracle.name)
+            stamp = oracle.header.stamp
+            assert part.stamp[k] == stamp.sec * 10**9 + stamp.nanosec
+            for values, expected in zip(
+                part.values, (oracle.position, oracle.velocity, oracle.effort), strict=True
+            ):
+                np.testing.assert_array_equal([] if values is None else values[k], expected)
+            seen.append(index)
+    assert sorted(seen) == list(range(len(payloads)))
+
+
+def test_encoder_writes_what_rosbags_writes():
+    values = motion(5, 3)
+    stamps = START + np.arange(5)
+    for velocity in (None, values):
+        ours = encode_joint_states(('a', 'bcd', 'ef'), stamps, (values, velocity, values))
+        for k, data in enumerate(ours):
+            row = () if velocity is None else values[k]
+            assert data == raw(('a', 'bcd', 'ef'), stamps[k], values[k], row, values[k], '')
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_round_trip(tmp_path_factory, data):
+    count, n = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
+    storage = data.draw(st.sampled_from(['mcap', 'sqlite3']))
+    finite = st.floats(-1e6, 1e6)
+    draw = lambda: data.draw(arrays(np.float64, (count, n), elements=finite))
+    time = np.cumsum(data.draw(arrays(np.int64, count, elements=st.integers(-5, 10**9)))) * 1e-9
+    channels = {name: draw() for name in CHANNELS[1:3] if data.draw(st.booleans())}
+    if data.draw(st.booleans()):
+        channels |= {name: draw() for name in CHANNELS[3:]}
+    log = RawLog('x', tuple('abc'[:n]), time, draw(), **channels)
+    path = tmp_path_factory.mktemp('bag') / 'log'
+    write_bag(path, log, storage)
+    back = read_bag(path)
+    order = np.argsort(np.round(time * 1e9), kind='stable')
+    np.testing.assert_allclose(back.time, (time - time[order[0]])[order], atol=2e-9)
+    np.testing.assert_array_equal(back.position, log.position[order])
+    np.testing.assert_array_equal(
+        *(np.zeros(0) if x.effort is None else x.effort[o]
+          for x, o in ((back, slice(None)), (log, order)))
+    )
+    if 'motor_position' in channels and len(set(np.round(time * 1e9))) == count:
+        np.testing.assert_array_equal(back.motor_position, log.motor_position[order])
+
+
+@pytest.mark.parametrize('storage', PLUGINS)
+def test_our_bags_open_in_rosbags(tmp_path, storage):
+    log = RawLog('x', ('a', 'b'), np.arange(9) * 0.01, motion(9), effort=motion(9, seed=4))
+    write_bag(tmp_path / 'log', log, storage)
+    with Reader(tmp_path / 'log') as reader:
+        got = [STORE.deserialize_cdr(d, JOINT_STATE) for _, _, d in reader.messages()]
+    np.testing.assert_array_equal([m.effort for m in got], log.effort)
+    assert all(len(m.velocity) == 0 for m in got)
+
+
+@pytest.mark.parametrize('storage', PLUGINS)
+def test_folder_and_bare_file_read_the_same(tmp_path, storage):
+    messages, values = states()
+    chatter = STORE.serialize_cdr(STORE.types['std_msgs/msg/String']('hi'), 'std_msgs/msg/String')
+    other = [(START + k * 3_000_000, bytes(chatter)) for k in range(50)]
+    path = write_topics(tmp_path / 'b', {'/chatter': other, '/joint_states': messages}, storage)
+    robot = SimpleNamespace(joints=('b', 'a'))
+    for source in (path, storage_file(path)):
+        log = load_log(source, robot)
+        np.testing.assert_array_equal(log.position, values[:, ::-1])
+        np.testing.assert_array_equal(log.effort, 3 * values[:, ::-1])
+        np.testing.assert_allclose(log.time, 0.002 * np.arange(400), atol=1e-12)
+        assert log.findings == ()
+
+
+@pytest.mark.parametrize(
+    ('storage', 'mode'),
+    [('mcap', 'STORAGE'), ('mcap', 'FILE'), ('sqlite3', 'FILE'), ('sqlite3', 'MESSAGE')],
+)
+def test_compressed_bags(tmp_path, storage, mode):
+    messages, values = states()
+    path = write_topics(
+        tmp_path / 'b', {'/joint_states': messages}, storage, CompressionMode[mode]
+    )
+    np.testing.assert_array_equal(read_bag(path).position, values)
+
+
+def test_names_and_order_follow_each_message(tmp_path):
+    values = motion(60, 3)
+    messages = []
+    for k, (a, b, c) in enumerate(values):
+        names, row = (('a', 'b', 'c'), (a, b, c)) if k % 3 else (('c', 'x', 'a', 'b'), (c, 9, a, b))
+        messages.append((START + k * 10**6, raw(names, START + k * 10**6, row, row, row)))
+    path = write_topics(tmp_path / 'b', {'/joint_states': messages})
+    log = read_bag(path, ('a', 'b', 'c'))
+    np.testing.assert_array_equal(log.position, values)
+    with pytest.raises(DataError, match=r'no joint d; it has c, x, a, b'):
+        read_bag(path, ('a', 'd'))
+
+
+def test_joints_published_apart_with_equal_stamps_are_joined(tmp_path):
+    first, a = states(('a', 'b'))
+    second, c = states(('c',), seed=5)
+    path = write_topics(tmp_path / 'b', {'/joint_states': first + second})
+    log = read_bag(path, ('a', 'c', 'b'))
+    np.testing.assert_array_equal(log.position, np.column_stack([a[:, 0], c[:, 0], a[:, 1]]))
+    assert any('c come in messages of their own; joined by equal' in f for f in log.findings)
+
+
+def test_joints_published_at_other_times_are_interpolated_but_not_over_gaps(tmp_path):
+    t = START + 2_000_000 * np.arange(400)
+    line = (t - START) * 1e-9
+    first = [(int(s), raw(('a',), s, [x])) for s, x in zip(t, line, strict=True)]
+    second = [
+        (int(s) + 500_000, raw(('c',), s + 500_000, [x + 0.0005]))
+        for k, (s, x) in enumerate(zip(t, line, strict=True)) if not 100 <= k < 150
+    ]
+    log = read_bag(write_topics(tmp_path / 'b', {'/joint_states': first + second}))
+    assert any('interpolated' in f for f in log.findings)
+    assert any('NaN values: c 52' in f for f in log.findings), log.findings
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(log.position[:, 1])),
+                                  [0, *range(100, 151)])
+    good = ~np.isnan(log.position[:, 1])
+    np.testing.assert_allclose(log.position[good, 1], line[good], atol=1e-9)
+
+
+def test_receive_time_without_header_stamps(tmp_path):
+    messages = [(START + k * 10**7, raw(('a',), 0, [k])) for k in range(5)]
+    log = read_bag(write_topics(tmp_path / 'b', {'/joint_states': messages}))
+    np.testing.assert_allclose(log.time, 0.01 * np.arange(5))
+    assert any('5 of 5 messages have no header stamp' in f for f in log.findings)
+
+
+def test_motor_and_effort_topics(tmp_path):
+    main, values = states()
+    motor, _ = states(seed=8)
+    effort, _ = states(seed=9)
+    topics = {'/joint_states': main, '/motor_states': motor, '/arm/tau': effort}
+    path = write_topics(tmp_path / 'b', topics)
+    log = read_bag(path, ('a', 'b'), Topics(effort='/arm/tau'))
+    np.testing.assert_array_equal(log.position, values)
+    np.testing.assert_array_equal(log.motor_velocity, 2 * motion(seed=8))
+    np.testing.assert_array_equal(log.effort, 3 * motion(seed=9))
+    assert any('effort taken from topic /arm/tau' in f for f in log.findings)
+
+
+def test_which_topic_holds_the_joint_states(tmp_path):
+    messages, values = states()
+    one = write_topics(tmp_path / 'one', {'/arm/joint_states': messages})
+    log = read_bag(one)
+    np.testing.assert_array_equal(log.position, values)
+    assert 'joint states are taken from topic /arm/joint_states' in log.findings
+    two = write_topics(tmp_path / 'two', {'/l/states': messages, '/r/states': messages})
+    with pytest.raises(DataError, match=r'several JointState topics \(/l/states, /r/states\)'):
+        read_bag(two)
+    assert read_bag(two, topics=Topics('/r/states')).position.shape == (400, 2)
+    with pytest.raises(DataError, match=r'no JointState messages on topic /x; topics are: /l/'):
+        read_bag(two, topics=Topics('/x'))
+    none = write_topics(tmp_path / 'none', {'/chatter': [(START, b'\0\1\0\0\1\0\0\0\0')]})
+    with pytest.raises(DataError, match=r'topics are: /chatter \(std_msgs/msg/String\)'):
+        read_bag(none)
+
+
+ODD = {
+    'empty effort': (lambda q: raw('ab', 0, q, q), 'effort: not recorded'),
+    'nan effort': (lambda q: raw('ab', 0, q, q, [np.nan] * 2), 'effort: NaN in every message'),
+    'zero effort': (lambda q: raw('ab', 0, q, q, [0, 0]), 'effort: exactly zero for every joint'),
+    'nan': (lambda q: raw('ab', 0, [np.nan, q[0]], q, q), 'position: NaN values: a'),
+    'inf': (lambda q: raw('ab', 0, q, q, [np.inf, 1]), 'effort: infinite values: a'),
+}
+
+
+@pytest.mark.parametrize('case', ODD)
+def test_odd_messages_are_said(tmp_path, case):
+    make, sentence = ODD[case]
+    messages = [(START + k * 10**6, make(row)) for k, row in enumerate(motion(30))]
+    log = read_bag(write_topics(tmp_path / 'b', {'/joint_states': messages}))
+    assert any(sentence in f for f in log.findings), log.findings
+    assert len(log.time) == 30
+
+
+def test_stamps_back_and_twice_are_said(tmp_path):
+    messages, _ = states()
+    messages[50] = (messages[50][0], raw(('a', 'b'), START, [1, 2], [1, 2], [1, 2]))
+    messages[60] = (messages[60][0], messages[59][1])
+    found = read_bag(write_topics(tmp_path / 'b', {'/joint_states': messages})).findings
+    assert any('time: goes back 1 times, most by 0.098 s' in f for f in found)
+    assert any('time: 1 duplicate stamps' in f for f in found)
+
+
+def test_damaged_messages_are_left_out_and_counted(tmp_path):
+    messages, values = states()
+    messages[3] = (messages[3][0], messages[3][1][:40])
+    messages[4] = (messages[4][0], b'\0\1')
+    messages[5] = (messages[5][0], raw(('a', 'b'), START, [1, 2, 3]))
+    log = read_bag(write_topics(tmp_path / 'b', {'/joint_states': messages}))
+    np.testing.assert_array_equal(log.position, np.delete(values, [3, 4, 5], axis=0))
+    assert any('2 of 400 messages are damaged' in f for f in log.findings)
+    assert any('1 of 400 messages have arrays that do not match' in f for f in log.findings)
+
+
+@pytest.mark.parametrize('storage', PLUGINS)
+@pytest.mark.parametrize('text', [None, 'rosbag2_bagfile_information: {relat'])
+def test_without_metadata_the_storage_is_read(tmp_path, storage, text):
+    messages, values = states()
+    path = write_topics(tmp_path / 'b', {'/joint_states': messages}, storage)
+    (path / 'metadata.yaml').unlink()
+    if text is not None:
+        (path / 'metadata.yaml').write_text(text)
+    log = read_bag(path)
+    np.testing.assert_array_equal(log.position, values)
+    word = 'missing' if text is None else 'damaged'
+    assert any(f'metadata.yaml is {word}' in f for f in log.findings)
+
+
+@pytest.mark.parametrize('share', [0.1, 0.5, 0.8, 0.999])
+@pytest.mark.parametrize('storage', PLUGINS)
+def test_cut_off_storage_gives_what_it_holds(tmp_path, storage, share):
+    messages, values = states(count=9000)
+    path = write_topics(tmp_path / 'b', {'/joint_states': messages}, storage)
+    file = storage_file(path)
+    with file.open('r+b') as opened:
+        size = file.stat().st_size
+        opened.truncate(int(share * size))
+    log = read_bag(path)
+    got = len(log.time)
+    slack = 0.03 if storage == 'mcap' else 0.1  # sqlite: index pages lie between the rows
+    assert got >= (1 - slack) * share * 9000 - 100
+    np.testing.assert_array_equal(log.position, values[:got])
+    if got < 9000:
+        assert any('cut off' in f or 'not closed' in f for f in log.findings), log.findings
+
+
+def test_sqlite_with_a_write_ahead_log(tmp_path):
+    messages, values = states()
+    path = write_topics(tmp_path / 'b', {'/joint_states': messages}, 'sqlite3')
+    file = storage_file(path)
+    base = sqlite3.connect(file)
+    base.execute('PRAGMA journal_mode=WAL')
+    extra = raw(('a', 'b'), START + 10**9, [7, 8], [7, 8], [7, 8])
+    base.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES(1, ?, ?)',
+                 (START + 10**9, extra))
+    base.commit()
+    shutil.copytree(path, tmp_path / 'crashed')
+    base.close()
+    before = {f.name: f.read_bytes() for f in (tmp_path / 'crashed').iterdir()}
+    log = read_bag(tmp_path / 'crashed')
+    np.testing.assert_array_equal(log.position, [*values, [7, 8]])
+    assert any('journal' in f for f in log.findings)
+    assert before == {f.name: f.read_bytes() for f in (tmp_path / 'crashed').iterdir()}
+
+
+@pytest.mark.parametrize('content', [b'', b'\x89MCAP0\r\n', b'hello there'])
+@pytest.mark.parametrize('suffix', ['.mcap', '.db3'])
+def test_files_that_are_no_bags(tmp_path, content, suffix):
+    path = tmp_path / f'log{suffix}'
+    path.write_bytes(content)
+    with pytest.raises(DataError, match='log'):
+        read_bag(path)
+
+
+def test_paths_that_are_no_recordings(tmp_path):
+    robot = SimpleNamespace(joints=('a',))
+    with pytest.raises(UsageError, match=r'\.csv or \.csv\.gz file, a rosbag2 folder'):
+        load_log(tmp_path / 'log.txt', robot)
+    with pytest.raises(DataError, match='no such file'):
+        load_log(tmp_path / 'log.mcap', robot)
+    with pytest.raises(DataError, match=r'has no \.mcap and no \.db3'):
+        load_log(tmp_path, robot)
+    with pytest.raises(UsageError, match='exists already'):
+        BagWriter(tmp_path)
+    with pytest.raises(UsageError, match='choose one of mcap, sqlite3'):
+        BagWriter(tmp_path / 'x', 'tape')
+
+
+def test_split_bag_joins_its_files_in_order(tmp_path):
+    messages, values = states()
+    path = tmp_path / 'b'
+    path.mkdir()
+    for k in range(11):
+        part = write_topics(tmp_path / f'p{k}', {'/joint_states': messages[k * 30:k * 30 + 30]})
+        shutil.copy(storage_file(part), path / f'b_{k}.mcap')
+    np.testing.assert_array_equal(read_bag(path).position, values[:330])
