@@ -1,0 +1,188 @@
+"""Trajectories as joint_trajectory_controller takes them: acceptance rules and interpolation."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from robot_dynid.types import FloatArray
+
+# The end velocity may differ from zero by the resolution of a 32-bit float around one.
+END_VELOCITY = float(np.finfo(np.float32).eps)
+Values = Sequence[float]
+Point = tuple[FloatArray, Optional[FloatArray], Optional[FloatArray]]
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """One point of a trajectory: ``time`` s from its start, values in the order of its joints.
+
+    Position in rad or m, then its derivatives; an empty sequence is a field left out.
+    """
+
+    time: float
+    position: Values = ()
+    velocity: Values = ()
+    acceleration: Values = ()
+    effort: Values = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A trajectory as it arrives; ``stamp`` s is its start, 0 for now."""
+
+    joints: tuple[str, ...]
+    points: tuple[Waypoint, ...]
+    stamp: float = 0.0
+
+
+def rejection(command: Command, joints: Sequence[str], now: float) -> str | None:
+    """Return why a controller of ``joints`` refuses ``command`` at time ``now`` s, or None.
+
+    Like the original it looks neither at position limits, nor at the first point, nor for NaN,
+    and a duplicate joint name that makes up the number passes.
+    """
+    if not command.joints:
+        return 'empty joint names on incoming trajectory'
+    if len(command.joints) != len(joints):
+        return f'{len(command.joints)} joints instead of {len(joints)}'
+    unknown = [name for name in command.joints if name not in joints]
+    if unknown:
+        return f'joints {", ".join(unknown)} do not belong to this controller'
+    if not command.points:
+        return 'empty trajectory received'
+    if any(abs(v) > END_VELOCITY for v in command.points[-1].velocity):
+        return 'velocity of the last point is not zero'
+    end = command.points[-1].time
+    if command.stamp != 0.0 and command.stamp + end < now:
+        return f'trajectory ends {now - command.stamp - end:.3f} s in the past'
+    return _times(command.points) or _lengths(command)
+
+
+def _times(points: Sequence[Waypoint]) -> str | None:
+    for i in range(1, len(points)):
+        if points[i].time <= points[i - 1].time:
+            return f'time of point {i} is not later than that of point {i - 1}'
+    return None
+
+
+def _lengths(command: Command) -> str | None:
+    n = len(command.joints)
+    for i, point in enumerate(command.points):
+        if len(point.effort):
+            return f'point {i} has effort values'
+        if len(point.position) != n:
+            return f'point {i} has {len(point.position)} positions for {n} joints'
+        for name, values in (('velocities', point.velocity), ('accelerations',
+                                                              point.acceleration)):
+            if len(values) not in (0, n):
+                return f'point {i} has {len(values)} {name} for {n} joints'
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Where a trajectory is at one time.
+
+    ``motion`` (3, n): position, velocity, acceleration; ``index`` of the point approached;
+    ``played`` once the last point is reached.
+    """
+
+    motion: FloatArray
+    index: int
+    played: bool
+
+
+class Path:
+    """A command on its way: from the ``begin`` position (n,) at ``now`` through all points.
+
+    Between two points the interpolation is quintic where both have accelerations, cubic where
+    both have velocities, else linear. The beginning counts as a point at rest without
+    acceleration, so a velocity step there is possible, as with the original.
+    """
+
+    def __init__(self, command: Command, joints: Sequence[str], begin: FloatArray,
+                 now: float) -> None:
+        start = command.stamp if command.stamp != 0.0 else now
+        columns = [joints.index(name) for name in command.joints]
+        n = len(joints)
+        self._points: list[Point] = [(begin, np.zeros(n), None)]
+        self._points += [_sorted_values(point, columns, n) for point in command.points]
+        self._times = [now, *(start + point.time for point in command.points)]
+        self._segment = -1
+        self._coefficients = np.zeros((6, n))
+
+    @property
+    def end(self) -> float:
+        """Time of the last point in s."""
+        return self._times[-1]
+
+    def sample(self, now: float) -> Reference:
+        """Return the reference at ``now`` s."""
+        last = len(self._times) - 1
+        if now >= self.end:
+            position, velocity, acceleration = self._points[last]
+            zero = np.zeros_like(position)
+            motion = np.array([position, zero if velocity is None else velocity,
+                               zero if acceleration is None else acceleration])
+            return Reference(motion, last - 1, True)
+        # Points of the past keep their order behind the beginning; search only among them.
+        index = bisect_right(self._times, now, lo=1)
+        begin = index - 1
+        if begin != self._segment:
+            self._segment = begin
+            span = self._times[index] - self._times[begin]
+            self._coefficients = coefficients(self._points[begin], self._points[index], span)
+        return Reference(powers(now - self._times[begin]) @ self._coefficients, index - 1, False)
+
+
+
+def _sorted_values(point: Waypoint, columns: Sequence[int], n: int) -> Point:
+    """Return the values in the controller's order; a joint that is not named gets zero."""
+    values: list[FloatArray | None] = []
+    for field in (point.position, point.velocity, point.acceleration):
+        if not len(field):
+            values.append(None)
+            continue
+        ordered = np.zeros(n)
+        ordered[columns] = field
+        values.append(ordered)
+    position, velocity, acceleration = values
+    assert position is not None
+    return position, velocity, acceleration
+
+
+def powers(t: float) -> FloatArray:
+    """Return (3, 6): the monomials up to t^5 and their first two derivatives."""
+    t2, t3, t4 = t * t, t**3, t**4
+    return np.array([
+        [1.0, t, t2, t3, t4, t4 * t],
+        [0.0, 1.0, 2.0 * t, 3.0 * t2, 4.0 * t3, 5.0 * t4],
+        [0.0, 0.0, 2.0, 6.0 * t, 12.0 * t2, 20.0 * t3],
+    ])
+
+
+def coefficients(a: Point, b: Point, span: float) -> FloatArray:
+    """Return the polynomial (6, n) from point a to point b in ``span`` s, lowest power first."""
+    table = np.zeros((6, len(a[0])))
+    table[0] = a[0]
+    step = b[0] - a[0]
+    if a[1] is None or b[1] is None:
+        table[1] = step / span
+        return table
+    table[1] = a[1]
+    if a[2] is None or b[2] is None:
+        table[2] = (3.0 * step / span - 2.0 * a[1] - b[1]) / span
+        table[3] = (-2.0 * step / span + a[1] + b[1]) / span**2
+        return table
+    table[2] = 0.5 * a[2]
+    slope = step / span
+    push, pull = a[2] * span, b[2] * span
+    table[3] = (10.0 * slope - 6.0 * a[1] - 4.0 * b[1] - 1.5 * push + 0.5 * pull) / span**2
+    table[4] = (-15.0 * slope + 8.0 * a[1] + 7.0 * b[1] + 1.5 * push - pull) / span**3
+    table[5] = (6.0 * slope - 3.0 * (a[1] + b[1]) - 0.5 * push + 0.5 * pull) / span**4
+    return table

@@ -1,0 +1,322 @@
+"""One test per observed fact about joint_trajectory_controller, on the emulation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynid.simulation.trajectory_controller import (
+    Code,
+    Constraints,
+    Finished,
+    Goal,
+    Status,
+    TrajectoryController,
+    Update,
+)
+from robot_dynid.simulation.waypoints import Command, Path, Waypoint
+
+JOINTS = ('b', 'a', 'c')
+REST = (0.0, 0.0, 0.0)
+START = np.array([0.1, 0.2, 0.3])
+STILL = np.zeros(3)
+TOLERANCE = (0.05, 0.0, 0.0)
+
+
+def controller(constraints: Constraints | None = None) -> TrajectoryController:
+    made = TrajectoryController(JOINTS, constraints)
+    made.activate(START)
+    return made
+
+
+def move(*times: float, joints: tuple[str, ...] = JOINTS, stamp: float = 0.0) -> Command:
+    """A trajectory whose joints pass (t, 2 t, 3 t) at the given times."""
+    points = tuple(Waypoint(t, (t, 2.0 * t, 3.0 * t)) for t in times)
+    return Command(joints, points, stamp)
+
+
+def run(robot: TrajectoryController, begin: float, end: float, lag: float = 0.0) -> list[Update]:
+    """Cycle at 100 Hz; the measured position trails the output by ``lag`` rad."""
+    updates, position = [], START
+    for now in np.arange(begin, end + 1e-9, 0.01):
+        updates.append(robot.update(float(now), position, STILL))
+        position = updates[-1].output[0] - lag
+    return updates
+
+
+def last_of(points: tuple[Waypoint, ...], **change: tuple[float, ...]) -> tuple[Waypoint, ...]:
+    return (*points[:-1], replace(points[-1], **change))
+
+
+GOOD = move(1.0, 2.0)
+REJECTED = {
+    'end velocity': replace(GOOD, points=last_of(GOOD.points, velocity=(0.0, 1e-6, 0.0))),
+    'missing joint': Command(('a', 'b'), (Waypoint(1.0, (0.0, 0.0)),)),
+    'unknown joint': replace(GOOD, joints=('a', 'b', 'x')),
+    'extra joint': Command(('a', 'b', 'c', 'x'), (Waypoint(1.0, (0.0,) * 4),)),
+    'no names': replace(GOOD, joints=()),
+    'no points': replace(GOOD, points=()),
+    'unsorted times': move(2.0, 1.0),
+    'equal times': move(1.0, 1.0),
+    'positions too short': replace(GOOD, points=last_of(GOOD.points, position=(0.0, 0.0))),
+    'velocities too long': replace(GOOD, points=last_of(GOOD.points, velocity=(0.0,) * 4)),
+    'accelerations too short': replace(GOOD, points=last_of(GOOD.points, acceleration=(0.0,))),
+    'no positions': Command(JOINTS, (Waypoint(1.0, (), REST),)),
+    'effort values': replace(GOOD, points=last_of(GOOD.points, effort=REST)),
+    'ends in the past': move(1.0, 2.0, stamp=7.9),
+}
+ACCEPTED = {
+    'end velocity of 1e-8': replace(GOOD, points=last_of(GOOD.points, velocity=(1e-8,) * 3)),
+    'permuted names': replace(GOOD, joints=('c', 'a', 'b')),
+    'first point at zero': move(0.0, 1.0),
+    'some velocities': replace(GOOD, points=last_of(GOOD.points, velocity=REST)),
+    'end acceleration': replace(GOOD, points=last_of(GOOD.points, acceleration=(1.0,) * 3)),
+    '5000 points': move(*np.arange(1, 5001) * 0.01),
+    'closer than a period': move(0.001, 0.002, 0.003),
+    'far outside limits': Command(JOINTS, (Waypoint(1.0, (100.0, 0.0, 0.0)),)),
+    'duplicate name': replace(GOOD, joints=('a', 'a', 'b')),
+    'not a number': Command(JOINTS, (Waypoint(1.0, (np.nan, 0.0, 0.0), (np.nan, 0.0, 0.0)),)),
+    'infinity': Command(JOINTS, (Waypoint(1.0, (np.inf, 0.0, 0.0)),)),
+    'past stamp, end in the future': move(1.0, 2.0, stamp=8.5),
+}
+
+
+@pytest.mark.parametrize('why', REJECTED)
+def test_rejects(why: str) -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 9.9, START)
+    assert robot.rejection(REJECTED[why], 10.0)
+    assert robot.follow(REJECTED[why], 10.0, START)
+    assert robot.goal == 1, 'a rejected goal disturbs nothing'
+    run(robot, 9.9, 11.0)
+    assert robot.finished[0].status is Status.SUCCEEDED
+
+
+@pytest.mark.parametrize('why', ACCEPTED)
+def test_accepts(why: str) -> None:
+    assert controller().rejection(ACCEPTED[why], 10.0) is None
+
+
+def test_inactive_controller_rejects() -> None:
+    assert 'not active' in str(TrajectoryController(JOINTS).rejection(GOOD, 0.0))
+
+
+def test_permuted_names_are_sorted_into_the_controllers_order() -> None:
+    robot = controller()
+    robot.start(Goal(Command(('c', 'b', 'a'), (Waypoint(1.0, (3.0, 1.0, 2.0)),))), 0.0, START)
+    assert run(robot, 0.0, 1.0)[-1].output[0] == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_omitted_joint_of_a_duplicate_name_goes_to_zero() -> None:
+    robot = controller()
+    robot.start(Goal(Command(('a', 'a', 'b'), (Waypoint(1.0, (5.0, 6.0, 7.0)),))), 0.0, START)
+    assert run(robot, 0.0, 1.0)[-1].output[0] == pytest.approx([7.0, 6.0, 0.0])
+
+
+def test_positions_only_interpolate_linearly() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0, 2.0)), 0.0, START)
+    updates = run(robot, 0.0, 2.0)
+    assert updates[150].reference[0] == pytest.approx([1.5, 3.0, 4.5])
+    assert updates[150].reference[1] == pytest.approx([1.0, 2.0, 3.0])
+    assert updates[50].reference[0] == pytest.approx((START + [1.0, 2.0, 3.0]) / 2.0)
+
+
+@pytest.mark.parametrize('order', [3, 5])
+def test_velocities_make_it_cubic_and_accelerations_quintic(order: int) -> None:
+    """The interpolation reproduces a polynomial of its own order, and its derivatives."""
+    curve = np.polynomial.Polynomial(np.array([0.2, -0.5, 0.7, 0.3, -0.4, 0.1])[: order + 1])
+    curves = [curve, curve.deriv(), curve.deriv(2)]
+    points = []
+    for t in (0.0, 1.0):
+        values = [(float(c(t)),) * 3 for c in curves]
+        points.append(Waypoint(t, *values[: 2 if order == 3 else 3]))
+    path = Path(Command(JOINTS, tuple(points)), JOINTS, START, 5.0)
+    for t in (0.0, 0.3, 0.9):
+        expected = np.repeat([[float(c(t))] for c in curves], 3, axis=1)
+        np.testing.assert_allclose(path.sample(5.0 + t).motion, expected, atol=1e-12)
+
+
+def test_velocities_on_one_end_of_a_segment_only_stay_linear() -> None:
+    points = (Waypoint(0.0, REST), Waypoint(1.0, (1.0, 1.0, 1.0), REST))
+    motion = Path(Command(JOINTS, points), JOINTS, START, 0.0).sample(0.25).motion
+    np.testing.assert_allclose(motion, [[0.25] * 3, [1.0] * 3, [0.0] * 3])
+
+
+def test_single_point_at_zero_is_a_step() -> None:
+    robot = controller()
+    robot.start(Goal(Command(JOINTS, (Waypoint(0.0, (1.0, 1.0, 1.0)),))), 0.0, START)
+    assert robot.update(0.0, START, STILL).output[0] == pytest.approx([1.0, 1.0, 1.0])
+    assert robot.finished == [Finished(1, Status.SUCCEEDED, Code.SUCCESSFUL,
+                                       'Goal successfully reached!')]
+
+
+def test_past_stamp_joins_in_the_middle_with_a_step() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0, 2.0, stamp=8.5)), 10.0, START)
+    assert robot.update(10.0, START, STILL).output[0] == pytest.approx([1.5, 3.0, 4.5])
+
+
+def test_future_stamp_starts_at_once_stretched_to_the_first_point() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0, 2.0, stamp=13.0)), 10.0, START)
+    update = robot.update(12.0, START, STILL)
+    assert update.output[0] == pytest.approx((START + [1.0, 2.0, 3.0]) / 2.0)
+    assert update.index == 0
+
+
+def test_index_is_the_point_approached() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0, 2.0, 3.0)), 0.0, START)
+    assert [robot.update(t, START, STILL).index for t in (0.5, 1.5, 2.5, 3.0)] == [0, 1, 2, 2]
+
+
+def test_unchecked_tolerances_succeed_wherever_the_joint_is() -> None:
+    robot = controller()
+    robot.start(Goal(move(0.1)), 0.0, START)
+    for now in (0.0, 0.05, 0.1):
+        robot.update(now, START, STILL)
+    assert robot.finished[0].status is Status.SUCCEEDED
+
+
+def test_broken_path_tolerance_aborts_and_holds_the_measured_position() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0), path_tolerance={'a': TOLERANCE}), 0.0, START)
+    robot.update(0.0, START, STILL)
+    robot.update(0.5, START, STILL)
+    end = robot.finished[0]
+    assert (end.status, end.code) == (Status.ABORTED, Code.PATH_TOLERANCE_VIOLATED)
+    assert end.text.startswith('Aborted due to path tolerance violation')
+    held = robot.update(0.6, START + 1.0, STILL).output
+    np.testing.assert_array_equal(held, [START, STILL, STILL])
+
+
+def test_broken_goal_tolerance_aborts_after_the_goal_time() -> None:
+    robot = controller()
+    goal = Goal(move(1.0), goal_tolerance={'b': TOLERANCE}, goal_time_tolerance=0.5)
+    robot.start(goal, 0.0, START)
+    robot.update(1.0, START, STILL)
+    robot.update(1.5, START, STILL)
+    assert not robot.finished
+    robot.update(1.51, START, STILL)
+    end = robot.finished[0]
+    assert (end.status, end.code) == (Status.ABORTED, Code.GOAL_TOLERANCE_VIOLATED)
+    assert robot.update(1.6, START + 1.0, STILL).output[0] == pytest.approx(START)
+
+
+def test_goal_time_zero_waits_for_ever_for_the_goal_tolerance() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0), goal_tolerance={'b': TOLERANCE}), 0.0, START)
+    for now in (1.0, 10.0, 1000.0):
+        robot.update(now, START, STILL)
+    assert robot.goal == 1
+    robot.update(1001.0, np.array([1.0, 9.0, 9.0]), STILL)
+    assert robot.finished[0].status is Status.SUCCEEDED
+
+
+def test_goal_time_tolerance_alone_does_nothing() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0), goal_time_tolerance=0.1), 0.0, START)
+    robot.update(5.0, START, STILL)
+    assert robot.finished[0].status is Status.SUCCEEDED
+
+
+def test_defaults_apply_for_zero_and_minus_one_switches_off() -> None:
+    for asked, status in ((0.0, Status.ABORTED), (-1.0, None)):
+        robot = controller(Constraints(path=0.05))
+        goal = Goal(move(1.0), path_tolerance={name: (asked, 0.0, 0.0) for name in JOINTS})
+        robot.start(goal, 0.0, START)
+        robot.update(0.5, START, STILL)
+        assert (robot.finished[0].status if robot.finished else None) is status
+
+
+def test_new_goal_ends_the_old_one_and_blends_from_the_measured_position() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    run(robot, 0.0, 0.5)
+    here = START + 0.4
+    assert robot.start(Goal(move(1.0)), 0.5, here) == 2
+    assert robot.finished[0].number == 1
+    assert (robot.finished[0].status, robot.finished[0].code) == (Status.ABORTED,
+                                                                  Code.INVALID_GOAL)
+    assert robot.update(0.5, here, STILL).output[0] == pytest.approx(here)
+
+
+def test_deactivation_aborts_with_invalid_goal() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    robot.deactivate(START)
+    assert (robot.finished[0].status, robot.finished[0].code) == (Status.ABORTED,
+                                                                  Code.INVALID_GOAL)
+    assert robot.rejection(GOOD, 0.1)
+
+
+def test_topic_message_takes_over_and_the_goal_succeeds_at_its_end() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    run(robot, 0.0, 0.5)
+    assert robot.follow(Command(JOINTS, (Waypoint(2.0, (-1.0, -1.0, -1.0)),)), 0.5, START) is None
+    run(robot, 0.5, 2.49)
+    assert robot.goal == 1
+    assert not robot.finished
+    assert run(robot, 2.49, 2.51)[-1].output[0] == pytest.approx([-1.0] * 3)
+    assert (robot.finished[0].number, robot.finished[0].status) == (1, Status.SUCCEEDED)
+
+
+def test_empty_message_does_not_stop_the_motion() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    assert robot.follow(Command((), ()), 0.5, START)
+    assert run(robot, 0.5, 1.0)[-1].output[0] == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_topic_motion_breaking_tolerances_logs_and_holds() -> None:
+    robot = controller(Constraints(path=0.05))
+    assert robot.follow(move(1.0), 0.0, START) is None
+    robot.update(0.5, START, STILL)
+    assert not robot.finished
+    assert 'path tolerance' in robot.messages[0]
+    assert robot.update(0.6, START + 1.0, STILL).output[0] == pytest.approx(START)
+
+
+def test_cancel_holds_the_measured_position_at_once() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    run(robot, 0.0, 0.5)
+    here = START + 0.3
+    assert robot.cancel(here)
+    assert robot.finished == [Finished(1, Status.CANCELED, Code.SUCCESSFUL, '')]
+    np.testing.assert_array_equal(robot.update(0.51, here, STILL).output, [here, STILL, STILL])
+    assert not robot.cancel(here), 'nothing left to cancel'
+
+
+def test_nan_holds_then_jumps_and_the_goal_succeeds() -> None:
+    robot = controller()
+    points = (Waypoint(0.5, (1.0, 1.0, 1.0)), Waypoint(1.0, (np.nan, 2.0, 2.0)),
+              Waypoint(1.5, (np.nan, 3.0, 3.0)), Waypoint(2.0, (4.0, 4.0, 4.0)))
+    goal = Goal(Command(JOINTS, points), path_tolerance={name: TOLERANCE for name in JOINTS})
+    robot.start(goal, 0.0, START)
+    updates = run(robot, 0.0, 2.0)
+    column = np.array([update.output[0, 0] for update in updates])
+    assert np.all(np.isfinite(column))
+    assert np.ptp(column[50:200]) < 0.05
+    assert column[200] == 4.0
+    assert updates[120].output[0, 1] == pytest.approx(2.4)
+    assert robot.finished[0].status is Status.SUCCEEDED
+
+
+def test_infinity_asks_for_full_speed() -> None:
+    robot = controller()
+    robot.start(Goal(ACCEPTED['infinity']), 0.0, START)
+    output = run(robot, 0.0, 0.5)[-1].output
+    assert output[0, 0] == np.inf
+    assert not np.isnan(output).any()
+
+
+def test_after_success_the_last_point_is_held() -> None:
+    robot = controller()
+    robot.start(Goal(move(1.0)), 0.0, START)
+    updates = run(robot, 0.0, 3.0)
+    np.testing.assert_allclose(updates[-1].output, [[1.0, 2.0, 3.0], STILL, STILL])
