@@ -132,7 +132,7 @@ class Arm:
 
 
 def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0) -> RawLog:
-    """Let ``arm`` follow ``trajectory`` from rest and return what ideal sensors saw at ``rate`` Hz.
+    """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
 
     The rate is rounded to a whole number of control periods of 1 ms. Raises UsageError when the
     trajectory is for other joints.

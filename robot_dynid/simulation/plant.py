@@ -120,8 +120,9 @@ class Plant:
     def _rows(self, *arrays: ArrayLike) -> list[FloatArray]:
         rows = [np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in arrays]
         if any(r.shape != rows[0].shape or r.shape[1] != self.robot.n for r in rows):
-            raise UsageError(f'{self.robot.name}: expected arrays of one shape (K, {self.robot.n}),'
-                             f' got {[r.shape for r in rows]}')
+            shapes = [r.shape for r in rows]
+            raise UsageError(f'{self.robot.name}: expected arrays of one shape '
+                             f'(K, {self.robot.n}), got {shapes}')
         return rows
 
 
@@ -137,8 +138,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
     base = spec.body(robot.base_link)
     if base is not None and base.parent.name != 'world':
-        raise RobotError(f'{robot.source}: the simulated robot must start at the root of the URDF, '
-                         f'not at {robot.base_link}')
+        raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
+                         f'URDF, not at {robot.base_link}')
     _set_options(spec, robot)
     for joint in list(spec.joints):
         if joint.name not in robot.joints:

@@ -1,7 +1,7 @@
 """A pure emulation of ros2_control's joint_trajectory_controller, its rules and its quirks.
 
-No ROS, no clock: time comes in as seconds. What it does was observed on joint_trajectory_controller
-5.17.0 (ros2_controllers, Kilted) with position commands and default parameters.
+No ROS, no clock: time comes in as seconds. What it does was observed on the controller of
+ros2_controllers 5.17.0 (Kilted) with position commands and default parameters.
 """
 
 from __future__ import annotations

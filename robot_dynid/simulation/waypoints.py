@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from robot_dynid.types import FloatArray
 # The end velocity may differ from zero by the resolution of a 32-bit float around one.
 END_VELOCITY = float(np.finfo(np.float32).eps)
 Values = Sequence[float]
-Point = tuple[FloatArray, Optional[FloatArray], Optional[FloatArray]]
+Point = tuple[FloatArray, FloatArray | None, FloatArray | None]
 
 
 @dataclass(frozen=True)
