@@ -1,0 +1,185 @@
+"""What is watched while the robot moves: joint states, tracking, efforts, the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynid.errors import UsageError
+from robot_dynid.types import FloatArray
+
+
+class Code(IntEnum):
+    """How an excitation ended; the values of the action's result."""
+
+    SUCCESS = 0
+    INVALID = -1
+    REJECTED = -2
+    TRACKING_ERROR = -3
+    STALE_STATES = -4
+    EFFORT_LIMIT = -5
+    CANCELLED = -6
+    CONTROLLER_LOST = -7
+    ABORTED = -8
+    BUSY = -9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Code and text: what happened, where, and what to do."""
+
+    code: Code
+    text: str
+
+
+@dataclass(frozen=True)
+class GuardSettings:
+    """Thresholds of the live guards; times in s.
+
+    ``tracking_window`` is how far the robot may lag or lead in time; ``effort_fraction`` of the
+    effort limit is allowed, in ``effort_samples`` consecutive states it is believed to be broken,
+    0 switches this guard off; ``rest_velocity`` rad/s (m/s) counts as standing still.
+    """
+
+    state_timeout: float = 0.1
+    controller_timeout: float = 0.2
+    feedback_timeout: float = 0.5
+    acceptance_timeout: float = 2.0
+    result_timeout: float = 1.0
+    cancel_timeout: float = 0.1
+    stop_timeout: float = 1.0
+    tracking_window: float = 0.05
+    effort_fraction: float = 0.9
+    effort_samples: int = 2
+    rest_velocity: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not np.isfinite(value) or value < 0.0 or (value == 0.0 and 'timeout' in name):
+                raise UsageError(f'guard {name} must be positive, got {value}')
+        if self.effort_fraction > 1.0 or self.effort_samples < 1:
+            raise UsageError('guard effort_fraction must be at most 1, effort_samples at least 1')
+
+
+@dataclass(frozen=True, eq=False)
+class Tolerances:
+    """Allowed position errors per joint, (n,) rad (m).
+
+    ``start`` before a motion; ``tracking`` of the live guard; ``path`` and ``goal`` are asked of
+    the controller, ``goal_time`` s is granted for reaching the goal.
+    """
+
+    start: FloatArray
+    tracking: FloatArray
+    path: FloatArray
+    goal: FloatArray
+    goal_time: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ('start', 'tracking', 'path', 'goal'):
+            if not np.all(getattr(self, name) > 0.0) or not np.all(
+                np.isfinite(getattr(self, name))
+            ):
+                raise UsageError(f'tolerance {name} must be positive for every joint: 0 would '
+                                 'mean unchecked')
+        if not 0.0 < self.goal_time < np.inf:
+            raise UsageError(f'tolerance goal_time must be positive, got {self.goal_time}')
+
+
+class JointStates:
+    """The latest state of every joint, whatever the order and number of messages it came in.
+
+    ``position``, ``velocity``, ``effort`` (n,), NaN where never received; ``arrival`` (n,) s, by
+    the receiver's clock.
+    """
+
+    def __init__(self, joints: tuple[str, ...]) -> None:
+        n = len(joints)
+        self.joints = joints
+        self.position, self.velocity, self.effort = (np.full(n, np.nan) for _ in range(3))
+        self.arrival = np.full(n, -np.inf)
+        self._stamp = np.full(n, -np.inf)
+        self._names: tuple[str, ...] = ()
+        self._rows = self._columns = np.empty(0, dtype=np.intp)
+
+    def update(self, now: float, names: Sequence[str], stamp: float,
+               values: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
+        """Take over a message; False when it tells nothing new about any of the joints.
+
+        ``values`` are position, velocity and effort, each as long as ``names`` or empty; ``stamp``
+        s is the message's own time (0: none), a repeated stamp is no news.
+        """
+        if tuple(names) != self._names:
+            self._match(tuple(names))
+        if not len(self._rows) or (stamp > 0.0 and np.all(self._stamp[self._rows] == stamp)):
+            return False
+        for own, value in zip((self.position, self.velocity, self.effort), values):
+            received = np.asarray(value, dtype=np.float64)
+            good = len(received) == len(self._names)
+            own[self._rows] = received[self._columns] if good else np.nan
+        self.arrival[self._rows] = now
+        self._stamp[self._rows] = stamp
+        return True
+
+    def oldest(self, now: float) -> tuple[str, float]:
+        """Return the joint heard of least recently, and for how long, s."""
+        i = int(np.argmin(self.arrival))
+        return self.joints[i], now - float(self.arrival[i])
+
+    def missing(self, quantity: str) -> tuple[str, ...]:
+        """Return the joints whose ``quantity`` (position, velocity, effort) is not finite."""
+        bad = ~np.isfinite(getattr(self, quantity))
+        return tuple(self.joints[i] for i in np.flatnonzero(bad))
+
+    def _match(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        pairs = [(i, names.index(joint)) for i, joint in enumerate(self.joints) if joint in names]
+        table = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+        self._rows, self._columns = table[:, 0], table[:, 1]
+
+
+class EffortGuard:
+    """Trips when an effort stays above the allowed part of its limit.
+
+    ``limits`` (n,) in the unit of the joint states' effort.
+    """
+
+    def __init__(self, joints: tuple[str, ...], limits: FloatArray, settings: GuardSettings) -> None:
+        self.enabled = settings.effort_fraction > 0.0
+        self._joints = joints
+        self._allowed = settings.effort_fraction * limits
+        self._limits = limits
+        self._needed = settings.effort_samples
+        self._count = np.zeros(len(joints), dtype=np.int64)
+
+    def preflight(self, states: JointStates) -> tuple[str, ...]:
+        """Return what keeps this guard from working; empty when it can."""
+        if not self.enabled:
+            return ()
+        advice = 'or set effort_fraction to 0 to move without this guard'
+        found = [f"the effort limit of joint '{self._joints[i]}' is unknown; give it in the robot "
+                 f'YAML, {advice}' for i in np.flatnonzero(~np.isfinite(self._limits))]
+        found += [f"joint states carry no effort of joint '{joint}'; have the driver publish it, "
+                  f'{advice}' for joint in states.missing('effort')]
+        return tuple(found)
+
+    def check(self, effort: FloatArray) -> Outcome | None:
+        """Return why to stop, given the efforts (n,) of a new state."""
+        if not self.enabled:
+            return None
+        if not np.all(np.isfinite(effort)):
+            joint = self._joints[int(np.argmin(np.isfinite(effort)))]
+            return Outcome(Code.STALE_STATES, f"the effort of joint '{joint}' is not finite")
+        above = np.abs(effort) > self._allowed
+        self._count = np.where(above, self._count + 1, 0)
+        if not np.any(self._count >= self._needed):
+            return None
+        i = int(np.argmax(self._count))
+        return Outcome(
+            Code.EFFORT_LIMIT,
+            f"effort of joint '{self._joints[i]}' is {effort[i]:.4g}, allowed are "
+            f'{self._allowed[i]:.4g} (limit {self._limits[i]:.4g})')

@@ -1,0 +1,394 @@
+"""Supervised execution without ROS: checks before sending, guards, commands, messages."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from robot_dynid.errors import UsageError
+from robot_dynid.excitation.execution import Cancel, Execution, Finish, Hold, Phase, Send
+from robot_dynid.excitation.fourier import FourierOptions, random_fourier
+from robot_dynid.excitation.guards import Code, GuardSettings, JointStates, Outcome, Tolerances
+from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.moves import quintic_move
+from robot_dynid.excitation.sampled import SampledTrajectory, control_points, faults, sampled
+from robot_dynid.excitation.watch import Rules, Segment
+
+JOINTS = ('shoulder', 'elbow')
+PERIOD = 0.01
+LEAD_IN = 0.2
+
+
+def box(**changes):
+    values = {'lower': -2.0, 'upper': 2.0, 'velocity': 2.0, 'acceleration': 8.0,
+              'jerk': np.nan, 'effort': 100.0, **changes}
+    return MotionLimits(JOINTS, **{k: np.broadcast_to(v, (2,)).astype(float)
+                                   for k, v in values.items()})
+
+
+LIMITS = box()
+RULES = Rules(LIMITS, GuardSettings(),
+              Tolerances(*(np.full(2, v) for v in (0.02, 0.1, 0.3, 0.05))))
+
+
+def plan():
+    fourier = random_fourier(LIMITS.scaled(0.9), FourierOptions(3.0, 3), np.random.default_rng(0))
+    start = fourier.sample(0.0).position[0]
+    move = quintic_move(JOINTS, (np.zeros(2), start), LIMITS.scaled(0.5))
+    return (Segment('move_to_start', sampled(move, 100.0, LEAD_IN)),
+            Segment('excitation', sampled(fourier, 100.0, LEAD_IN)))
+
+
+class Bench:
+    """A robot and a controller in simulated time; tests break one thing at a time."""
+
+    def __init__(self, rules=RULES, segments=None):
+        self.states = JointStates(JOINTS)
+        self.execution = Execution(segments or plan(), rules, self.states)
+        self.now, self.position, self.velocity = 10.0, np.zeros(2), np.zeros(2)
+        self.effort, self.offset = np.full(2, 5.0), np.zeros(2)
+        self.goal = self.goal_start = None
+        self.log = []
+        self.states_on = self.controller_on = self.server_ready = True
+        self.lag = 0.0
+
+    def carry_out(self, commands):
+        for command in commands:
+            self.log.append((self.now, command))
+            if not self.controller_on:
+                continue
+            if isinstance(command, Send):
+                self.goal, self.goal_start = command.segment.points, self.now
+                self.carry_out(self.execution.on_accepted(self.now))
+            elif isinstance(command, Cancel):
+                self.goal, self.velocity = None, np.zeros(2)
+                self.carry_out(self.execution.on_cancel_answer(self.now, True))
+
+    def step(self):
+        self.now += PERIOD
+        if self.goal is not None and self.controller_on:
+            elapsed = self.now - self.goal_start - self.lag
+            position = self.goal.desired(elapsed)
+            self.velocity, self.position = (position - self.position) / PERIOD, position
+            self.execution.on_feedback(self.now)
+        if self.states_on:
+            self.states.update(self.now, JOINTS, self.now,
+                               (self.position + self.offset, self.velocity, self.effort))
+            self.carry_out(self.execution.on_state(self.now))
+        if self.goal is not None and self.now - self.goal_start > self.goal.duration + 0.05:
+            self.goal, self.velocity = None, np.zeros(2)
+            if self.controller_on:
+                self.carry_out(self.execution.on_result(self.now, 4, 0, ''))
+        self.carry_out(self.execution.tick(self.now, self.server_ready))
+
+    def start(self):
+        self.step()
+        self.carry_out(self.execution.start(self.now))
+        return self
+
+    def run(self, seconds=60.0):
+        end = self.now + seconds
+        while self.now < end and self.execution.phase is not Phase.DONE:
+            self.step()
+        return self
+
+    @property
+    def outcome(self):
+        return self.execution.outcome
+
+    def first(self, kind):
+        return next((at, command) for at, command in self.log if isinstance(command, kind))
+
+
+def test_a_good_run_sends_both_segments_and_succeeds():
+    bench = Bench().start().run()
+    assert bench.outcome == Outcome(Code.SUCCESS, 'done')
+    assert [c.segment.name for _, c in bench.log if isinstance(c, Send)] == [
+        'move_to_start', 'excitation']
+    assert not any(isinstance(c, (Cancel, Hold)) for _, c in bench.log)
+
+
+def test_a_lag_inside_the_window_is_tolerated_and_beyond_it_is_not():
+    fast = replace(RULES, tolerances=replace(RULES.tolerances, tracking=np.full(2, 0.01)))
+    bench = Bench(fast).start()
+    bench.lag = 0.04
+    assert bench.run().outcome.code is Code.SUCCESS
+    bench = Bench(fast).start()
+    bench.lag = 0.15
+    assert bench.run().outcome.code is Code.TRACKING_ERROR
+
+
+FAULTS = {
+    'joint pushed away': (lambda b: b.offset.__setitem__(1, 0.4), Code.TRACKING_ERROR,
+                          "joint 'elbow' is at .* off its trajectory, allowed are 0.1", 0.02),
+    'effort': (lambda b: b.effort.__setitem__(0, -95.0), Code.EFFORT_LIMIT,
+               r"effort of joint 'shoulder' is -95, allowed are 90 \(limit 100\)", 0.03),
+    'effort unknown': (lambda b: b.effort.__setitem__(0, np.nan), Code.STALE_STATES,
+                       "effort of joint 'shoulder' is not finite", 0.02),
+    'position unknown': (lambda b: b.offset.__setitem__(0, np.nan), Code.STALE_STATES,
+                         "position of joint 'shoulder' is not finite", 0.02),
+    'states stop': (lambda b: setattr(b, 'states_on', False), Code.STALE_STATES,
+                    "no state of joint 'shoulder' for 0.1.. s", 0.13),
+    'server gone': (lambda b: setattr(b, 'server_ready', False), Code.CONTROLLER_LOST,
+                    'action server of the controller went away', 0.02),
+}
+
+
+@pytest.mark.parametrize('name', FAULTS)
+def test_every_guard_stops_the_motion_and_says_why(name):
+    cause, code, words, within = FAULTS[name]
+    bench = Bench().start().run(2.0)
+    assert bench.execution.phase is Phase.RUNNING
+    broken_at = bench.now
+    cause(bench)
+    bench.run()
+    at, _ = bench.first(Cancel)
+    assert at - broken_at <= within + 1e-9
+    assert bench.outcome.code is code
+    assert re.search(words, bench.outcome.text), bench.outcome.text
+    assert re.match(r'(move_to_start|excitation) at \d+\.\d+ s: ', bench.outcome.text)
+
+
+def test_a_single_effort_spike_does_not_stop():
+    bench = Bench().start().run(1.0)
+    bench.effort[0] = 99.0
+    bench.step()
+    bench.effort[0] = 5.0
+    assert bench.run().outcome.code is Code.SUCCESS
+
+
+def test_killed_controller_and_states_end_with_hold_on_the_topic():
+    bench = Bench().start().run(2.0)
+    bench.states_on = bench.controller_on = False
+    killed = bench.now
+    bench.run()
+    cancelled, held = bench.first(Cancel)[0], bench.first(Hold)[0]
+    assert cancelled - killed <= 0.13 and held - cancelled <= 0.12
+    assert bench.outcome.code is Code.CONTROLLER_LOST
+    assert 'does not answer the cancel request' in bench.outcome.text
+    assert bench.now - killed < 1.5
+
+
+def test_controller_that_falls_silent_while_states_go_on():
+    bench = Bench().start().run(2.0)
+    bench.controller_on = False
+    bench.velocity[:] = 0.0
+    wide = replace(RULES.tolerances, tracking=np.full(2, 10.0))
+    bench.execution._watch._rules = replace(RULES, tolerances=wide)
+    bench.run()
+    assert bench.outcome.code is Code.CONTROLLER_LOST
+    assert 'no feedback of the controller for 0.5' in bench.outcome.text
+    assert bench.first(Hold)[0] == bench.first(Cancel)[0], 'hold must not wait here'
+
+
+def test_controller_state_topic_is_watched_once_it_was_heard():
+    bench = Bench().start().run(1.0)
+    bench.execution.on_controller_state(bench.now)
+    bench.run(0.19)
+    assert bench.execution.phase is Phase.RUNNING
+    bench.run()
+    assert bench.outcome.code is Code.CONTROLLER_LOST
+    assert 'no controller state for 0.2' in bench.outcome.text
+
+
+@pytest.mark.parametrize(('answer', 'code', 'words'), [
+    ((6, -4, 'Aborted'), Code.TRACKING_ERROR, r'path tolerance was broken \(Aborted\)'),
+    ((6, -5, ''), Code.TRACKING_ERROR, 'goal tolerance was broken'),
+    ((6, -1, ''), Code.ABORTED, 'aborted the motion with code -1'),
+    ((5, 0, ''), Code.ABORTED, 'another program cancelled'),
+    ((0, 0, ''), Code.ABORTED, 'status 0'),
+    ((4, 0, ''), Code.TRACKING_ERROR, "reports success, but joint .* away from the end"),
+])
+def test_results_are_judged_by_status_code_and_place(answer, code, words):
+    bench = Bench().start().run(2.5)
+    bench.carry_out(bench.execution.on_result(bench.now, *answer))
+    assert bench.outcome.code is code
+    assert re.search(words, bench.outcome.text), bench.outcome.text
+
+
+def test_rejection_and_silence_after_sending():
+    bench = Bench()
+    bench.controller_on = False
+    bench.start()
+    assert bench.execution.phase is Phase.SENDING
+    bench.carry_out(bench.execution.on_rejected(bench.now))
+    assert bench.outcome.code is Code.REJECTED
+    bench = Bench()
+    bench.controller_on = False
+    bench.start().run()
+    assert bench.outcome.code is Code.CONTROLLER_LOST
+    assert 'did not answer the goal for 2.0' in bench.outcome.text
+    assert bench.execution.on_accepted(bench.now) == (Cancel(),), 'a late start must be cancelled'
+
+
+def test_cancel_before_during_and_after():
+    asked = Outcome(Code.CANCELLED, 'cancelled by the client')
+    bench = Bench().start().run(1.0)
+    bench.carry_out(bench.execution.cancel(bench.now, asked))
+    bench.run()
+    assert bench.outcome.code is Code.CANCELLED
+    assert bench.outcome.text.endswith('motion cancelled, the robot holds')
+    assert bench.execution.cancel(bench.now, asked) == ()
+    bench = Bench()
+    assert bench.execution.cancel(bench.now, asked) == (Finish(asked),)
+
+
+def test_refused_cancel_leads_to_hold_within_limits():
+    bench = Bench().start().run(2.5)
+    bench.controller_on = False
+    bench.velocity = np.array([1.5, -0.5])
+    position = bench.position.copy()
+    bench.states.update(bench.now, JOINTS, bench.now + 1e-3,
+                        (position, bench.velocity, bench.effort))
+    bench.carry_out(bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'asked')))
+    bench.carry_out(bench.execution.on_cancel_answer(bench.now, False))
+    _, hold = bench.first(Hold)
+    assert hold.duration >= 1.5 * 1.5 / 8.0
+    assert np.allclose(hold.position, np.clip(position + 0.5 * hold.duration * bench.velocity,
+                                              -2.0, 2.0))
+
+
+def test_being_held_up_oneself_is_excused_once_only():
+    bench = Bench().start().run(1.0)
+    bench.now += 0.3
+    assert bench.execution.tick(bench.now) == ()
+    bench.now += 0.3
+    assert Cancel() in bench.execution.tick(bench.now)
+
+
+def test_start_is_refused_away_from_the_start_stale_or_without_effort():
+    bench = Bench()
+    bench.position[0] = 0.03
+    assert bench.start().outcome.code is Code.TRACKING_ERROR
+    assert "'shoulder' is 0.03 away from the start, allowed are 0.02" in bench.outcome.text
+    bench = Bench()
+    bench.states_on = False
+    bench.effort[:] = 1.0
+    bench.states.effort[:] = 1.0
+    assert bench.start().outcome.code is Code.STALE_STATES
+    bench = Bench()
+    bench.effort[1] = np.nan
+    assert bench.start().outcome.code is Code.INVALID
+    assert "no effort of joint 'elbow'" in bench.outcome.text
+    off = replace(RULES, settings=GuardSettings(effort_fraction=0.0))
+    bench = Bench(off)
+    bench.effort[1] = np.nan
+    assert bench.start().run().outcome.code is Code.SUCCESS
+
+
+def broken(name):
+    points = plan()[1].points
+    time, position = points.time.copy(), points.position.copy()
+    velocity, acceleration = points.velocity.copy(), points.acceleration.copy()
+    joints = points.joints
+    if name == 'nan':
+        position[7, 1] = np.nan
+    elif name == 'infinity':
+        velocity[7, 1] = np.inf
+    elif name == 'acceleration':
+        acceleration[7, 1] = -np.inf
+    elif name == 'time':
+        time[5] = time[4]
+    elif name == 'negative time':
+        time -= 1.0
+    elif name == 'end':
+        velocity[-1, 0] = 1e-6
+    elif name == 'duplicate':
+        joints = ('shoulder', 'shoulder')
+    elif name == 'unknown':
+        joints = ('shoulder', 'wrist')
+    elif name == 'order':
+        joints = joints[::-1]
+    elif name == 'outside':
+        position[:, 0] += 3.0
+    elif name == 'between':
+        position[21:, 0] += 0.03  # every point is fine by itself
+    elif name == 'long':
+        time *= 1000.0
+    return SampledTrajectory(joints, time, position, velocity, acceleration)
+
+
+@pytest.mark.parametrize(('name', 'words'), [
+    ('nan', "position of joint 'elbow' is not finite at point 7"),
+    ('infinity', "velocity of joint 'elbow' is not finite"),
+    ('acceleration', "acceleration of joint 'elbow' is not finite"),
+    ('time', 'do not at 0.24 s'),
+    ('negative time', 'must be positive'),
+    ('end', "velocity of joint 'shoulder' is 1e-06 at the end"),
+    ('duplicate', "'shoulder' occurs twice"),
+    ('unknown', "'wrist' is unknown"),
+    ('order', 'must come in the order shoulder, elbow'),
+    ('outside', "position of joint 'shoulder' reaches"),
+    ('between', "velocity of joint 'shoulder' reaches"),
+    ('long', 'allowed are 600 s'),
+])
+def test_bad_points_are_never_sent(name, words):
+    points = broken(name)
+    assert any(words in fault for fault in faults(points, LIMITS, 600.0))
+    bench = Bench(segments=(Segment('excitation', points),)).start()
+    assert bench.outcome.code is Code.INVALID and words in bench.outcome.text
+    assert not any(isinstance(c, Send) for _, c in bench.log)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.floats(0.002, 0.2), st.integers(2, 8))
+def test_control_points_bound_the_interpolation(seed, period, count):
+    """Against the interpolating polynomial itself, evaluated by numpy on a fine grid."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((3, count, 2))
+    points = SampledTrajectory(JOINTS, period * np.arange(count), *values)
+    time, bounds = control_points(points)
+    s = np.linspace(0.0, 1.0, 41)
+    for k in range(count - 1):
+        h = period
+        matrix = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 2, 0, 0, 0],
+                           [1, h, h**2, h**3, h**4, h**5],
+                           [0, 1, 2 * h, 3 * h**2, 4 * h**3, 5 * h**4],
+                           [0, 0, 2, 6 * h, 12 * h**2, 20 * h**3]])
+        ends = np.concatenate([values[:, k], values[:, k + 1]])
+        rows = (time >= k * period - 1e-12) & (time < (k + 1) * period - 1e-12)
+        assert np.count_nonzero(rows) == 10
+        curve = np.polynomial.Polynomial(np.linalg.solve(matrix, ends)[:, 0])
+        for name in ('position', 'velocity', 'acceleration', 'jerk'):
+            low, high = (b[rows, 0] for b in bounds[name])
+            seen = curve(s * h)
+            room = 1e-6 * (1.0 + np.abs(seen).max())
+            assert low.min() <= seen.min() + room and high.max() >= seen.max() - room
+            assert high.max() - seen.max() <= 0.2 * np.ptp(seen) + room, 'bound is not tight'
+            curve = curve.deriv()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.floats(5.0, 30.0))
+def test_a_design_that_uses_all_of_the_limits_passes_the_check(seed, harmonics, duration):
+    fourier = random_fourier(
+        LIMITS, FourierOptions(duration, harmonics), np.random.default_rng(seed))
+    points = sampled(fourier, 100.0, LEAD_IN)
+    assert faults(points, LIMITS, 600.0) == ()
+    assert np.all(points.velocity[[0, -1]] == 0.0)
+
+
+def test_joint_states_in_parts_any_order_and_repeated():
+    states = JointStates(JOINTS)
+    assert not states.update(1.0, ['gripper'], 1.0, ([0.1], [], []))
+    assert states.update(2.0, ['gripper', 'elbow'], 1.0, ([0.1, 0.2], [], [3.0, 4.0]))
+    assert states.position[1] == 0.2 and states.effort[1] == 4.0
+    assert states.missing('position') == ('shoulder',)
+    assert states.oldest(2.0) == ('shoulder', np.inf)
+    assert states.update(2.1, JOINTS, 1.1, ([1.0, 2.0], [0.0, 0.0], [1.0, 1.0]))
+    assert not states.update(2.2, JOINTS, 1.1, ([1.0, 2.0], [0.0, 0.0], [1.0, 1.0]))
+    assert states.oldest(2.2)[1] == pytest.approx(0.1)
+    assert states.update(2.3, JOINTS, 0.0, ([1.0], [0.0, 0.0], [1.0, 1.0]))
+    assert states.missing('position') == JOINTS, 'a field of the wrong length is no measurement'
+
+
+def test_settings_are_checked():
+    with pytest.raises(UsageError, match='state_timeout'):
+        GuardSettings(state_timeout=0.0)
+    with pytest.raises(UsageError, match='effort_fraction'):
+        GuardSettings(effort_fraction=1.2)
+    with pytest.raises(UsageError, match='tolerance path must be positive'):
+        replace(RULES.tolerances, path=np.array([0.1, 0.0]))
