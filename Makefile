@@ -1,0 +1,31 @@
+# One command each; `make demo` and `make test` build the environment first when it is needed.
+PYTHON ?= python3
+ENV = . .venv/env.sh &&
+
+.PHONY: setup demo test soak bench docs clean
+
+setup:
+	@$(PYTHON) tools/ros_env/setup.py
+
+demo: setup
+	$(ENV) robot-dynid demo
+
+test: setup
+	$(ENV) ruff check .
+	$(ENV) mypy
+	$(ENV) pytest -m 'not ros and not slow and not soak'
+	$(ENV) pytest -m '(ros or slow) and not soak'
+
+soak: setup
+	$(ENV) pytest -m soak
+
+bench: setup
+	$(ENV) for name in regressor identify forward; do robot-dynid bench $$name || exit 1; done
+
+docs: setup
+	$(ENV) pip install --quiet --requirement requirements/docs.txt
+	$(ENV) sphinx-build -W --keep-going -b html docs out/docs
+
+clean:
+	rm -rf .venv build install log out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find robot_dynid test -name __pycache__ -prune -exec rm -rf {} +

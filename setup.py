@@ -1,0 +1,48 @@
+"""Install robot_dynid as a ROS 2 package (ament_python)."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'robot_dynid'
+SHARE = f'share/{PACKAGE}'
+SHARED_FOLDERS = ('config', 'launch', 'urdf')
+
+
+def shared_files() -> list[tuple[str, list[str]]]:
+    """Return (destination, files) for every folder of shared data, at any depth."""
+    folders: dict[str, list[str]] = {}
+    for top in SHARED_FOLDERS:
+        for path in sorted(Path(top).rglob('*')):
+            if path.is_file() and path.suffix != '.pyc':
+                folders.setdefault(f'{SHARE}/{path.parent.as_posix()}', []).append(str(path))
+    return list(folders.items())
+
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    package_data={PACKAGE: ['py.typed', 'report/templates/*']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (SHARE, ['package.xml']),
+        ('bin', ['scripts/robot-dynid']),
+        *shared_files(),
+    ],
+    python_requires='>=3.10',
+    install_requires=['setuptools'],
+    zip_safe=False,
+    maintainer='robot_dynid maintainers',
+    maintainer_email='maintainers@users.noreply.a-seed-02419c51.example',
+    description='Identification of the dynamics of robot arms, served in ROS 2.',
+    license='Apache-2.0',
+    entry_points={
+        'console_scripts': [
+            'robot-dynid = robot_dynid.cli.main:main',
+            'identifier = robot_dynid.ros.identifier_node:main',
+            'excitation = robot_dynid.ros.excitation_node:main',
+            'simulated_robot = robot_dynid.ros.simulated_robot_node:main',
+        ],
+    },
+)

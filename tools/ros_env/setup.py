@@ -1,0 +1,244 @@
+"""Build the environment of the project in .venv; do nothing where nothing changed.
+
+Steps, each with a digest of what it depends on in .venv/setup.json:
+packages (pinned wheels, or a sourced ROS 2), workspace (colcon), kernels (numba cache).
+Only the standard library is used, so any Python >= 3.10 can run it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / '.venv'
+VENV_PYTHON = VENV / 'bin' / 'python'
+WORKSPACE = VENV / 'workspace'
+STATE = VENV / 'setup.json'
+REQUIREMENTS = ROOT / 'requirements'
+STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
+PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
+
+# The interpreter below any virtual environment this script may be run from.
+BASE_PYTHON = Path(sys.base_prefix) / 'bin' / f'python{sys.version_info[0]}.{sys.version_info[1]}'
+
+
+class SetupError(Exception):
+    """What is missing or failed, and what to do about it."""
+
+
+def outside_venv(variable: str) -> str:
+    """Return a path list from the environment without the entries this script makes."""
+    entries = os.environ.get(variable, '').split(os.pathsep)
+    return os.pathsep.join(e for e in entries if e and not Path(e).is_relative_to(VENV))
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment as it would be had env.sh never been sourced."""
+    lists = ('PATH', 'PYTHONPATH', 'LD_LIBRARY_PATH', 'AMENT_PREFIX_PATH', 'CMAKE_PREFIX_PATH')
+    ours = {*lists, 'VIRTUAL_ENV', 'COLCON_PREFIX_PATH', '_ROS_WHEELS_BOOTSTRAP_COMPLETE'}
+    environment = {k: v for k, v in os.environ.items() if k not in ours}
+    environment.update({name: value for name in lists if (value := outside_venv(name))})
+    return environment
+
+
+def imports(python: Path, module: str) -> bool:
+    """Tell whether ``python`` can import ``module``."""
+    command = [str(python), '-c', f'import {module}']
+    done = subprocess.run(command, env=clean_environment(), capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def has_sourced_ros() -> bool:
+    """Tell whether a ROS 2 with rclpy for this Python is sourced."""
+    return bool(outside_venv('AMENT_PREFIX_PATH')) and imports(BASE_PYTHON, 'rclpy')
+
+
+def missing_tools(system_ros: bool) -> list[tuple[str, str]]:
+    """Return what the system lacks, as (tool, Debian package)."""
+    headers = Path(sysconfig.get_paths()['include']) / 'Python.h'
+    version = f'{sys.version_info[0]}.{sys.version_info[1]}'
+    found = [
+        ('venv', f'python{version}-venv', imports(BASE_PYTHON, 'venv, ensurepip')),
+        ('Python headers', f'python{version}-dev', headers.exists()),
+        ('cmake', 'cmake', shutil.which('cmake')),
+        ('make', 'make', shutil.which('make')),
+        ('C compiler', 'gcc', shutil.which('cc') or shutil.which('gcc')),
+        ('C++ compiler', 'g++', shutil.which('c++') or shutil.which('g++')),
+    ]
+    if system_ros:
+        found.append(('colcon', 'python3-colcon-common-extensions', shutil.which('colcon')))
+    return [(tool, package) for tool, package, there in found if not there]
+
+
+def check_system(system_ros: bool) -> None:
+    """Raise SetupError when this Python or a system tool will not do, naming all at once."""
+    if sys.version_info < (3, 10):  # noqa: UP036 - any python3 may be the one `make` finds
+        raise SetupError(
+            f'Python {sys.version.split()[0]} is too old: 3.10 or newer is needed. '
+            'Name a newer one: make setup PYTHON=python3.12'
+        )
+    missing = missing_tools(system_ros)
+    if missing:
+        tools = ', '.join(tool for tool, _ in missing)
+        packages = ' '.join(package for _, package in missing)
+        raise SetupError(
+            f'missing: {tools}. Install with:\n  sudo apt-get install --yes {packages}'
+        )
+
+
+def digest(words: Iterable[str], files: Iterable[Path] = ()) -> str:
+    """Return a hash over ``words`` and the names and contents of ``files``."""
+    total = hashlib.sha256('\0'.join(words).encode())
+    for path in sorted(files):
+        total.update(f'\0{path.relative_to(ROOT)}\0'.encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def files_below(*folders: str) -> list[Path]:
+    """Return every source file below ``folders`` of the repository."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob('*'))
+    return [path for path in found if path.is_file() and '__pycache__' not in path.parts]
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> None:
+    """Run a command with its output on the terminal; raise SetupError when it fails."""
+    words = [str(word) for word in command]
+    code = subprocess.run(words, env=env or clean_environment(), cwd=ROOT, check=False).returncode
+    if code:
+        raise SetupError(f'failed with code {code}: {" ".join(words)}')
+
+
+def pip_install(*arguments: str | Path) -> None:
+    """Install into .venv."""
+    pip = (VENV_PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check', '--quiet')
+    run(*pip, '--progress-bar', 'off', *arguments)
+
+
+def install_packages(system_ros: bool) -> None:
+    """Make .venv anew and fill it."""
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    site = ['--system-site-packages'] if system_ros else []
+    run(BASE_PYTHON, '-m', 'venv', *site, VENV)
+    if system_ros:
+        command = [str(BASE_PYTHON), '-c', 'import numpy; print(numpy.__version__)']
+        numpy = subprocess.check_output(command, env=clean_environment(), text=True).strip()
+        held = VENV / 'constraints.txt'
+        held.write_text(f'numpy=={numpy}\n')
+        pip_install('--constraint', held, '--requirement', REQUIREMENTS / 'system_ros.txt')
+        return
+    names = ('core.txt', 'ros.txt', 'test.txt')
+    pip_install(*(word for name in names for word in ('--requirement', REQUIREMENTS / name)))
+    repair_headers()
+
+
+def repair_headers() -> None:
+    """Point exported CMake files to this machine's headers, not the wheel builder's.
+
+    The wheels carry ``/opt/python/cpXY-cpXY/include/pythonX.Y`` and the NumPy headers of the
+    machine they were built on, and CMake refuses folders which do not exist.
+    """
+    code = 'import numpy, sysconfig as s; print(s.get_paths()["include"], numpy.get_include())'
+    python, numpy = subprocess.check_output([VENV_PYTHON, '-c', code], text=True).split()
+    for path in VENV.glob('share/*/cmake/*.cmake'):
+        text = path.read_text()
+        repaired = re.sub(r'/opt/python/cp[^;"]*?/numpy/_core/include', numpy, text)
+        repaired = re.sub(r'/opt/python/cp[^;"]*?/include/python[\d.]+', python, repaired)
+        if repaired != text:
+            path.write_text(repaired)
+
+
+def build_environment(system_ros: bool) -> dict[str, str]:
+    """Return the environment in which colcon and cmake find .venv first."""
+    environment = clean_environment()
+    environment['VIRTUAL_ENV'] = str(VENV)
+    environment['PATH'] = f'{VENV / "bin"}{os.pathsep}{environment["PATH"]}'
+    if not system_ros:
+        environment['AMENT_PREFIX_PATH'] = environment['CMAKE_PREFIX_PATH'] = str(VENV)
+    return environment
+
+
+def build_workspace(system_ros: bool) -> None:
+    """Build the interfaces and the package itself; edited Python sources take effect at once."""
+    colcon = shutil.which('colcon', path=build_environment(system_ros)['PATH'])
+    packages = [*PACKAGES, *([] if imports(BASE_PYTHON, 'control_msgs.action') else [STAND_IN])]
+    places = [(f'--{name}-base', WORKSPACE / name) for name in ('build', 'install')]
+    cmake = ('CMAKE_BUILD_TYPE=Release', 'BUILD_TESTING=OFF', f'Python3_EXECUTABLE={VENV_PYTHON}')
+    run(
+        *(VENV_PYTHON, str(colcon), '--log-base', WORKSPACE / 'log', '--log-level', 'error'),
+        *('build', '--symlink-install', '--event-handlers', 'console_cohesion-'),
+        *(word for place in places for word in place),
+        *('--base-paths', *packages, '--cmake-args', *(f'-D{word}' for word in cmake)),
+        env=build_environment(system_ros),
+    )
+    write_env_script(system_ros)
+
+
+def write_env_script(system_ros: bool) -> None:
+    """Write .venv/env.sh, which sets everything in bash and sh."""
+    ros_prefix = [
+        'export AMENT_PREFIX_PATH="$VIRTUAL_ENV"',
+        'export CMAKE_PREFIX_PATH="$VIRTUAL_ENV"',
+    ]
+    lines = [
+        '# Written by `make setup`; source it from bash or sh.',
+        f'export VIRTUAL_ENV="{VENV}"',
+        'case ":$PATH:" in *":$VIRTUAL_ENV/bin:"*) ;; *) PATH="$VIRTUAL_ENV/bin:$PATH" ;; esac',
+        'export PATH',
+        *([] if system_ros else ros_prefix),
+        'export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST',
+        f'COLCON_CURRENT_PREFIX="{WORKSPACE / "install"}"',
+        '. "$COLCON_CURRENT_PREFIX/local_setup.sh"',
+        'unset COLCON_CURRENT_PREFIX',
+    ]
+    (VENV / 'env.sh').write_text('\n'.join(lines) + '\n')
+
+
+def warm_kernels() -> None:
+    """Compile the numba kernels into their cache on disk."""
+    warm = f'. "{VENV}/env.sh" && python -m robot_dynid.model.warm_up'
+    run('sh', '-c', warm)
+
+
+def main() -> None:
+    """Run the steps whose inputs changed, in order; a step that ran makes the later ones run."""
+    system_ros = has_sourced_ros()
+    check_system(system_ros)
+    ros = outside_venv('AMENT_PREFIX_PATH') if system_ros else 'wheels'
+    packages = digest(
+        (str(ROOT), str(BASE_PYTHON), sys.version, ros), REQUIREMENTS.glob('*.txt')
+    )
+    installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
+    definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
+    definitions += files_below('robot_dynid_interfaces', 'tools/ros_env')
+    names = [str(path.relative_to(ROOT)) for path in sorted(installed)]
+    workspace = digest((packages, *names), definitions)
+    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'model').glob('*.py'))
+    steps = (
+        ('packages', packages, lambda: install_packages(system_ros)),
+        ('workspace', workspace, lambda: build_workspace(system_ros)),
+        ('kernels', kernels, warm_kernels),
+    )
+    done = json.loads(STATE.read_text()) if STATE.exists() else {}
+    for name, wanted, step in steps:
+        if done.get(name) != wanted:
+            print(f'setup: {name}', file=sys.stderr, flush=True)
+            step()
+            done[name] = wanted
+            STATE.write_text(json.dumps(done, indent=1))
+
+
+if __name__ == '__main__':
+    try:
+        main()
+    except SetupError as error:
+        sys.exit(f'setup: {error}')
