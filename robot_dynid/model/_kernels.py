@@ -7,6 +7,9 @@ recursions then need no transforms between links, trees cost the same as chains,
 inertias are plain sums (the recursions are those of Featherstone, Rigid Body Dynamics Algorithms,
 2008, chapters 5 and 6).
 
+Numba compares the date of the file that holds a kernel only: after a change here the cache of
+``_regressor_kernel`` is renewed by touching that file too.
+
 Second moments ``SIG`` (integral of r r^T dm) stand in for rotational inertias: they transform like
 the pseudo-inertia, and ``I x = trace(SIG) x - SIG x``.
 """
@@ -16,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LANES = 16
+LANES = 32
 #: first row of each quantity in the work array of one joint
 ROT, POS, AXIS, VEL, ACC, MC, SIG, FORCE, MOMENT = 0, 9, 12, 18, 24, 30, 33, 39, 42
 INPUT, TRIG, ROWS = 45, 48, 50
@@ -25,10 +28,14 @@ G_A, G_B, G_C, G_P, G_D, G_AXIS = 0, 9, 18, 27, 30, 33
 GEOMETRY_COLUMNS = 39
 
 # No reassociation: the range reduction of the sine depends on the order of its subtractions.
-compiled = njit(cache=True, nogil=True, fastmath={'contract', 'nsz'}, error_model='numpy')
+FAST = {'contract', 'nsz'}
+compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model='numpy')
+# Inlining lets the compiler see the constant row length of the work arrays, without which most of
+# the lane loops stay scalar; constants of a joint are read before the loops for the same reason.
+inlined = njit(nogil=True, fastmath=FAST, error_model='numpy', forceinline=True)
 
 
-@compiled
+@inlined
 def _sine_cosine(work):
     """Fill the rows TRIG with sine and cosine (Cody-Waite reduction, Cephes polynomials)."""
     for lane in range(LANES):
@@ -54,26 +61,34 @@ def _sine_cosine(work):
         work[TRIG + 1, lane] = -b if (quadrant == 1.0 or quadrant == 2.0) else b
 
 
-@compiled
-def _pose(parent, work, g):
-    """Fill ROT, POS and the joint screw AXIS (angular, linear about the base origin)."""
+@inlined
+def _pose(parent, work, g, local):
+    """Fill ROT, POS and the joint screw AXIS (angular, linear about the base origin).
+
+    ``local`` (12, LANES) receives the rotation and the translation in the parent's frame.
+    """
+    for i in range(9):
+        a, b, c = g[G_A + i], g[G_B + i], g[G_C + i]
+        for k in range(LANES):
+            local[i, k] = a + b * work[TRIG + 1, k] + c * work[TRIG, k]
+    for i in range(3):
+        a, b = g[G_P + i], g[G_D + i]
+        for k in range(LANES):
+            local[9 + i, k] = a + b * work[INPUT, k]
+    for row in range(3):
+        for k in range(LANES):
+            a, b, c = parent[3 * row, k], parent[3 * row + 1, k], parent[3 * row + 2, k]
+            for i in range(3):
+                work[3 * row + i, k] = a * local[i, k] + b * local[3 + i, k] + c * local[6 + i, k]
+            moved = a * local[9, k] + b * local[10, k] + c * local[11, k]
+            work[POS + row, k] = parent[POS + row, k] + moved
+    ax, ay, az, bx, by, bz = g[33], g[34], g[35], g[36], g[37], g[38]
+    for row in range(3):
+        for k in range(LANES):
+            a, b, c = work[3 * row, k], work[3 * row + 1, k], work[3 * row + 2, k]
+            work[AXIS + row, k] = a * ax + b * ay + c * az
+            work[AXIS + 3 + row, k] = a * bx + b * by + c * bz
     for k in range(LANES):
-        q, s, c = work[INPUT, k], work[TRIG, k], work[TRIG + 1, k]
-        for row in range(3):
-            a, b, d = parent[3 * row, k], parent[3 * row + 1, k], parent[3 * row + 2, k]
-            x = a * (g[0] + g[9] * c + g[18] * s) + b * (g[3] + g[12] * c + g[21] * s)
-            y = a * (g[1] + g[10] * c + g[19] * s) + b * (g[4] + g[13] * c + g[22] * s)
-            z = a * (g[2] + g[11] * c + g[20] * s) + b * (g[5] + g[14] * c + g[23] * s)
-            work[3 * row, k] = x + d * (g[6] + g[15] * c + g[24] * s)
-            work[3 * row + 1, k] = y + d * (g[7] + g[16] * c + g[25] * s)
-            work[3 * row + 2, k] = z + d * (g[8] + g[17] * c + g[26] * s)
-            p = a * (g[27] + g[30] * q) + b * (g[28] + g[31] * q) + d * (g[29] + g[32] * q)
-            work[POS + row, k] = parent[POS + row, k] + p
-    for k in range(LANES):
-        for row in range(3):
-            a, b, d = work[3 * row, k], work[3 * row + 1, k], work[3 * row + 2, k]
-            work[AXIS + row, k] = a * g[33] + b * g[34] + d * g[35]
-            work[AXIS + 3 + row, k] = a * g[36] + b * g[37] + d * g[38]
         x, y, z = work[AXIS, k], work[AXIS + 1, k], work[AXIS + 2, k]
         px, py, pz = work[POS, k], work[POS + 1, k], work[POS + 2, k]
         work[AXIS + 3, k] += py * z - pz * y
@@ -81,7 +96,7 @@ def _pose(parent, work, g):
         work[AXIS + 5, k] += px * y - py * x
 
 
-@compiled
+@inlined
 def _motion(parent, work):
     """Fill VEL and ACC, spatial velocity and acceleration (gravity included) of a link."""
     for k in range(LANES):
@@ -108,7 +123,7 @@ def _motion(parent, work):
         work[ACC + 5, k] = parent[ACC + 5, k] + bz * qdd + cz * qd
 
 
-@compiled
+@inlined
 def _base(work, gravity):
     """Set the motion of the fixed base: at rest, accelerated against gravity."""
     work[0] = 0.0
@@ -118,11 +133,12 @@ def _base(work, gravity):
             work[0, ACC + 3 + row, k] = -gravity[row]
 
 
-@compiled
+@inlined
 def _forward_pass(work, parents, geometry, inputs, first):
     """Pose and motion of all links for the tile of samples that begins at ``first``."""
     q, qd, qdd = inputs
     used = min(LANES, q.shape[0] - first)
+    local = np.empty((12, LANES))
     for j in range(parents.shape[0]):
         own, parent = work[j + 1], work[parents[j] + 1]
         for k in range(used):
@@ -130,41 +146,41 @@ def _forward_pass(work, parents, geometry, inputs, first):
             own[INPUT + 1, k] = qd[first + k, j]
             own[INPUT + 2, k] = qdd[first + k, j]
         _sine_cosine(own)
-        _pose(parent, own, geometry[j])
+        _pose(parent, own, geometry[j], local)
         _motion(parent, own)
     return used
 
 
-@compiled
-def _inertia(work, p):
-    """Fill MC and SIG: first and second moments of a link about the base origin."""
+@inlined
+def _inertia(work, p, turned):
+    """Fill MC and SIG: first and second moments of a link about the base origin.
+
+    ``turned`` (9, LANES) receives R times the second moments in the link frame.
+    """
     half = 0.5 * (p[4] + p[6] + p[9])
-    sxx, syy, szz, m = half - p[4], half - p[6], half - p[9], p[0]
-    for k in range(LANES):
-        for row in range(3):
-            a, b, d = work[3 * row, k], work[3 * row + 1, k], work[3 * row + 2, k]
-            work[MC + row, k] = a * p[1] + b * p[2] + d * p[3]
-        hx, hy, hz = work[MC, k], work[MC + 1, k], work[MC + 2, k]
-        px, py, pz = work[POS, k], work[POS + 1, k], work[POS + 2, k]
-        for i, j, row in ((0, 0, 0), (1, 0, 1), (1, 1, 2), (2, 0, 3), (2, 1, 4), (2, 2, 5)):
-            a, b, d = work[3 * i, k], work[3 * i + 1, k], work[3 * i + 2, k]
-            x, y, z = work[3 * j, k], work[3 * j + 1, k], work[3 * j + 2, k]
-            u = x * sxx - y * p[5] - z * p[7]
-            v = -x * p[5] + y * syy - z * p[8]
-            w = -x * p[7] - y * p[8] + z * szz
-            work[SIG + row, k] = a * u + b * v + d * w
-        work[SIG, k] += (2.0 * hx + m * px) * px
-        work[SIG + 1, k] += hx * py + px * hy + m * px * py
-        work[SIG + 2, k] += (2.0 * hy + m * py) * py
-        work[SIG + 3, k] += hx * pz + px * hz + m * px * pz
-        work[SIG + 4, k] += hy * pz + py * hz + m * py * pz
-        work[SIG + 5, k] += (2.0 * hz + m * pz) * pz
-        work[MC, k] = hx + m * px
-        work[MC + 1, k] = hy + m * py
-        work[MC + 2, k] = hz + m * pz
+    sxx, syy, szz, sxy, sxz, syz = half - p[4], half - p[6], half - p[9], -p[5], -p[7], -p[8]
+    mass, mx, my, mz = p[0], p[1], p[2], p[3]
+    for i in range(3):
+        for k in range(LANES):
+            x, y, z = work[3 * i, k], work[3 * i + 1, k], work[3 * i + 2, k]
+            work[MC + i, k] = x * mx + y * my + z * mz
+            turned[3 * i, k] = x * sxx + y * sxy + z * sxz
+            turned[3 * i + 1, k] = x * sxy + y * syy + z * syz
+            turned[3 * i + 2, k] = x * sxz + y * syz + z * szz
+    for i in range(3):
+        for j in range(i + 1):
+            for k in range(LANES):
+                a, b = work[3 * j, k] * turned[3 * i, k], work[3 * j + 1, k] * turned[3 * i + 1, k]
+                central = a + b + work[3 * j + 2, k] * turned[3 * i + 2, k]
+                hi, hj = work[MC + i, k], work[MC + j, k]
+                pi, pj = work[POS + i, k], work[POS + j, k]
+                work[SIG + i * (i + 1) // 2 + j, k] = central + hi * pj + (hj + mass * pj) * pi
+    for i in range(3):
+        for k in range(LANES):
+            work[MC + i, k] += mass * work[POS + i, k]
 
 
-@compiled
+@inlined
 def _wrench(work, motion, mass, out):
     """Fill the six rows of ``out`` (linear, angular) with inertia times the motion rows."""
     for k in range(LANES):
@@ -181,7 +197,7 @@ def _wrench(work, motion, mass, out):
         out[5, k] = (xx + yy) * wz - xz * wx - yz * wy + hx * vy - hy * vx
 
 
-@compiled
+@inlined
 def _inertial_force(work, mass, momentum):
     """Fill FORCE and MOMENT: rate of change of the momentum of a link, about the base origin."""
     _wrench(work, VEL, mass, momentum)
@@ -199,7 +215,7 @@ def _inertial_force(work, mass, momentum):
         work[MOMENT + 2, k] += wx * ny - wy * nx + vx * ly - vy * lx
 
 
-@compiled
+@inlined
 def _accumulate(parent, work, first, count):
     """Add rows of a link to those of its parent."""
     for row in range(first, first + count):
@@ -207,7 +223,7 @@ def _accumulate(parent, work, first, count):
             parent[row, k] += work[row, k]
 
 
-@compiled
+@inlined
 def _project(axis, wrench, out):
     """Fill ``out`` with the power of a wrench (linear, angular) along a screw."""
     for k in range(LANES):
@@ -221,12 +237,13 @@ def inverse_dynamics(geometry, parents, gravity, parameters, inputs, out):
     """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` (q, qd, qdd) and (n, 10) parameters."""
     n = parents.shape[0]
     work = np.zeros((n + 1, ROWS, LANES))
+    turned = np.empty((9, LANES))
     momentum, row = np.empty((6, LANES)), np.empty(LANES)
     _base(work, gravity)
     for first in range(0, out.shape[0], LANES):
         used = _forward_pass(work, parents, geometry, inputs, first)
         for j in range(n):
-            _inertia(work[j + 1], parameters[j])
+            _inertia(work[j + 1], parameters[j], turned)
             _inertial_force(work[j + 1], parameters[j, 0], momentum)
         for j in range(n - 1, -1, -1):
             _project(work[j + 1, AXIS:], work[j + 1, FORCE:], row)
@@ -235,7 +252,7 @@ def inverse_dynamics(geometry, parents, gravity, parameters, inputs, out):
                 out[first + k, j] = row[k]
 
 
-@compiled
+@inlined
 def _mass_matrix(work, parents, mass, matrix, wrench):
     """Composite bodies: lower triangle of ``matrix`` (n, n, LANES), and bias torque in place.
 
@@ -261,12 +278,13 @@ def mass_matrix(geometry, parents, gravity, parameters, q, out):
     """Composite-rigid-body algorithm: ``out`` (N, n, n) from positions ``q`` (N, n)."""
     n = parents.shape[0]
     work = np.zeros((n + 1, ROWS, LANES))
+    turned = np.empty((9, LANES))
     matrix, wrench = np.zeros((n, n, LANES)), np.empty((6, LANES))
     _base(work, gravity)
     for first in range(0, out.shape[0], LANES):
         used = _forward_pass(work, parents, geometry, (q, q, q), first)
         for j in range(n):
-            _inertia(work[j + 1], parameters[j])
+            _inertia(work[j + 1], parameters[j], turned)
         _mass_matrix(work, parents, parameters[:, 0].copy(), matrix, wrench)
         for j in range(n):
             for i in range(j + 1):
@@ -274,7 +292,7 @@ def mass_matrix(geometry, parents, gravity, parameters, q, out):
                     out[first + k, i, j] = out[first + k, j, i] = matrix[j, i, k]
 
 
-@compiled
+@inlined
 def _solve(matrix, right, pivots):
     """Factorise L D L^T in place, solve for ``right`` (n, LANES); ``pivots`` gets the least D."""
     n = right.shape[0]
@@ -309,6 +327,7 @@ def forward_dynamics(geometry, parents, gravity, parameters, inertia, inputs, ou
     q, qd, effort = inputs
     n = parents.shape[0]
     work = np.zeros((n + 1, ROWS, LANES))
+    turned = np.empty((9, LANES))
     matrix, wrench = np.zeros((n, n, LANES)), np.empty((6, LANES))
     right, least = np.empty((n, LANES)), np.empty(LANES)
     still = np.zeros_like(q)
@@ -316,7 +335,7 @@ def forward_dynamics(geometry, parents, gravity, parameters, inertia, inputs, ou
     for first in range(0, out.shape[0], LANES):
         used = _forward_pass(work, parents, geometry, (q, qd, still), first)
         for j in range(n):
-            _inertia(work[j + 1], parameters[j])
+            _inertia(work[j + 1], parameters[j], turned)
             _inertial_force(work[j + 1], parameters[j, 0], wrench)
         _mass_matrix(work, parents, parameters[:, 0].copy(), matrix, wrench)
         for j in range(n):

@@ -14,13 +14,14 @@ from robot_dynid.model._kernels import (
     _base,
     _forward_pass,
     compiled,
+    inlined,
 )
 
 #: rows of the link-frame quantities: acceleration of the origin, D = S(al) + S(w)^2, w, al
 ORIGIN, DERIVATIVE, OMEGA, ALPHA, LINK_ROWS = 0, 3, 12, 15, 18
 
 
-@compiled
+@inlined
 def _link_motion(work, link):
     """Fill the link-frame motion: classical acceleration of the origin, D, w and al."""
     for k in range(LANES):
@@ -52,7 +53,7 @@ def _link_motion(work, link):
         link[DERIVATIVE + 8, k] = -x * x - y * y
 
 
-@compiled
+@inlined
 def _screw_in_link(axis, work, screw):
     """Express a joint screw (angular, linear about the base origin) in the frame of a link."""
     for k in range(LANES):
@@ -67,7 +68,7 @@ def _screw_in_link(axis, work, screw):
             screw[3 + i, k] = a * u + b * v + c * w
 
 
-@compiled
+@inlined
 def _mass_columns(screw, link, block):
     """Rows 0 to 3 of ``block``: power of the force of unit mass and unit first moments."""
     for k in range(LANES):
@@ -80,7 +81,7 @@ def _mass_columns(screw, link, block):
         block[3, k] = u * link[5, k] + v * link[8, k] + w * link[11, k] + y * ox - x * oy
 
 
-@compiled
+@inlined
 def _inertia_columns(screw, link, block):
     """Rows 4 to 9 of ``block``: power of the moment of the unit inertias xx xy yy xz yz zz."""
     for k in range(LANES):
