@@ -107,12 +107,9 @@ class BagWriter:
 
     def add_topic(self, name: str, message_type: str) -> Connection:
         """Announce a topic. Raises UsageError for a type rosbags does not know."""
-        try:
-            return self._writer.add_connection(name, message_type, typestore=self._types)
-        except KeyError:
-            raise UsageError(
-                f'topic {name}: no definition of message type {message_type} at hand'
-            ) from None
+        if message_type not in self._types.fielddefs:
+            raise UsageError(f'topic {name}: no definition of message type {message_type} at hand')
+        return self._writer.add_connection(name, message_type, typestore=self._types)
 
     def write(self, topic: Connection, received: int, data: bytes | memoryview) -> None:
         """Append one message; ``received`` in ns."""
@@ -120,12 +117,20 @@ class BagWriter:
 
     def commit(self) -> None:
         """Make everything written so far durable. Raises OSError when the disk is full."""
+        self.seal()
+        self.sync()
+
+    def seal(self) -> None:
+        """End the piece in memory that the next ``sync`` brings to the disk."""
+        if self._spool is not None and self._storage.chunk.msgs:
+            self._storage.close_chunk()
+
+    def sync(self) -> None:
+        """Bring sealed pieces to the disk; others may write meanwhile. Raises OSError."""
         if self._spool is None:
             self._storage.conn.commit()
-            return
-        if self._storage.chunk.msgs:
-            self._storage.close_chunk()
-        self._spool.commit()
+        else:
+            self._spool.commit()
 
     @property
     def storage_file(self) -> Path:
@@ -137,7 +142,7 @@ class BagWriter:
         self.commit()
         self._writer.close()
 
-    def __enter__(self) -> BagWriter:  # noqa: PYI034 - Self needs Python 3.11
+    def __enter__(self) -> BagWriter:
         """Return self."""
         return self
 
