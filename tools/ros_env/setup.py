@@ -214,9 +214,7 @@ def main() -> None:
     system_ros = has_sourced_ros()
     check_system(system_ros)
     ros = outside_venv('AMENT_PREFIX_PATH') if system_ros else 'wheels'
-    packages = digest(
-        (str(ROOT), str(BASE_PYTHON), sys.version, ros), REQUIREMENTS.glob('*.txt')
-    )
+    packages = digest((str(ROOT), str(BASE_PYTHON), sys.version, ros), REQUIREMENTS.glob('*.txt'))
     installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
     definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
     definitions += files_below('robot_dynid_interfaces', 'tools/ros_env')
