@@ -1,8 +1,8 @@
 """Compiled per-sample loops of the dynamics, and the only module that imports numba.
 
-Samples are worked off in tiles of ``LANES``: every quantity of a joint is a row of a work array with
-one column per sample of the tile, so the innermost loops run over contiguous memory and become
-vector instructions. All motion is expressed about the base origin in base coordinates: the
+Samples are worked off in tiles of ``LANES``: every quantity of a joint is a row of a work array
+with one column per sample of the tile, so the innermost loops run over contiguous memory and
+become vector instructions. All motion is expressed about the base origin in base coordinates: the
 recursions then need no transforms between links, trees cost the same as chains, and composite
 inertias are plain sums (the recursions are those of Featherstone, Rigid Body Dynamics Algorithms,
 2008, chapters 5 and 6).
@@ -63,7 +63,7 @@ def _sine_cosine(work):
 
 @inlined
 def _pose(parent, work, g, local):
-    """Fill ROT, POS and the joint screw AXIS (angular, linear about the base origin).
+    """Fill ROT and POS, the placement of a link in the base frame.
 
     ``local`` (12, LANES) receives the rotation and the translation in the parent's frame.
     """
@@ -82,6 +82,11 @@ def _pose(parent, work, g, local):
                 work[3 * row + i, k] = a * local[i, k] + b * local[3 + i, k] + c * local[6 + i, k]
             moved = a * local[9, k] + b * local[10, k] + c * local[11, k]
             work[POS + row, k] = parent[POS + row, k] + moved
+
+
+@inlined
+def _screw(work, g):
+    """Fill AXIS, the joint screw in base coordinates (angular, linear about the base origin)."""
     ax, ay, az, bx, by, bz = g[33], g[34], g[35], g[36], g[37], g[38]
     for row in range(3):
         for k in range(LANES):
@@ -147,6 +152,7 @@ def _forward_pass(work, parents, geometry, inputs, first):
             own[INPUT + 2, k] = qdd[first + k, j]
         _sine_cosine(own)
         _pose(parent, own, geometry[j], local)
+        _screw(own, geometry[j])
         _motion(parent, own)
     return used
 
@@ -234,7 +240,7 @@ def _project(axis, wrench, out):
 
 @compiled
 def inverse_dynamics(geometry, parents, gravity, parameters, inputs, out):
-    """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` (q, qd, qdd) and (n, 10) parameters."""
+    """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` q, qd, qdd and (n, 10) parameters."""
     n = parents.shape[0]
     work = np.zeros((n + 1, ROWS, LANES))
     turned = np.empty((9, LANES))
@@ -293,10 +299,9 @@ def mass_matrix(geometry, parents, gravity, parameters, q, out):
 
 
 @inlined
-def _solve(matrix, right, pivots):
-    """Factorise L D L^T in place, solve for ``right`` (n, LANES); ``pivots`` gets the least D."""
-    n = right.shape[0]
-    for j in range(n):
+def _eliminate(matrix, right, pivots):
+    """Factorise L D L^T in place, L^-1 times ``right`` (n, LANES); ``pivots`` gets the least D."""
+    for j in range(right.shape[0]):
         for i in range(j):
             for h in range(i):
                 for k in range(LANES):
@@ -309,6 +314,12 @@ def _solve(matrix, right, pivots):
                 right[j, k] -= scaled * right[i, k]
         for k in range(LANES):
             pivots[k] = matrix[j, j, k] if j == 0 else min(pivots[k], matrix[j, j, k])
+
+
+@inlined
+def _substitute(matrix, right):
+    """Finish the solution that ``_eliminate`` began."""
+    n = right.shape[0]
     for j in range(n - 1, -1, -1):
         for k in range(LANES):
             right[j, k] = right[j, k] / matrix[j, j, k]
@@ -318,7 +329,9 @@ def _solve(matrix, right, pivots):
 
 
 @compiled
-def forward_dynamics(geometry, parents, gravity, parameters, inertia, inputs, out, pivots):
+def forward_dynamics(  # noqa: PLR0913
+    geometry, parents, gravity, parameters, inertia, inputs, out, pivots,
+):
     """Accelerations ``out`` (N, n) from ``inputs`` (q, qd, effort) and (n, 10) parameters.
 
     ``inertia`` (n, n) is added to the mass matrix (rotors). ``pivots`` (N,) receives the least
@@ -345,7 +358,8 @@ def forward_dynamics(geometry, parents, gravity, parameters, inertia, inputs, ou
             for i in range(j + 1):
                 for k in range(LANES):
                     matrix[j, i, k] += inertia[j, i]
-        _solve(matrix, right, least)
+        _eliminate(matrix, right, least)
+        _substitute(matrix, right)
         for k in range(used):
             pivots[first + k] = least[k]
             for j in range(n):

@@ -99,7 +99,7 @@ def _inertia_columns(screw, link, block):
 
 @compiled
 def rigid_regressor(geometry, parents, gravity, columns, inputs, out):
-    """Fill ``out`` (n, k, N); ``columns`` (n, 10) holds the target column or -1 for each parameter.
+    """Fill ``out`` (n, k, N); ``columns`` (n, 10) holds the column of each parameter or -1.
 
     Entries of joints that do not carry a link are left as they are: pass zeros.
     """

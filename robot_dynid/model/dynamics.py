@@ -94,8 +94,8 @@ def regressor(
     """Return the rigid-body regressor Y (n, k, N): effort[s, i] = sum_c Y[i, c, s] p[c].
 
     ``motion`` is q, qd, qdd (N, n); ``columns`` chooses standard parameters (indices into the
-    flattened (n, 10) array, default all); ``out`` (n, k, N) is filled in place when given, and must
-    be zero where a joint does not carry a link.
+    flattened (n, 10) array, default all); ``out`` (n, k, N) is filled in place when given, and
+    must be zero where a joint does not carry a link.
     Source: Atkeson, An, Hollerbach 1986, in base coordinates.
     """
     inputs = _states(robot, *motion)

@@ -1,7 +1,7 @@
 """Spatial algebra and inertial parameters as pure functions.
 
-A vector of standard parameters is ``(m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz)`` about the
-origin of its frame [kg, kg m, kg m^2], the order Pinocchio uses.
+A vector of standard parameters is ``(m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz)`` about
+the origin of its frame [kg, kg m, kg m^2], the order Pinocchio uses.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def symmetric(six: ArrayLike) -> FloatArray:
 def parameters_from_com(mass: float, com: ArrayLike, inertia: ArrayLike) -> FloatArray:
     """Return the ten parameters of a body.
 
-    ``mass`` [kg], ``com`` (3,) [m], ``inertia`` (3, 3) about the centre of mass, in the axes of the
-    frame [kg m^2].
+    ``mass`` [kg], ``com`` (3,) [m], ``inertia`` (3, 3) about the centre of mass, in the axes of
+    the frame [kg m^2].
     """
     s = skew(com)
     about_origin = np.asarray(inertia, dtype=np.float64) - mass * (s @ s)

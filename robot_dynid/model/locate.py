@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def shared_folders() -> list[Path]:
-    """Return the folders that may hold ``config`` and ``urdf``: the source tree, installed shares."""
+    """Return the folders that hold ``config`` and ``urdf``: source tree, installed shares."""
     root = Path(__file__).resolve().parents[2]
     prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
     installed = [Path(p) / 'share' / 'robot_dynid' for p in prefixes if p]

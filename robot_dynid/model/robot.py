@@ -38,9 +38,9 @@ class Limits:
 class Drive:
     """How the recorded effort becomes joint torque.
 
-    ``kind`` is one of EFFORT_KINDS; ``gains`` (n,) N m/A on the joint side, needed for ``current``;
-    ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
-    motion = C q, joint effort = C^T motor effort).
+    ``kind`` is one of EFFORT_KINDS; ``gains`` (n,) N m/A on the joint side, needed for
+    ``current``; ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps
+    joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
     """
 
     kind: str = 'torque'
@@ -62,9 +62,9 @@ class Drive:
 class Link:
     """A link of the description that is rigidly part of a moving body.
 
-    ``body`` is the index of the joint that moves it; ``placement`` (4, 4) its frame in that joint's
-    link frame; ``parameters`` (10,) its own, in its own frame; ``has_inertial`` whether the
-    description states them.
+    ``body`` is the index of the joint that moves it; ``placement`` (4, 4) its frame in that
+    joint's link frame; ``parameters`` (10,) its own, in its own frame; ``has_inertial`` whether
+    the description states them.
     """
 
     name: str
@@ -142,7 +142,7 @@ class RobotModel:
 
     @cached_property
     def geometry(self) -> FloatArray:
-        """Constants of the kernels (n, 39): R(q) = A + B cos q + C sin q, p(q) = P + D q, screw."""
+        """Constants of the kernels (n, 39): A + B cos q + C sin q = R(q), P + D q = p(q), axes."""
         table = np.zeros((self.n, 39))
         for j, axis in enumerate(self.axes):
             rotation = self.rotations[j]

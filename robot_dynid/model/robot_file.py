@@ -1,8 +1,8 @@
-"""Robot YAML files: a URDF plus what a URDF cannot say (drives, coupling, effort kind, limits)."""
+"""Robot YAML files: a URDF or screws, and what those cannot say (drives, coupling, limits)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ import yaml
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.model import locate
 from robot_dynid.model.robot import Drive, Limits, RobotModel
+from robot_dynid.model.screws import robot_from_screws
+from robot_dynid.model.screws_file import number, screws_from_yaml, vector
 from robot_dynid.model.tree import Selection
 from robot_dynid.model.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 
-KEYS = {'urdf', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios', 'drive_gains',
-        'effort_kind', 'coupling', 'limits', 'simulation'}
+KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
+        'drive_gains', 'effort_kind', 'coupling', 'limits', 'simulation'}
 
 
 def load_robot(robot: str | Path) -> RobotModel:
@@ -57,17 +59,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def _read_robot_yaml(path: Path) -> RobotModel:
     content = read_yaml(path)
-    unknown = sorted(set(content) - KEYS)
+    unknown = sorted(str(key) for key in set(content) - KEYS)
     if unknown:
         raise RobotError(f'{path}: unknown key {", ".join(unknown)}; known are '
                          f'{", ".join(sorted(KEYS))}')
-    if 'urdf' not in content:
-        raise RobotError(f'{path}: key urdf is missing')
-    selection = Selection(
-        str(content.get('base_link') or ''), str(content.get('tip_link') or ''),
-        tuple(content.get('joints') or ()),
-    )
-    robot = read_urdf(_urdf_path(path, str(content['urdf'])), selection)
+    if ('urdf' in content) == ('screws' in content):
+        raise RobotError(f'{path}: give either urdf: FILE or screws: LIST')
+    robot = _kinematics(path, content)
     where = str(path)
     robot = replace(
         robot, name=path.stem, limits=_limits(robot, content.get('limits') or {}, where),
@@ -76,69 +74,116 @@ def _read_robot_yaml(path: Path) -> RobotModel:
     gravity = content.get('gravity')
     if gravity is None:
         return robot
-    vector = np.asarray(gravity, dtype=np.float64)
-    if vector.shape != (3,) or not np.all(np.isfinite(vector)):
-        raise RobotError(f'{where}: gravity must be three finite numbers [m/s^2], is {gravity!r}')
-    return robot.with_gravity(vector)
+    return robot.with_gravity(vector(gravity, 3, f'{where}: gravity [m/s^2]'))
+
+
+def _kinematics(path: Path, content: Mapping[str, Any]) -> RobotModel:
+    selection = Selection(
+        str(content.get('base_link') or ''), str(content.get('tip_link') or ''),
+        _names(content.get('joints'), f'{path}: joints'),
+    )
+    if 'urdf' in content:
+        return read_urdf(_urdf_path(path, str(content['urdf'])), selection)
+    screws = screws_from_yaml(content['screws'], f'{path}: screws')
+    return robot_from_screws(path.stem, screws, selection, str(path))
 
 
 def _urdf_path(yaml_path: Path, urdf: str) -> Path:
     beside = yaml_path.parent / urdf
     if beside.is_file():
         return beside
-    return locate.find(urdf) or locate.find(f'urdf/{urdf}') or Path(urdf)
+    found = locate.find(urdf) or locate.find(f'urdf/{urdf}')
+    if found is None and not Path(urdf).is_file():
+        raise UsageError(f'{yaml_path}: urdf {urdf!r} is neither beside this file nor among those '
+                         'that come with the package')
+    return found or Path(urdf)
 
 
-def _per_joint(robot: RobotModel, values: Mapping[str, Any] | None, where: str) -> FloatArray | None:
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if value is not None and not isinstance(value, list):
+        raise RobotError(f'{where} must be a list of joint names, is {value!r}')
+    return tuple(str(name) for name in value or ())
+
+
+def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise RobotError(f'{where} must be a mapping of names to values, is {value!r}')
+    return value
+
+
+def _known_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
+    unknown = [str(name) for name in names if name not in robot.joints]
+    if unknown:
+        raise RobotError(f'{where}: no joint {", ".join(unknown)}; the robot has '
+                         f'{", ".join(robot.joints)}')
+
+
+def _per_joint(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     """Return (n,) from a mapping joint -> number that must name every joint of the robot."""
-    if values is None:
+    if given is None:
         return None
+    values = _mapping(given, where)
+    _known_joints(robot, values, where)
     missing = [j for j in robot.joints if j not in values]
-    unknown = [j for j in values if j not in robot.joints]
-    if missing or unknown:
-        raise RobotError(f'{where}: missing joints {missing}, unknown joints {unknown}')
-    return frozen([float(values[j]) for j in robot.joints])
+    if missing:
+        raise RobotError(f'{where}: no value for joint {", ".join(missing)}; give one for every '
+                         'joint of the robot')
+    return frozen([number(values[j], f'{where}: {j}') for j in robot.joints])
 
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
     gains = content.get('drive_gains')
     ratios = content.get('gear_ratios')
     coupling = content.get('coupling')
+    read = {
+        'gains': _per_joint(robot, gains, f'{where}: drive_gains'),
+        'gear_ratios': _per_joint(robot, ratios, f'{where}: gear_ratios'),
+        'coupling': _coupling(robot, coupling, f'{where}: coupling'),
+    }
     try:
-        return Drive(
-            kind=str(content.get('effort_kind', 'torque')),
-            gains=_per_joint(robot, gains, f'{where}: drive_gains'),
-            gear_ratios=_per_joint(robot, ratios, f'{where}: gear_ratios'),
-            coupling=None if coupling is None else _coupling(robot, coupling),
-        )
+        return Drive(kind=str(content.get('effort_kind', 'torque')), **read)
     except (RobotError, UsageError) as error:
         raise RobotError(f'{where}: {error}') from None
 
 
-def _coupling(robot: RobotModel, rows: Mapping[str, Mapping[str, float]]) -> FloatArray:
+def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     """Return C (n, n), identity but for the given rows: motor motion = C q."""
+    if given is None:
+        return None
     matrix = np.eye(robot.n)
+    rows = _mapping(given, where)
+    _known_joints(robot, rows, where)
     for motor, row in rows.items():
+        factors = _mapping(row, f'{where}: {motor}')
+        _known_joints(robot, factors, f'{where}: {motor}')
         i = robot.index(motor)
         matrix[i] = 0.0
-        for joint, factor in row.items():
-            matrix[i, robot.index(joint)] = float(factor)
-    if abs(np.linalg.det(matrix)) < 1e-9:
-        raise RobotError('coupling: the matrix is singular')
+        for joint, factor in factors.items():
+            matrix[i, robot.index(joint)] = number(factor, f'{where}: {motor}: {joint}')
+    if np.linalg.cond(matrix) > 1e9:
+        raise RobotError(f'{where}: the matrix is singular: the rows of {", ".join(rows)} do not '
+                         'tell the joints apart; correct their factors')
     return frozen(matrix)
 
 
-def _limits(robot: RobotModel, changes: Mapping[str, Any], where: str) -> Limits:
+def _limits(robot: RobotModel, given: Any, where: str) -> Limits:
     values = {k: np.array(getattr(robot.limits, k))
               for k in ('lower', 'upper', 'velocity', 'acceleration', 'effort')}
+    changes = _mapping(given, f'{where}: limits')
+    _known_joints(robot, changes, f'{where}: limits')
     for joint, limit in changes.items():
-        i = robot.index(joint)
-        for key, value in limit.items():
+        i, place = robot.index(joint), f'{where}: limits of {joint}'
+        for key, value in _mapping(limit, place).items():
             if key == 'position':
-                values['lower'][i], values['upper'][i] = (float(v) for v in value)
+                lower, upper = vector(value, 2, f'{place}: position')
+                if lower >= upper:
+                    raise RobotError(f'{place}: position: {lower:g} is not below {upper:g}')
+                values['lower'][i], values['upper'][i] = lower, upper
             elif key in ('velocity', 'acceleration', 'effort'):
-                values[key][i] = float(value)
+                values[key][i] = number(value, f'{place}: {key}')
+                if values[key][i] <= 0.0:
+                    raise RobotError(f'{place}: {key} must be positive, is {value!r}')
             else:
-                raise RobotError(f'{where}: limits of {joint}: unknown key {key!r}; use position, '
-                                 'velocity, acceleration, effort')
+                raise RobotError(f'{place}: unknown key {key!r}; use position, velocity, '
+                                 'acceleration, effort')
     return Limits(**{k: frozen(v) for k, v in values.items()})

@@ -73,15 +73,29 @@ def _joint_above(
     for joint in joints:
         for link in (joint.parent, joint.child):
             if link not in known:
-                raise RobotError(f'{source}: joint {joint.name!r} names link {link!r}, '
-                                 'which is not defined')
+                raise RobotError(f'{source}: joint {joint.name!r} names link {link!r}, which is '
+                                 'not defined; add the link or correct the name')
         if joint.child in above:
             raise RobotError(
                 f'{source}: link {joint.child!r} has two parents (joints '
-                f'{above[joint.child].name!r} and {joint.name!r}): kinematic loops are not supported'
+                f'{above[joint.child].name!r} and {joint.name!r}): kinematic loops are not '
+                'supported; remove one of the joints'
             )
         above[joint.child] = joint
+    for link in above:
+        _refuse_loop(link, above, source)
     return above
+
+
+def _refuse_loop(link: str, above: dict[str, JointDescription], source: str) -> None:
+    chain = [link]
+    while chain[-1] in above:
+        parent = above[chain[-1]].parent
+        if parent in chain:
+            loop = ', '.join(chain[chain.index(parent):])
+            raise RobotError(f'{source}: links {loop} form a loop, which is not supported; every '
+                             'joint must lead away from one base link')
+        chain.append(parent)
 
 
 def _base_link(
@@ -95,7 +109,7 @@ def _base_link(
     if selection.base_link:
         return selection.base_link
     if not roots:
-        raise RobotError(f'{source}: no root link: the joints form a loop')
+        raise RobotError(f'{source}: defines no link; a robot needs <link> and <joint> elements')
     if len(roots) > 1:
         raise RobotError(f'{source}: {len(roots)} links without a parent ({", ".join(roots)}): '
                          'connect them, or choose base_link')
@@ -134,10 +148,12 @@ def _moving_joints(
             raise RobotError(f'{source}: joint {joint.name!r} is a mimic joint, which is not '
                              'supported; list the other joints under "joints" to lock it')
         if joint.kind not in MOVABLE:
-            raise RobotError(f'{source}: joint {joint.name!r} is of type {joint.kind!r}; supported '
-                             f'are {", ".join(MOVABLE)} and fixed')
+            raise RobotError(f'{source}: joint {joint.name!r} has type {joint.kind!r}; supported '
+                             f'are {", ".join(MOVABLE)} and fixed; list the other joints under '
+                             '"joints" to lock it')
     if not moving:
-        raise RobotError(f'{source}: no movable joint below {base!r}')
+        raise RobotError(f'{source}: no movable joint below link {base!r}; there is nothing to '
+                         'identify (is base_link right?)')
     return moving
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,16 @@ from robot_dynid.model.inertia import (
     symmetric,
 )
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.tree import JointDescription, LinkDescription, Selection, build_robot
+from robot_dynid.model.tree import (
+    MOVABLE,
+    JointDescription,
+    LinkDescription,
+    Selection,
+    build_robot,
+)
 from robot_dynid.types import FloatArray
 
-MOVABLE = {'revolute', 'continuous', 'prismatic'}
-KNOWN = MOVABLE | {'fixed'}
+XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,12 @@ class _Reader:
         return RobotError(f'{self.source}: {where}: {what}')
 
     def numbers(self, text: str | None, where: str, count: int) -> FloatArray:
+        if text is None:
+            raise self.fail(where, f'is missing; expected {count} finite number(s)')
+        if '${' in text:
+            raise self.fail(where, f'is {text!r}: this {XACRO}')
         try:
-            values = np.array([float(v) for v in (text or '').split()])
+            values = np.array([float(v) for v in text.split()])
         except ValueError:
             values = np.array([np.nan])
         if values.shape != (count,) or not np.all(np.isfinite(values)):
@@ -49,7 +58,7 @@ class _Reader:
     def name(self, element: Element) -> str:
         name = element.get('name')
         if not name:
-            raise self.fail(f'<{element.tag}>', 'has no name')
+            raise self.fail(f'<{element.tag}>', 'has no name; add the attribute name')
         return name
 
     def origin(self, element: Element, where: str) -> FloatArray:
@@ -93,7 +102,7 @@ class _Reader:
         axis = self.numbers(text, f'{where} axis', 3)
         length = float(np.linalg.norm(axis))
         if kind in MOVABLE and length < 1e-9:
-            raise self.fail(where, 'its axis has zero length')
+            raise self.fail(where, 'its axis has zero length; give a direction such as "0 0 1"')
         return JointDescription(
             name=name, kind=kind, parent=ends[0], child=ends[1],
             placement=self.origin(element, where),
@@ -112,26 +121,30 @@ class _Reader:
             if limit.get(key) is not None and not (kind == 'continuous' and i < 2):
                 found[i] = self.attribute(limit, key, f'{where} limit')
         if found[0] > found[1]:
-            raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}')
+            raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}; '
+                                   'swap or correct them')
         return found
 
 
 def _parse(text: str, source: str) -> Element:
     try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        raise RobotError(f'{source}: not well-formed XML ({error})') from None
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        hint = XACRO if 'xacro:' in text else 'repair or export the file again'
+        raise RobotError(f'{source}: not well-formed XML ({error}); {hint}') from None
     if any('xacro' in e.tag for e in root.iter() if isinstance(e.tag, str)):
-        raise RobotError(f'{source}: is a xacro file; expand it first: xacro FILE > robot.urdf')
+        raise RobotError(f'{source}: {XACRO}')
     if root.tag != 'robot':
-        raise RobotError(f'{source}: root element is <{root.tag}>, expected <robot>')
+        raise RobotError(f'{source}: root element is <{root.tag}>, expected <robot>; give a URDF '
+                         'file')
     return root
 
 
 def _unique(names: Sequence[str], what: str, source: str) -> None:
     twice = sorted({n for n in names if list(names).count(n) > 1})
     if twice:
-        raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}')
+        raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}; '
+                         'names must be unique')
 
 
 def robot_from_urdf(
