@@ -1,0 +1,147 @@
+"""Arm, sensors and trajectory controller run together, one controller cycle after the other."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint
+from robot_dynid.simulation.trajectory_controller import (
+    Constraints,
+    Finished,
+    Goal,
+    TrajectoryController,
+    Update,
+)
+from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.waypoints import Command
+from robot_dynid.types import FloatArray
+
+FAULTS = ('none', 'stop_states', 'no_effort', 'effort_spike', 'tracking_error', 'reject')
+TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What the sensors show at ``time`` s: position, velocity, effort, each (n,)."""
+
+    time: float
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+
+
+class Simulator:
+    """A robot with its controller; ``advance`` belongs to one thread, the rest to any other.
+
+    ``fault`` is one of FAULTS: what shall go wrong, for tests of whoever drives this robot.
+    """
+
+    def __init__(self, robot: RobotModel, truth: Truth, constraints: Constraints | None = None,
+                 seed: int = 0) -> None:
+        self.robot = robot
+        self.fault = 'none'
+        self._arm = Arm(robot, truth)
+        self._sensors = Sensors(robot, truth.noise, np.random.default_rng(seed))
+        self._controller = TrajectoryController(robot.joints, constraints)
+        self._controller.activate(self._arm.position)
+        self._lock = threading.Lock()
+        self._cycles = 0
+        self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
+        self._effort_limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 1e3)
+
+    @property
+    def time(self) -> float:
+        """Simulated time in s."""
+        return self._cycles * CONTROL_PERIOD
+
+    def place(self, position: FloatArray) -> None:
+        """Put the robot at rest at ``position`` (n,); raises UsageError for a wrong length."""
+        if np.shape(position) != (self.robot.n,) or not np.all(np.isfinite(position)):
+            raise UsageError(f'{self.robot.name}: start position must be {self.robot.n} finite '
+                             f'numbers, is {list(position)}')
+        with self._lock:
+            self._arm.place(np.asarray(position, dtype=np.float64))
+            self._controller.activate(self._arm.position)
+
+    def advance(self, cycles: int) -> Reading:
+        """Run ``cycles`` controller cycles of 1 ms and return the reading at their beginning."""
+        self._control()
+        reading = self._read()
+        self._finish_cycle()
+        for _ in range(cycles - 1):
+            self._control()
+            self._finish_cycle()
+        return reading
+
+    def view(self) -> tuple[Update, FloatArray]:
+        """Return the controller's latest update and the true position and velocity (2, n)."""
+        with self._lock:
+            return self._view, np.array([self._arm.position, self._arm.velocity])
+
+    def goal(self) -> int | None:
+        """Return the number of the goal under way, or None."""
+        return self._controller.goal
+
+    def rejection(self, command: Command) -> str | None:
+        """Return why a goal with this command is refused now, or None."""
+        if self.fault == 'reject':
+            return 'fault reject is set'
+        with self._lock:
+            return self._controller.rejection(command, self.time)
+
+    def start(self, goal: Goal) -> int:
+        """Begin an accepted goal and return its number."""
+        with self._lock:
+            return self._controller.start(goal, self.time, self._arm.position)
+
+    def follow(self, command: Command) -> str | None:
+        """Follow a trajectory of the topic; return why it is ignored, or None."""
+        with self._lock:
+            return self._controller.follow(command, self.time, self._arm.position)
+
+    def cancel(self) -> bool:
+        """Cancel the goal under way and hold; return whether there was one."""
+        with self._lock:
+            return self._controller.cancel(self._arm.position)
+
+    def take_finished(self) -> list[Finished]:
+        """Return the goals that ended since the last call."""
+        with self._lock:
+            ended, self._controller.finished = self._controller.finished, []
+        return ended
+
+    def take_messages(self) -> list[str]:
+        """Return the log texts of the controller since the last call."""
+        with self._lock:
+            texts, self._controller.messages = self._controller.messages, []
+        return texts
+
+    def _control(self) -> None:
+        with self._lock:
+            self._view = self._controller.update(self.time, self._arm.position,
+                                                 self._arm.velocity)
+        position, velocity, acceleration = self._view.output
+        if self.fault == 'tracking_error':
+            position = position.copy()
+            position[0] += TRACKING_FAULT
+        self._arm.control(Setpoint(position, velocity, acceleration))
+
+    def _finish_cycle(self) -> None:
+        with self._lock:
+            self._arm.advance()
+            self._cycles += 1
+
+    def _read(self) -> Reading:
+        effort = self._sensors.effort(self._arm.effort())
+        if self.fault == 'no_effort':
+            effort = np.full_like(effort, np.nan)
+        elif self.fault == 'effort_spike':
+            effort = effort.copy()
+            effort[0] = self._effort_limit[0]
+        return Reading(self.time, self._sensors.position(self._arm.position),
+                       self._sensors.velocity(self._arm.velocity), effort)
