@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
-from robot_dynid.model import _kernels
+from robot_dynid.model import _forward_kernel, _kernels
 from robot_dynid.model._regressor_kernel import rigid_regressor
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray
@@ -64,8 +64,8 @@ def mass_matrix(
     """
     (positions,) = _states(robot, q)
     out = np.zeros((len(positions), robot.n, robot.n))
-    _kernels.mass_matrix(robot.geometry, robot.parents, robot.gravity,
-                         _parameters(robot, parameters), positions, out)
+    _forward_kernel.mass_matrix(robot.geometry, robot.parents, robot.gravity,
+                                _parameters(robot, parameters), positions, out)
     return out
 
 
@@ -82,8 +82,10 @@ def forward_dynamics(
     inputs = _states(robot, *states)
     out, pivots = np.empty_like(inputs[0]), np.empty(len(inputs[0]))
     extra = np.zeros((robot.n, robot.n)) if rotor_inertia is None else rotor_inertia
-    _kernels.forward_dynamics(robot.geometry, robot.parents, robot.gravity,
-                              _parameters(robot, parameters), extra, inputs, out, pivots)
+    _forward_kernel.forward_dynamics(
+        robot.geometry, robot.parents, robot.gravity, _parameters(robot, parameters), extra,
+        inputs, out, pivots,
+    )
     return out, pivots
 
 
