@@ -144,7 +144,8 @@ def _if_there(name: str | None, decoded: dict[str, Topic]) -> str | None:
 
 
 def _listed(contents: Contents) -> str:
-    named = ', '.join(f'{name} ({kind})' for name, kind in sorted(contents.topics.items()))
+    topics = sorted(contents.topics.items())
+    named = ', '.join(f'{name[:80]} ({kind[:80]})' for name, kind in topics)
     return f'topics are: {named or "none"}'
 
 

@@ -91,7 +91,7 @@ def _values(
     name: str, channel: FloatArray, joints: tuple[str, ...], time: FloatArray
 ) -> list[str]:
     found = []
-    if not np.isfinite(channel.sum()):
+    if not np.isfinite(channel).all():
         for label, bad in (('NaN', np.isnan(channel)), ('infinite', np.isinf(channel))):
             found += _bad_values(name, label, bad, joints, time)
     if len(channel) > 1:

@@ -194,7 +194,8 @@ def sampled(time: IntArray, stamps: IntArray, values: FloatArray) -> FloatArray:
     before = np.maximum(after - 1, 0)
     span = np.maximum(known[after] - known[before], 1)
     weight = ((time - known[before]) / span)[:, None]
-    result: FloatArray = table[before] + weight * (table[after] - table[before])
+    with np.errstate(invalid='ignore', over='ignore'):  # infinities are data here
+        result: FloatArray = table[before] + weight * (table[after] - table[before])
     for side in (before, after):
         equal = known[side] == time
         result[equal] = table[side[equal]]

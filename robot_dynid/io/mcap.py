@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ def mcap_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[st
     with path.open('rb') as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise DataError(f'{path}: is empty or no mcap file (its first bytes are wrong)')
-        walk = _Walk(kind, contents)
+        walk = _Walk(path.name, kind, contents)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
             try:
                 for buffer, rows in walk.file(whole):
@@ -66,7 +67,8 @@ def mcap_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[st
 class _Walk:
     """State of one pass over a file."""
 
-    def __init__(self, kind: str, contents: Contents) -> None:
+    def __init__(self, name: str, kind: str, contents: Contents) -> None:
+        self.name = name
         self.kind = kind
         self.contents = contents
         self.types: dict[int, str] = {}
@@ -94,7 +96,7 @@ class _Walk:
             except _Damaged as error:
                 damage, op, stop = error, whole[at], len(whole)
             if op == CHUNK:
-                yield from self._chunk(whole[at + 9:stop])  # half a chunk gives what it has
+                yield from self._chunk(whole[at + 9:stop], at)  # half a chunk gives what it has
             elif op in (DATA_END, FOOTER):
                 self.closed = True
             elif damage is None:
@@ -107,45 +109,47 @@ class _Walk:
         if damage is not None:
             raise damage
 
-    def _chunk(self, body: bytes) -> Iterator[tuple[Buffer, list[Row]]]:
-        if len(body) < 40:
-            raise _Damaged('half a chunk at the end')
-        (name_size,) = struct.unpack_from('<I', body, 28)
-        compression = body[32:32 + name_size].decode('latin1')
-        data = _decompressed(body[40 + name_size:], compression)
+    def _chunk(self, body: bytes, place: int) -> Iterator[tuple[Buffer, list[Row]]]:
+        """Yield the messages of one chunk up to its first damage; later chunks still count."""
         rows: list[Row] = []
+        data = b''
         at = 0
-        damage: _Damaged | None = None
-        while at < len(data) and damage is None:
-            try:
+        try:
+            data, checksum = _unpacked(body)
+            if checksum and checksum != zlib.crc32(data):
+                self._tell(place, 'its checksum is wrong, numbers may be too')
+            while at < len(data):
                 op, stop = self._bounds(data, at, len(data))
                 self._record(data, at, op, stop, rows)
                 at = stop
-            except _Damaged as error:
-                damage = error
+        except _Damaged as damage:
+            self._tell(place, f'{damage}; its messages before that were read')
         yield data, rows
-        if damage is not None:
-            raise damage
+
+    def _tell(self, place: int, what: str) -> None:
+        self.contents.findings.append(f'{self.name}: chunk at byte {place} is damaged: {what}')
 
     @staticmethod
     def _bounds(buffer: Buffer, at: int, end: int) -> tuple[int, int]:
         if at + 9 > end:
             raise _Damaged(f'half a record at byte {at}')
         op, size = _RECORD.unpack_from(buffer, at)
-        if op == 0 or at + 9 + size > end:
+        if op == 0 or at + 9 + size > end or (op == MESSAGE and size < 22):
             raise _Damaged(f'half a record at byte {at}')
         return op, at + 9 + size
 
     def _record(self, buffer: Buffer, at: int, op: int, stop: int, rows: list[Row]) -> None:
         if op == MESSAGE:
             _, _, channel, _, received, _ = _MESSAGE.unpack_from(buffer, at)
-            if channel in self.names:
+            if channel in self.names and received < 1 << 63:
                 rows.append((channel, received, at + 31, stop - at - 31))
         elif op == SCHEMA:
             body = buffer[at + 9:stop]
             self.types[int.from_bytes(body[:2], 'little')] = _string(body, 2)[0]
         elif op == CHANNEL:
             body = buffer[at + 9:stop]
+            if len(body) < 4:
+                raise _Damaged(f'half a record at byte {at}')
             channel, schema = struct.unpack_from('<HH', body)
             topic, after = _string(body, 4)
             kind = self.types.get(schema, 'unknown')
@@ -155,19 +159,24 @@ class _Walk:
 
 
 def _string(body: bytes, at: int) -> tuple[str, int]:
-    (size,) = struct.unpack_from('<I', body, at)
+    size = int.from_bytes(body[at:at + 4], 'little')
     return body[at + 4:at + 4 + size].decode('utf-8', 'replace'), at + 4 + size
 
 
-def _decompressed(data: bytes, compression: str) -> bytes:
-    """Return the records of a chunk; rosbags brings both decompressors along."""
-    from rosbags.rosbag2 import storage_mcap
+def _unpacked(body: bytes) -> tuple[bytes, int]:
+    """Return the records of a chunk and their checksum (0: none given)."""
+    from rosbags.rosbag2 import storage_mcap  # brings both decompressors along
 
+    if len(body) < 40:
+        raise _Damaged('only half of it is there')
+    checksum, name_size = struct.unpack_from('<II', body, 24)
+    compression = body[32:32 + name_size][:20].decode('latin1')
+    data = body[40 + name_size:]
     try:
         unpack = storage_mcap.DECOMPRESSORS[compression]
     except KeyError:
         raise _Damaged(f'unknown compression {compression!r}') from None
     try:
-        return unpack(data, len(data))
-    except Exception as error:  # noqa: BLE001 - each library has its own family
-        raise _Damaged(f'a chunk does not decompress: {error}') from None
+        return unpack(data, len(data)), checksum
+    except Exception as error:  # two libraries, each with its own family of errors
+        raise _Damaged(f'it does not decompress: {error}') from None

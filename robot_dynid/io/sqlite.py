@@ -101,7 +101,12 @@ def _messages(
             contents.findings.append(
                 f'{path.name}: cut off or damaged ({error}); what lies before was read'
             )
-        yield from _batches(fetched, wanted)
+        sound = [row for row in fetched if type(row[1]) is int and type(row[2]) is bytes]
+        if len(sound) < len(fetched):
+            contents.findings.append(
+                f'{path.name}: {len(fetched) - len(sound)} rows are damaged and were left out'
+            )
+        yield from _batches(sound, wanted)
 
 
 def _batches(

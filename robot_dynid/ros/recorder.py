@@ -146,7 +146,7 @@ class Recorder:
         while self._bag is not None and not self._stop.wait(self._period):
             try:
                 self._save(self._bag)
-            except Exception as error:
+            except Exception as error:  # a dead thread would go unseen
                 self._problem = f'{self.path}: writing has ended: {error!r}'
                 return
 

@@ -1,0 +1,63 @@
+"""Bags written by rosbags itself, for the tests of our readers."""
+
+from pathlib import Path
+
+import numpy as np
+from rosbags.rosbag2 import CompressionFormat, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from robot_dynid.io.cdr import JOINT_STATE
+
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+PLUGINS = {'mcap': StoragePlugin.MCAP, 'sqlite3': StoragePlugin.SQLITE3}
+FILES = {'mcap': '.mcap', 'sqlite3': '.db3'}
+START = 1_700_000_000_000_000_000
+
+
+def message(names, stamp, position, velocity=(), effort=(), frame='base'):
+    """Return one JointState as rosbags knows it."""
+    types = STORE.types
+    time = types['builtin_interfaces/msg/Time'](*divmod(int(stamp), 10**9))
+    header = types['std_msgs/msg/Header'](time, frame)
+    numbers = [np.array(part, dtype=np.float64) for part in (position, velocity, effort)]
+    return types[JOINT_STATE](header, list(names), *numbers)
+
+
+def raw(names, stamp, position, velocity=(), effort=(), frame='base', little_endian=True):
+    made = message(names, stamp, position, velocity, effort, frame)
+    return bytes(STORE.serialize_cdr(made, JOINT_STATE, little_endian=little_endian))
+
+
+def write_topics(path, topics, storage='mcap', compression=None):
+    """Write {topic: [(received, cdr)]} with rosbags itself."""
+    writer = Writer(path, version=9, storage_plugin=PLUGINS[storage])
+    if compression is not None:
+        writer.set_compression(compression, CompressionFormat.ZSTD)
+    with writer:
+        for name, messages in topics.items():
+            kind = JOINT_STATE
+            if name == '/chatter':
+                kind = 'std_msgs/msg/String'
+            connection = writer.add_connection(name, kind, typestore=STORE)
+            for received, data in messages:
+                writer.write(connection, received, data)
+    return path
+
+
+def motion(count=400, joints=2, seed=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(count, joints))
+
+
+def states(names=('a', 'b'), count=400, period=2_000_000, offset=0, seed=3):
+    """Return messages of one publisher, the value of joint j being its column of ``motion``."""
+    values = motion(count, len(names), seed)
+    stamps = START + offset + period * np.arange(count)
+    return [
+        (int(t) + 100_000, raw(names, t, row, 2 * row, 3 * row))
+        for t, row in zip(stamps, values, strict=True)
+    ], values
+
+
+def storage_file(folder):
+    return next(f for f in Path(folder).iterdir() if f.suffix in ('.mcap', '.db3'))
