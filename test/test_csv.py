@@ -2,7 +2,6 @@
 
 import gzip
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from robot_dynid.io.csv import read_csv, read_states, write_csv
 from robot_dynid.types import CHANNELS, RawLog
 
 HEADER = 'time,position.a,position.b,effort.a,effort.b\n'
-SHARED = Path(__file__).resolve().parents[2] / 'shared' / 'data'
 
 
 def text_file(folder, text, name='log.csv'):
@@ -188,11 +186,9 @@ def test_states(tmp_path):
         read_states(path, ('a',), ('position',))
 
 
-def test_real_logs_read_fast():
-    if not SHARED.exists():
-        pytest.skip(f'measured data not found at {SHARED}')
+def test_real_logs_read_fast(tx40_data):
     start = time.perf_counter()
-    log = read_csv(SHARED / 'tx40' / 'exciting.csv.gz')
+    log = read_csv(tx40_data / 'exciting.csv.gz')
     assert time.perf_counter() - start < 2.0  # 0.15 s on an idle core
     assert log.position.shape == (45000, 6)
     with gzip.open(log.source, 'rt') as file:

@@ -238,13 +238,12 @@ time.sleep(0.2)
 """
 
 
-def test_raw_subscription_over_dds(tmp_path, monkeypatch):
-    rclpy = pytest.importorskip('rclpy')
+@pytest.mark.usefixtures('ros_domain')
+def test_raw_subscription_over_dds(tmp_path):
+    import rclpy
     from rclpy.qos import QoSProfile
     from sensor_msgs.msg import JointState
 
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    monkeypatch.setenv('ROS_DOMAIN_ID', '67')
     context = rclpy.Context()
     rclpy.init(context=context)
     node = rclpy.create_node('listener', context=context)
