@@ -1,11 +1,12 @@
-"""Start the simulated robot: the faces of joint_trajectory_controller and the state broadcaster."""
+"""Start the simulated robot: trajectory controller and joint states."""
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -16,10 +14,9 @@ from robot_dynid.simulation.trajectory_controller import (
     TrajectoryController,
     Update,
 )
-from robot_dynid.simulation.waypoints import Command, Path, Waypoint
+from robot_dynid.simulation.waypoints import Command, Waypoint
 
 JOINTS = ('b', 'a', 'c')
-REST = (0.0, 0.0, 0.0)
 START = np.array([0.1, 0.2, 0.3])
 STILL = np.zeros(3)
 TOLERANCE = (0.05, 0.0, 0.0)
@@ -46,61 +43,19 @@ def run(robot: TrajectoryController, begin: float, end: float, lag: float = 0.0)
     return updates
 
 
-def last_of(points: tuple[Waypoint, ...], **change: tuple[float, ...]) -> tuple[Waypoint, ...]:
-    return (*points[:-1], replace(points[-1], **change))
-
-
-GOOD = move(1.0, 2.0)
-REJECTED = {
-    'end velocity': replace(GOOD, points=last_of(GOOD.points, velocity=(0.0, 1e-6, 0.0))),
-    'missing joint': Command(('a', 'b'), (Waypoint(1.0, (0.0, 0.0)),)),
-    'unknown joint': replace(GOOD, joints=('a', 'b', 'x')),
-    'extra joint': Command(('a', 'b', 'c', 'x'), (Waypoint(1.0, (0.0,) * 4),)),
-    'no names': replace(GOOD, joints=()),
-    'no points': replace(GOOD, points=()),
-    'unsorted times': move(2.0, 1.0),
-    'equal times': move(1.0, 1.0),
-    'positions too short': replace(GOOD, points=last_of(GOOD.points, position=(0.0, 0.0))),
-    'velocities too long': replace(GOOD, points=last_of(GOOD.points, velocity=(0.0,) * 4)),
-    'accelerations too short': replace(GOOD, points=last_of(GOOD.points, acceleration=(0.0,))),
-    'no positions': Command(JOINTS, (Waypoint(1.0, (), REST),)),
-    'effort values': replace(GOOD, points=last_of(GOOD.points, effort=REST)),
-    'ends in the past': move(1.0, 2.0, stamp=7.9),
-}
-ACCEPTED = {
-    'end velocity of 1e-8': replace(GOOD, points=last_of(GOOD.points, velocity=(1e-8,) * 3)),
-    'permuted names': replace(GOOD, joints=('c', 'a', 'b')),
-    'first point at zero': move(0.0, 1.0),
-    'some velocities': replace(GOOD, points=last_of(GOOD.points, velocity=REST)),
-    'end acceleration': replace(GOOD, points=last_of(GOOD.points, acceleration=(1.0,) * 3)),
-    '5000 points': move(*np.arange(1, 5001) * 0.01),
-    'closer than a period': move(0.001, 0.002, 0.003),
-    'far outside limits': Command(JOINTS, (Waypoint(1.0, (100.0, 0.0, 0.0)),)),
-    'duplicate name': replace(GOOD, joints=('a', 'a', 'b')),
-    'not a number': Command(JOINTS, (Waypoint(1.0, (np.nan, 0.0, 0.0), (np.nan, 0.0, 0.0)),)),
-    'infinity': Command(JOINTS, (Waypoint(1.0, (np.inf, 0.0, 0.0)),)),
-    'past stamp, end in the future': move(1.0, 2.0, stamp=8.5),
-}
-
-
-@pytest.mark.parametrize('why', REJECTED)
-def test_rejects(why: str) -> None:
+def test_rejected_command_disturbs_nothing() -> None:
     robot = controller()
     robot.start(Goal(move(1.0)), 9.9, START)
-    assert robot.rejection(REJECTED[why], 10.0)
-    assert robot.follow(REJECTED[why], 10.0, START)
-    assert robot.goal == 1, 'a rejected goal disturbs nothing'
-    run(robot, 9.9, 11.0)
+    bad = move(2.0, 1.0)
+    assert robot.rejection(bad, 10.0)
+    assert robot.follow(bad, 10.0, START)
+    assert robot.goal == 1
+    assert run(robot, 9.9, 10.9)[-1].output[0] == pytest.approx([1.0, 2.0, 3.0])
     assert robot.finished[0].status is Status.SUCCEEDED
 
 
-@pytest.mark.parametrize('why', ACCEPTED)
-def test_accepts(why: str) -> None:
-    assert controller().rejection(ACCEPTED[why], 10.0) is None
-
-
 def test_inactive_controller_rejects() -> None:
-    assert 'not active' in str(TrajectoryController(JOINTS).rejection(GOOD, 0.0))
+    assert 'not active' in str(TrajectoryController(JOINTS).rejection(move(1.0), 0.0))
 
 
 def test_permuted_names_are_sorted_into_the_controllers_order() -> None:
@@ -121,28 +76,7 @@ def test_positions_only_interpolate_linearly() -> None:
     updates = run(robot, 0.0, 2.0)
     assert updates[150].reference[0] == pytest.approx([1.5, 3.0, 4.5])
     assert updates[150].reference[1] == pytest.approx([1.0, 2.0, 3.0])
-    assert updates[50].reference[0] == pytest.approx((START + [1.0, 2.0, 3.0]) / 2.0)
-
-
-@pytest.mark.parametrize('order', [3, 5])
-def test_velocities_make_it_cubic_and_accelerations_quintic(order: int) -> None:
-    """The interpolation reproduces a polynomial of its own order, and its derivatives."""
-    curve = np.polynomial.Polynomial(np.array([0.2, -0.5, 0.7, 0.3, -0.4, 0.1])[: order + 1])
-    curves = [curve, curve.deriv(), curve.deriv(2)]
-    points = []
-    for t in (0.0, 1.0):
-        values = [(float(c(t)),) * 3 for c in curves]
-        points.append(Waypoint(t, *values[: 2 if order == 3 else 3]))
-    path = Path(Command(JOINTS, tuple(points)), JOINTS, START, 5.0)
-    for t in (0.0, 0.3, 0.9):
-        expected = np.repeat([[float(c(t))] for c in curves], 3, axis=1)
-        np.testing.assert_allclose(path.sample(5.0 + t).motion, expected, atol=1e-12)
-
-
-def test_velocities_on_one_end_of_a_segment_only_stay_linear() -> None:
-    points = (Waypoint(0.0, REST), Waypoint(1.0, (1.0, 1.0, 1.0), REST))
-    motion = Path(Command(JOINTS, points), JOINTS, START, 0.0).sample(0.25).motion
-    np.testing.assert_allclose(motion, [[0.25] * 3, [1.0] * 3, [0.0] * 3])
+    assert updates[50].reference[0] == pytest.approx(np.add(START, (1.0, 2.0, 3.0)) / 2.0)
 
 
 def test_single_point_at_zero_is_a_step() -> None:
@@ -163,7 +97,7 @@ def test_future_stamp_starts_at_once_stretched_to_the_first_point() -> None:
     robot = controller()
     robot.start(Goal(move(1.0, 2.0, stamp=13.0)), 10.0, START)
     update = robot.update(12.0, START, STILL)
-    assert update.output[0] == pytest.approx((START + [1.0, 2.0, 3.0]) / 2.0)
+    assert update.output[0] == pytest.approx(np.add(START, (1.0, 2.0, 3.0)) / 2.0)
     assert update.index == 0
 
 
@@ -226,7 +160,7 @@ def test_goal_time_tolerance_alone_does_nothing() -> None:
 def test_defaults_apply_for_zero_and_minus_one_switches_off() -> None:
     for asked, status in ((0.0, Status.ABORTED), (-1.0, None)):
         robot = controller(Constraints(path=0.05))
-        goal = Goal(move(1.0), path_tolerance={name: (asked, 0.0, 0.0) for name in JOINTS})
+        goal = Goal(move(1.0), path_tolerance=dict.fromkeys(JOINTS, (asked, 0.0, 0.0)))
         robot.start(goal, 0.0, START)
         robot.update(0.5, START, STILL)
         assert (robot.finished[0].status if robot.finished else None) is status
@@ -250,7 +184,7 @@ def test_deactivation_aborts_with_invalid_goal() -> None:
     robot.deactivate(START)
     assert (robot.finished[0].status, robot.finished[0].code) == (Status.ABORTED,
                                                                   Code.INVALID_GOAL)
-    assert robot.rejection(GOOD, 0.1)
+    assert robot.rejection(move(1.0), 0.1)
 
 
 def test_topic_message_takes_over_and_the_goal_succeeds_at_its_end() -> None:
@@ -296,7 +230,7 @@ def test_nan_holds_then_jumps_and_the_goal_succeeds() -> None:
     robot = controller()
     points = (Waypoint(0.5, (1.0, 1.0, 1.0)), Waypoint(1.0, (np.nan, 2.0, 2.0)),
               Waypoint(1.5, (np.nan, 3.0, 3.0)), Waypoint(2.0, (4.0, 4.0, 4.0)))
-    goal = Goal(Command(JOINTS, points), path_tolerance={name: TOLERANCE for name in JOINTS})
+    goal = Goal(Command(JOINTS, points), path_tolerance=dict.fromkeys(JOINTS, TOLERANCE))
     robot.start(goal, 0.0, START)
     updates = run(robot, 0.0, 2.0)
     column = np.array([update.output[0, 0] for update in updates])
@@ -309,7 +243,7 @@ def test_nan_holds_then_jumps_and_the_goal_succeeds() -> None:
 
 def test_infinity_asks_for_full_speed() -> None:
     robot = controller()
-    robot.start(Goal(ACCEPTED['infinity']), 0.0, START)
+    robot.start(Goal(Command(JOINTS, (Waypoint(1.0, (np.inf, 0.0, 0.0)),))), 0.0, START)
     output = run(robot, 0.0, 0.5)[-1].output
     assert output[0, 0] == np.inf
     assert not np.isnan(output).any()

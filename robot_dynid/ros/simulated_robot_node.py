@@ -12,13 +12,14 @@ import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
-from robot_dynid.errors import DynIdError
+from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros.controller_messages import controller_state_message, fill_joint_state
@@ -70,6 +71,10 @@ def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
 
 def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> Simulator:
     """Return the simulator the parameters ask for; raises DynIdError when they are unusable."""
+    if not 0.0 < parameters.state_rate * CONTROL_PERIOD <= 1.0:
+        raise UsageError(f'parameter state_rate: {parameters.state_rate:g}; give 1 to 1000 Hz')
+    if not parameters.real_time_factor > 0.0:
+        raise UsageError('parameter real_time_factor: must be above zero')
     source = parameters.robot if parameters.robot.endswith(('.yaml', '.yml')) else None
     truth = load_truth(robot, source)
     truth = replace(truth, noise=noise_of(parameters, truth))
@@ -81,7 +86,7 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
     return simulator
 
 
-class SimulatedRobot(Node):  # type: ignore[misc]
+class SimulatedRobot(Node):
     """Steps the physics in a thread of its own, which also publishes the states."""
 
     def __init__(self) -> None:
@@ -178,7 +183,7 @@ def main() -> None:
         executor.add_node(node)
         executor.spin()
     except DynIdError as error:
-        print(f'simulated_robot: {error}', file=sys.stderr)
+        get_logger('simulated_robot').fatal(str(error))
         sys.exit(1)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass

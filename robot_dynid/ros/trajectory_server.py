@@ -24,7 +24,7 @@ RESULT_TIMEOUT = 10  # s
 TOPIC_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-class DeferredActionServer(ActionServer):  # type: ignore[misc, type-arg]
+class DeferredActionServer(ActionServer):
     """An action server whose goals run elsewhere and are finished by name.
 
     A coroutine that waits would keep the executor of rclpy spinning at full load, and a callback

@@ -28,15 +28,21 @@ class Setpoint:
     acceleration: FloatArray
 
 
+def effort_limit(robot: RobotModel) -> FloatArray:
+    """Return the effort limits (n,) in the robot's effort unit; 100 N m where unknown."""
+    limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 100.0)
+    if robot.drive.kind == 'current' and robot.drive.gains is not None:
+        limit = limit / np.abs(robot.drive.gains)
+    return limit
+
+
 class Sensors:
     """Encoders, velocity and effort sensors with their noise; ``rng`` is the only randomness."""
 
     def __init__(self, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> None:
         self._noise = noise
         self._rng = rng
-        limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 100.0)
-        gains = robot.drive.gains if robot.drive.kind == 'current' else None
-        self._effort_noise = noise.effort * (limit if gains is None else limit / np.abs(gains))
+        self._effort_noise = noise.effort * effort_limit(robot)
 
     def position(self, true: FloatArray) -> FloatArray:
         """Return position (..., n) with noise, rounded to encoder counts."""

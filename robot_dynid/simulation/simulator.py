@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynid.errors import UsageError
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint, effort_limit
 from robot_dynid.simulation.trajectory_controller import (
     Constraints,
     Finished,
@@ -52,7 +52,6 @@ class Simulator:
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
-        self._effort_limit = np.where(np.isfinite(robot.limits.effort), robot.limits.effort, 1e3)
 
     @property
     def time(self) -> float:
@@ -142,6 +141,6 @@ class Simulator:
             effort = np.full_like(effort, np.nan)
         elif self.fault == 'effort_spike':
             effort = effort.copy()
-            effort[0] = self._effort_limit[0]
+            effort[0] = effort_limit(self.robot)[0]
         return Reading(self.time, self._sensors.position(self._arm.position),
                        self._sensors.velocity(self._arm.velocity), effort)
