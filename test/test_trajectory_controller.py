@@ -50,7 +50,7 @@ def test_rejected_command_disturbs_nothing() -> None:
     assert robot.rejection(bad, 10.0)
     assert robot.follow(bad, 10.0, START)
     assert robot.goal == 1
-    assert run(robot, 9.9, 10.9)[-1].output[0] == pytest.approx([1.0, 2.0, 3.0])
+    assert run(robot, 9.9, 11.0)[-1].output[0] == pytest.approx([1.0, 2.0, 3.0])
     assert robot.finished[0].status is Status.SUCCEEDED
 
 
