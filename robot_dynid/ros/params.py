@@ -64,7 +64,7 @@ def check_parameter(struct: type, name: str, given: Any) -> Any:
         kind = type(entry.default).__name__
         if isinstance(entry.default, tuple):
             kind = f'list of {entry.metadata.get("element", float).__name__}'
-        raise UsageError(f'parameter {name}: {given!r} is not a {kind}')
+        raise UsageError(f'parameter {name}: must be {kind}, is {given!r}')
     if choices and value not in choices:
         raise UsageError(f'parameter {name}: {given!r}; choose one of '
                          f'{", ".join(map(str, choices))}')

@@ -100,16 +100,17 @@ class SimulatedRobot(Node):
             names.sort()
         self._order = np.array([robot.index(name) for name in names])
         self._message = JointState(name=names)
-        self._epoch = self.get_clock().now().nanoseconds
         name = self.parameters.controller_name
         self._states = self.create_publisher(JointState, 'joint_states', STATES_QOS)
         self._controller_states = self.create_publisher(
             JointTrajectoryControllerState, f'{name}/controller_state', 10
         )
-        self._server = TrajectoryServer(self, self._simulator, name, self._epoch)
+        self._epoch = 0  # set below, as late as possible
+        self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
         self.add_on_set_parameters_callback(self._set_parameters)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name='physics', daemon=True)
+        self._epoch = self.get_clock().now().nanoseconds
         self._thread.start()
         self.get_logger().info(f'simulating {robot.name} ({robot.n} joints), controller {name}')
 
@@ -166,9 +167,7 @@ class SimulatedRobot(Node):
 
     def _slip(self, seconds: float) -> None:
         """Give up catching up with the clock: simulated time stood still for so long."""
-        shift = round(seconds * 1e9)
-        self._epoch += shift
-        self._server.shift_epoch(shift)
+        self._epoch += round(seconds * 1e9)
         self.get_logger().warning(f'simulation was {seconds:.2f} s late; stamps jump by as much')
 
 

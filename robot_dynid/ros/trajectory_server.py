@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
@@ -42,10 +43,11 @@ class DeferredActionServer(ActionServer):
 class TrajectoryServer:
     """Topic and action of one trajectory controller, in front of a simulator.
 
-    ``epoch`` is the node's clock in ns at simulated time zero.
+    ``epoch`` returns the node's clock in ns at simulated time zero.
     """
 
-    def __init__(self, node: Node, simulator: Simulator, name: str, epoch: int) -> None:
+    def __init__(self, node: Node, simulator: Simulator, name: str,
+                 epoch: Callable[[], int]) -> None:
         self._node = node
         self._simulator = simulator
         self._epoch = epoch
@@ -61,17 +63,13 @@ class TrajectoryServer:
         )
         node.create_timer(1.0 / MONITOR_RATE, self._monitor)
 
-    def shift_epoch(self, nanoseconds: int) -> None:
-        """Let simulated time begin ``nanoseconds`` later than thought."""
-        self._epoch += nanoseconds
-
     def _follow(self, message: JointTrajectory) -> None:
-        reason = self._simulator.follow(command_from_message(message, self._epoch))
+        reason = self._simulator.follow(command_from_message(message, self._epoch()))
         if reason:
             self._node.get_logger().error(f'ignored trajectory: {reason}')
 
     def _decide(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
-        reason = self._simulator.rejection(command_from_message(request.trajectory, self._epoch))
+        reason = self._simulator.rejection(command_from_message(request.trajectory, self._epoch()))
         if reason:
             self._node.get_logger().error(f'rejected goal: {reason}')
             return GoalResponse.REJECT
@@ -79,7 +77,7 @@ class TrajectoryServer:
 
     def _accept(self, handle: Any) -> None:
         handle.execute()
-        number = self._simulator.start(goal_from_message(handle.request, self._epoch))
+        number = self._simulator.start(goal_from_message(handle.request, self._epoch()))
         self._handles[number] = handle
         self._deliver()
 
