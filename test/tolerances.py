@@ -5,3 +5,15 @@ from typing import Final
 # Two implementations of the same closed formula in double precision: about 1e-15 per operation,
 # some thousand operations per torque, relative to the largest torque of the set.
 SAME_FORMULA: Final = 1e-10
+
+# Solution of linear equations by two methods: rounding times the condition number of the matrix,
+# which this factor multiplies.
+SOLVED: Final = 1e-14
+
+# Central difference with a step of 1e-5 of quantities near 1 whose third derivatives reach 100:
+# truncation 1e-10 * 100 / 6, rounding 1e-15 / 1e-5.
+DIFFERENCE: Final = 1e-7
+
+# Sine and cosine of angles up to 1e4 rad: rounding of the angle itself is 1e-12, a reduction that
+# loses digits shows from 1e-10 on.
+LARGE_ANGLE: Final = 1e-11

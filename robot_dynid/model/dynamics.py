@@ -16,9 +16,16 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray
 
 
+def _constant(array: ArrayLike) -> FloatArray:
+    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
+    view = np.require(array, np.float64, ['C', 'A']).view()
+    view.flags.writeable = False
+    return view
+
+
 def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
-    """Return C-contiguous float arrays (N, n); raises UsageError for any other shape."""
-    states = tuple(np.ascontiguousarray(a, dtype=np.float64) for a in arrays)
+    """Return contiguous float arrays (N, n); raises UsageError for any other shape."""
+    states = tuple(_constant(a) for a in arrays)
     shape = states[0].shape
     if len(shape) != 2 or shape[1] != robot.n or any(s.shape != shape for s in states):
         shapes = ', '.join(str(s.shape) for s in states)
@@ -26,9 +33,14 @@ def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
     return states
 
 
+def _tree(robot: RobotModel) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
+    """Return what the kernels read of the robot: geometry, parents, gravity."""
+    return robot.geometry, np.array(robot.parents, dtype=np.int64), _constant(robot.gravity)
+
+
 def _parameters(robot: RobotModel, parameters: ArrayLike | None) -> FloatArray:
     chosen = robot.nominal if parameters is None else parameters
-    return np.ascontiguousarray(np.reshape(chosen, (robot.n, 10)), dtype=np.float64)
+    return _constant(np.reshape(chosen, (robot.n, 10)))
 
 
 def inverse_dynamics(
@@ -42,8 +54,7 @@ def inverse_dynamics(
     """
     inputs = _states(robot, q, qd, qdd)
     out = np.empty_like(inputs[0])
-    _kernels.inverse_dynamics(robot.geometry, robot.parents, robot.gravity,
-                              _parameters(robot, parameters), inputs, out)
+    _kernels.inverse_dynamics(*_tree(robot), _parameters(robot, parameters), inputs, out)
     return out
 
 
@@ -64,8 +75,7 @@ def mass_matrix(
     """
     (positions,) = _states(robot, q)
     out = np.zeros((len(positions), robot.n, robot.n))
-    _forward_kernel.mass_matrix(robot.geometry, robot.parents, robot.gravity,
-                                _parameters(robot, parameters), positions, out)
+    _forward_kernel.mass_matrix(*_tree(robot), _parameters(robot, parameters), positions, out)
     return out
 
 
@@ -81,11 +91,9 @@ def forward_dynamics(
     """
     inputs = _states(robot, *states)
     out, pivots = np.empty_like(inputs[0]), np.empty(len(inputs[0]))
-    extra = np.zeros((robot.n, robot.n)) if rotor_inertia is None else rotor_inertia
+    extra = _constant(np.zeros((robot.n, robot.n)) if rotor_inertia is None else rotor_inertia)
     _forward_kernel.forward_dynamics(
-        robot.geometry, robot.parents, robot.gravity, _parameters(robot, parameters), extra,
-        inputs, out, pivots,
-    )
+        *_tree(robot), _parameters(robot, parameters), extra, inputs, out, pivots)
     return out, pivots
 
 
@@ -106,8 +114,7 @@ def regressor(
     table[chosen] = np.arange(len(chosen))
     if out is None:
         out = np.zeros((robot.n, len(chosen), len(inputs[0])))
-    rigid_regressor(robot.geometry, robot.parents, robot.gravity,
-                    table.reshape(robot.n, 10), inputs, out)
+    rigid_regressor(*_tree(robot), table.reshape(robot.n, 10), inputs, out)
     return out
 
 
