@@ -77,7 +77,8 @@ class Arm:
         limit = robot.limits.effort
         self._limit = np.where(np.isfinite(limit), limit, np.inf)
         speed = robot.limits.velocity
-        self._speed = np.where(np.isfinite(speed), speed, 10.0)
+        # Twice the velocity limit: the drives follow what a controller may ask for by mistake.
+        self._speed = 2.0 * np.where(np.isfinite(speed), speed, 10.0)
         self._gains = robot.drive.gains if robot.drive.kind == 'current' else None
         self._gravity_free = robot.drive.kind == 'gravity_compensated_torque'
         position, velocity = self.plant.state()
@@ -102,8 +103,10 @@ class Arm:
 
     def control(self, setpoint: Setpoint) -> None:
         """Choose the torque of this period."""
-        speed = np.clip(setpoint.velocity, -2.0 * self._speed, 2.0 * self._speed)
-        error = np.clip(setpoint.position - self._position, -LARGEST_ERROR, LARGEST_ERROR)
+        # minimum and maximum, not clip: at 1 kHz its overhead shows.
+        speed = np.minimum(np.maximum(setpoint.velocity, -self._speed), self._speed)
+        error = np.minimum(np.maximum(setpoint.position - self._position, -LARGEST_ERROR),
+                           LARGEST_ERROR)
         wanted = (
             setpoint.acceleration
             + NATURAL_FREQUENCY**2 * error
@@ -111,7 +114,7 @@ class Arm:
         )
         torque = self.plant.torque_for(self._position, self._velocity, wanted)
         self._before = self._torque
-        self._torque = np.clip(torque, -self._limit, self._limit)
+        self._torque = np.minimum(np.maximum(torque, -self._limit), self._limit)
 
     def effort(self) -> FloatArray:
         """Return the true effort (n,), in the robot's effort unit, at the beginning of the period.

@@ -215,6 +215,9 @@ class TrajectoryController:
 
     def _output(self, motion: FloatArray) -> FloatArray:
         """Return the command: NaN positions replaced by the last command, at rest."""
+        if np.isfinite(motion).all():
+            self._held = motion
+            return motion
         output = motion.copy()
         held = np.isnan(output[0])
         output[0, held] = self._held[0, held]
@@ -225,7 +228,10 @@ class TrajectoryController:
 
     def _outside(self, error: FloatArray, bounds: FloatArray) -> str | None:
         """Return a joint whose error (2, n) exceeds a checked bound; NaN never does."""
-        broken = (bounds[:2] > 0.0) & (np.abs(error) > bounds[:2])
+        checked = bounds[:2] > 0.0
+        if not checked.any():
+            return None
+        broken = checked & (np.abs(error) > bounds[:2])
         return self.joints[int(np.argmax(broken.any(axis=0)))] if broken.any() else None
 
     def _default_bounds(self) -> _Bounds:
