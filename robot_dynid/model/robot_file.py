@@ -85,7 +85,8 @@ def _kinematics(path: Path, content: Mapping[str, Any]) -> RobotModel:
     if 'urdf' in content:
         return read_urdf(_urdf_path(path, str(content['urdf'])), selection)
     screws = screws_from_yaml(content['screws'], f'{path}: screws')
-    return robot_from_screws(path.stem, screws, selection, str(path))
+    base = selection.base_link or 'base_link'
+    return robot_from_screws(path.stem, screws, selection, str(path), base)
 
 
 def _urdf_path(yaml_path: Path, urdf: str) -> Path:
