@@ -94,8 +94,10 @@ class Execution:
     def start(self, now: float) -> Commands:
         """Check everything and send the first segment, or finish with INVALID."""
         found = [f'{s.name}: {fault}' for s in self._plan
-                 for fault in faults(s.points, self._rules.limits, self._rules.longest)]
+                 for fault in faults(s.points, s.limits, self._rules.longest)]
         found += self._effort.preflight(self._states)
+        if self._watch.moving():
+            found.append('the robot moves already; wait until it stands')
         self._watch.last_tick = now
         if found:
             return self._finish(Outcome(Code.INVALID, '; '.join(found) + '; nothing was sent'))

@@ -148,7 +148,9 @@ class EffortGuard:
     ``limits`` (n,) in the unit of the joint states' effort.
     """
 
-    def __init__(self, joints: tuple[str, ...], limits: FloatArray, settings: GuardSettings) -> None:
+    def __init__(
+        self, joints: tuple[str, ...], limits: FloatArray, settings: GuardSettings
+    ) -> None:
         self.enabled = settings.effort_fraction > 0.0
         self._joints = joints
         self._allowed = settings.effort_fraction * limits

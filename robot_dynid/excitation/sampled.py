@@ -153,8 +153,9 @@ def _limits(points: SampledTrajectory, limits: MotionLimits) -> Iterator[str]:
         broken = np.any(excess > 0.0, axis=0)
         for i in np.flatnonzero(broken):
             row = int(np.argmax(excess[:, i]))
+            limit = np.broadcast_to(edge, shown.shape)[row, i]
             yield (f"{name} of joint '{points.joints[i]}' reaches {shown[row, i]:.6g} at "
-                   f'{time[row]:.4g} s, its limit is {np.broadcast_to(edge, shown.shape)[row, i]:.6g}')
+                   f'{time[row]:.4g} s, its limit is {limit:.6g}')
 
 
 def control_points(

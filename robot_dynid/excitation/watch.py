@@ -18,10 +18,11 @@ NEVER = -np.inf
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A part of the plan which is sent as one goal."""
+    """A part of the plan which is sent as one goal and has to keep ``limits``."""
 
     name: str
     points: SampledTrajectory
+    limits: MotionLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ class Watch:
                            'joint state broadcaster active?')
         missing = states.missing('position')
         if missing:
-            return Outcome(Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")
+            return Outcome(
+                Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")
         away = np.abs(segment.points.position[0] - states.position)
         allowed = self._rules.tolerances.start
         if not np.any(away > allowed):
