@@ -24,7 +24,7 @@ bench: setup
 
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt
-	$(ENV) sphinx-build -W --keep-going -b html docs out/docs
+	$(ENV) sphinx-build -q -b html docs out/docs
 
 clean:
 	rm -rf .venv build install log out .mypy_cache .ruff_cache .pytest_cache .hypothesis

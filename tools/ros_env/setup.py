@@ -24,6 +24,9 @@ VENV_PYTHON = VENV / 'bin' / 'python'
 WORKSPACE = VENV / 'workspace'
 STATE = VENV / 'setup.json'
 REQUIREMENTS = ROOT / 'requirements'
+PIP_FILES = ('pip.txt',)
+WHEEL_FILES = ('core.txt', 'ros.txt', 'test.txt')
+SYSTEM_FILES = ('system_ros.txt',)
 STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
 PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
 
@@ -119,8 +122,13 @@ def run(*command: str | Path, env: dict[str, str] | None = None) -> None:
 
 def pip_install(*arguments: str | Path) -> None:
     """Install into .venv."""
-    pip = (VENV_PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check', '--quiet')
+    pip = (VENV_PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check', '-qq')
     run(*pip, '--progress-bar', 'off', *arguments)
+
+
+def listed(names: Iterable[str]) -> list[str]:
+    """Return pip's words for requirement files."""
+    return [f'--requirement={REQUIREMENTS / name}' for name in names]
 
 
 def install_packages(system_ros: bool) -> None:
@@ -129,16 +137,16 @@ def install_packages(system_ros: bool) -> None:
         shutil.rmtree(VENV)
     site = ['--system-site-packages'] if system_ros else []
     run(BASE_PYTHON, '-m', 'venv', *site, VENV)
+    pip_install(*listed(PIP_FILES))
     if system_ros:
         command = [str(BASE_PYTHON), '-c', 'import numpy; print(numpy.__version__)']
         numpy = subprocess.check_output(command, env=clean_environment(), text=True).strip()
         held = VENV / 'constraints.txt'
         held.write_text(f'numpy=={numpy}\n')
-        pip_install('--constraint', held, '--requirement', REQUIREMENTS / 'system_ros.txt')
-        return
-    names = ('core.txt', 'ros.txt', 'test.txt')
-    pip_install(*(word for name in names for word in ('--requirement', REQUIREMENTS / name)))
-    repair_headers()
+        pip_install('--constraint', held, *listed(SYSTEM_FILES))
+    else:
+        pip_install(*listed(WHEEL_FILES))
+        repair_headers()
 
 
 def repair_headers() -> None:
@@ -169,12 +177,12 @@ def build_environment(system_ros: bool) -> dict[str, str]:
 
 def build_workspace(system_ros: bool) -> None:
     """Build the interfaces and the package itself; edited Python sources take effect at once."""
-    colcon = shutil.which('colcon', path=build_environment(system_ros)['PATH'])
+    colcon = str(shutil.which('colcon', path=build_environment(system_ros)['PATH']))
     packages = [*PACKAGES, *([] if imports(BASE_PYTHON, 'control_msgs.action') else [STAND_IN])]
     places = [(f'--{name}-base', WORKSPACE / name) for name in ('build', 'install')]
     cmake = ('CMAKE_BUILD_TYPE=Release', 'BUILD_TESTING=OFF', f'Python3_EXECUTABLE={VENV_PYTHON}')
     run(
-        *(VENV_PYTHON, str(colcon), '--log-base', WORKSPACE / 'log', '--log-level', 'error'),
+        *(VENV_PYTHON, colcon, '--log-base', WORKSPACE / 'log', '--log-level', 'error'),
         *('build', '--symlink-install', '--event-handlers', 'console_cohesion-'),
         *(word for place in places for word in place),
         *('--base-paths', *packages, '--cmake-args', *(f'-D{word}' for word in cmake)),
@@ -209,28 +217,37 @@ def warm_kernels() -> None:
     run('sh', '-c', warm)
 
 
+def digests(system_ros: bool) -> dict[str, str]:
+    """Return, for each step, the digest of everything its result depends on."""
+    ros = outside_venv('AMENT_PREFIX_PATH') if system_ros else 'wheels'
+    names = (*PIP_FILES, *(SYSTEM_FILES if system_ros else WHEEL_FILES))
+    requirements = [REQUIREMENTS / name for name in names]
+    packages = digest((str(ROOT), str(BASE_PYTHON), sys.version, ros), requirements)
+
+    installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
+    places = [str(path.relative_to(ROOT)) for path in sorted(installed)]
+    definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
+    definitions += files_below('robot_dynid_interfaces', 'tools/ros_env/control_msgs')
+    workspace = digest((packages, *places), definitions)
+
+    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'model').glob('*.py'))
+    return {'packages': packages, 'workspace': workspace, 'kernels': kernels}
+
+
 def main() -> None:
-    """Run the steps whose inputs changed, in order; a step that ran makes the later ones run."""
+    """Run the steps whose inputs changed; a step that ran makes the later ones run too."""
     system_ros = has_sourced_ros()
     check_system(system_ros)
-    ros = outside_venv('AMENT_PREFIX_PATH') if system_ros else 'wheels'
-    packages = digest((str(ROOT), str(BASE_PYTHON), sys.version, ros), REQUIREMENTS.glob('*.txt'))
-    installed = files_below('config', 'launch', 'urdf', 'resource', 'scripts')
-    definitions = [ROOT / name for name in ('package.xml', 'setup.py', 'setup.cfg')]
-    definitions += files_below('robot_dynid_interfaces', 'tools/ros_env')
-    names = [str(path.relative_to(ROOT)) for path in sorted(installed)]
-    workspace = digest((packages, *names), definitions)
-    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'model').glob('*.py'))
-    steps = (
-        ('packages', packages, lambda: install_packages(system_ros)),
-        ('workspace', workspace, lambda: build_workspace(system_ros)),
-        ('kernels', kernels, warm_kernels),
-    )
-    done = json.loads(STATE.read_text()) if STATE.exists() else {}
-    for name, wanted, step in steps:
+    steps = {
+        'packages': lambda: install_packages(system_ros),
+        'workspace': lambda: build_workspace(system_ros),
+        'kernels': warm_kernels,
+    }
+    done: dict[str, str] = json.loads(STATE.read_text()) if STATE.exists() else {}
+    for name, wanted in digests(system_ros).items():
         if done.get(name) != wanted:
             print(f'setup: {name}', file=sys.stderr, flush=True)
-            step()
+            steps[name]()
             done[name] = wanted
             STATE.write_text(json.dumps(done, indent=1))
 
