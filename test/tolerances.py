@@ -14,6 +14,6 @@ SOLVED: Final = 1e-14
 # truncation 1e-10 * 100 / 6, rounding 1e-15 / 1e-5.
 DIFFERENCE: Final = 1e-7
 
-# Sine and cosine of angles up to 1e4 rad: rounding of the angle itself is 1e-12, a reduction that
-# loses digits shows from 1e-10 on.
-LARGE_ANGLE: Final = 1e-11
+# Sine and cosine of angles up to 1e4 rad against those of NumPy: a few units in the last place of
+# 1. A reduction by a quarter turn in one double would be off by 6367 * 6e-17 = 4e-13.
+LARGE_ANGLE: Final = 1e-15
