@@ -197,6 +197,8 @@ def write_env_script(system_ros: bool) -> None:
         'export AMENT_PREFIX_PATH="$VIRTUAL_ENV"',
         'export CMAKE_PREFIX_PATH="$VIRTUAL_ENV"',
     ]
+    # setup.sh also sources the ROS below; the wheels' prefix has nothing to source.
+    script = 'setup.sh' if system_ros else 'local_setup.sh'
     lines = [
         '# Written by `make setup`; source it from bash or sh.',
         f'export VIRTUAL_ENV="{VENV}"',
@@ -205,7 +207,7 @@ def write_env_script(system_ros: bool) -> None:
         *([] if system_ros else ros_prefix),
         'export ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST',
         f'COLCON_CURRENT_PREFIX="{WORKSPACE / "install"}"',
-        '. "$COLCON_CURRENT_PREFIX/local_setup.sh"',
+        f'. "$COLCON_CURRENT_PREFIX/{script}"',
         'unset COLCON_CURRENT_PREFIX',
     ]
     (VENV / 'env.sh').write_text('\n'.join(lines) + '\n')
