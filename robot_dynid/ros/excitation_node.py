@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,7 +24,6 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -47,6 +45,7 @@ from robot_dynid.ros.excitation_design import Prepared, prepare
 from robot_dynid.ros.excitation_report import diagnosis, feedback_message, result_message
 from robot_dynid.ros.excitation_settings import ExcitationSettings
 from robot_dynid.ros.params import load_parameters
+from robot_dynid.ros.waiting import Waits
 from robot_dynid_interfaces.action import Excite
 
 TICK = 0.01
@@ -69,7 +68,7 @@ class ExcitationNode(Node):
         self._handle: Any = None
         self._design: tuple[str, float] = ('design', 0.0)
         self._stop = threading.Event()
-        self._waits: list[tuple[Callable[[], bool], float, Future]] = []
+        self._waits = Waits()
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._next_feedback = 0.0
         self._connect()
@@ -154,7 +153,7 @@ class ExcitationNode(Node):
             raise UsageError(f'options are not YAML: {error}') from error
         worker = self._pool.submit(
             prepare, self.robot, (request.type, options), self.settings, self._progress)
-        await self._until(worker.done, float('inf'))
+        await self._waits.until(worker.done)
         prepared = worker.result()
         for warning in prepared.design.warnings:
             self.get_logger().warning(warning)
@@ -166,16 +165,16 @@ class ExcitationNode(Node):
         if dry_run:
             return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {prepared.summary}')
         settings, guards = self.settings, self.guard_settings
-        if not await self._until(self.controller.ready, settings.controller_wait):
+        if not await self._waits.until(self.controller.ready, settings.controller_wait):
             self._refuse_if_stopped()
             return Outcome(Code.CONTROLLER_LOST, f'no action server {self.controller.name} after '
                            f'{settings.controller_wait:g} s; is the controller loaded and active, '
                            'and its name the parameter controller?')
-        await self._until(self._states_are_fresh, 10.0 * guards.state_timeout)
+        await self._waits.until(self._states_are_fresh, 10.0 * guards.state_timeout)
         self._refuse_if_stopped()
         rules, plan = prepared.plan(settings, guards, self.states)
         self._goals = {s.name: goal_message(s.points, rules.tolerances) for s in plan}
-        await self._until(lambda: False, 2.0 * TICK)  # take in what arrived while planning
+        await self._waits.until(lambda: False, 2.0 * TICK)  # take in what arrived while planning
         self._refuse_if_stopped()
         self.execution = Execution(plan, rules, self.states)
         self._perform(self.execution.start(time.monotonic()))
@@ -189,7 +188,7 @@ class ExcitationNode(Node):
         execution = self.execution
         if execution is None:
             return Outcome(Code.SUCCESS, 'nothing was executed')
-        await self._until(lambda: execution.phase is Phase.DONE, float('inf'))
+        await self._waits.until(lambda: execution.phase is Phase.DONE)
         assert execution.outcome is not None
         return execution.outcome
 
@@ -229,23 +228,11 @@ class ExcitationNode(Node):
         now, execution = time.monotonic(), self.execution
         if execution is not None and execution.phase is not Phase.DONE:
             self._perform(execution.tick(now, self.controller.ready()))
-        for wait in tuple(self._waits):
-            condition, deadline, future = wait
-            if condition() or now > deadline or (self._stop.is_set() and execution is None):
-                self._waits.remove(wait)
-                future.set_result(None)
+        self._waits.check(release=self._stop.is_set() and execution is None)
         if self._handle is not None and now >= self._next_feedback:
             self._next_feedback = now + FEEDBACK_PERIOD
             self._handle.publish_feedback(
                 feedback_message(now, self.execution, self._design, self.states))
-
-    async def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait for a condition, at most ``timeout`` s or until somebody wants to stop."""
-        if not condition():
-            future: Future = Future()
-            self._waits.append((condition, time.monotonic() + timeout, future))
-            await future
-        return condition()
 
     def _states_are_fresh(self) -> bool:
         return self.states.oldest(time.monotonic())[1] <= self.guard_settings.state_timeout

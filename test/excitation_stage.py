@@ -1,0 +1,159 @@
+"""A user of the excitation node, and the stage it acts on: node and simulated robot."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.action import ActionClient
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from ros_process import NodeProcess
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynid_interfaces.action import Excite
+
+ROBOT = 'planar_3r'
+PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, draws: 1}'
+LONG = '{duration: 12, harmonics: 6, scale: 0.6, draws: 1}'
+# Wide against a loaded machine; the guards themselves are tested to the cycle without ROS.
+PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
+              'state_timeout': 0.25, 'controller_timeout': 0.4}
+SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0}
+SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
+
+
+class Client:
+    """What a user does with the node, and what there is to be seen."""
+
+    def __init__(self) -> None:
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node('user', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.segments: list[tuple[float, str]] = []
+        self.holds: list[JointTrajectory] = []
+        self.trajectories: list[JointTrajectory] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        self.state = JointState()
+        self.moved_at = self.speed = 0.0
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        topics = ((JointState, 'joint_states', self._on_state, qos_profile_sensor_data),
+                  (JointTrajectory, 'joint_trajectory_controller/joint_trajectory',
+                   self.holds.append, 10),
+                  (JointTrajectory, 'excitation/trajectory', self.trajectories.append, latched),
+                  (DiagnosticArray, '/diagnostics', self.diagnostics.append, 10))
+        for topic in topics:
+            self.node.create_subscription(*topic)
+        self.action = ActionClient(self.node, Excite, 'excitation/excite')
+        self.parameters = self.node.create_client(
+            SetParameters, 'simulated_robot/set_parameters')
+
+    def _on_state(self, message: JointState) -> None:
+        self.state, self.speed = message, float(np.abs(message.velocity).max())
+        if self.speed > 0.05:
+            self.moved_at = time.monotonic()
+
+    def _on_feedback(self, message: Any) -> None:
+        self.segments.append((time.monotonic(), message.feedback.segment))
+
+    def wait(self, condition: Any, patience: float = PATIENCE) -> None:
+        end = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < end, 'waited in vain'
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def spin(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def answer(self, future: Any) -> Any:
+        self.wait(future.done)
+        return future.result()
+
+    def fault(self, name: str) -> None:
+        value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=name)
+        request = SetParameters.Request(parameters=[Parameter(name='fault', value=value)])
+        for _ in range(int(PATIENCE)):  # a request may go to a killed server, still in the graph
+            future = self.parameters.call_async(request)
+            end = time.monotonic() + 1.0
+            while not future.done() and time.monotonic() < end:
+                self.executor.spin_once(timeout_sec=0.02)
+            if future.done():
+                assert future.result().results[0].successful
+                return
+        raise AssertionError('the simulated robot takes no parameter')
+
+    def send(self, options: str = LONG, **goal: Any) -> Any:
+        self.segments.clear()
+        self.holds.clear()
+        handle = self.answer(self.action.send_goal_async(
+            Excite.Goal(options=options, **goal), self._on_feedback))
+        assert handle.accepted
+        return handle
+
+    def result(self, handle: Any) -> tuple[int, Excite.Result]:
+        answer = self.answer(handle.get_result_async())
+        assert answer.result.success == (answer.result.code == 0)
+        return answer.status, answer.result
+
+    def excite(self, options: str = SHORT, **goal: Any) -> Excite.Result:
+        return self.result(self.send(options, **goal))[1]
+
+    def moving(self) -> Any:
+        """Start a long excitation and return its handle while the robot moves."""
+        handle = self.send(LONG)
+        self.wait(lambda: self.segments and self.segments[-1][1] == 'excitation')
+        self.spin(1.0)
+        self.wait(lambda: self.speed > 0.2)
+        return handle
+
+    def controller_seen(self) -> bool:
+        """Whether the node says that it sees the controller."""
+        values = self.diagnostics[-1].status[0].values if self.diagnostics else []
+        return any(v.key == 'controller' and v.value == 'present' for v in values)
+
+    def quiet(self) -> None:
+        """Wait until the robot is seen, at rest."""
+        self.wait(lambda: time.monotonic() - self.moved_at > 0.3 and self.state.name)
+        self.wait(self.action.server_is_ready)
+
+
+class Stage:
+    """Robot, node and client of the module; the robot can be lost and replaced."""
+
+    def __init__(self) -> None:
+        self.client = Client()
+        self.node = NodeProcess('excitation_node', PARAMETERS)
+        self.robot: NodeProcess | None = None
+
+    def with_robot(self) -> Client:
+        if self.robot is None or self.robot.process.poll() is not None:
+            self.robot = NodeProcess('simulated_robot_node', SIMULATION)
+            self.client.wait(self.client.parameters.service_is_ready)
+            self.client.diagnostics.clear()
+            self.client.wait(self.client.controller_seen)
+        self.client.fault('none')
+        self.client.quiet()
+        return self.client
+
+    def kill_robot(self) -> None:
+        assert self.robot is not None
+        self.robot.process.kill()
+        self.robot.process.wait()
+
+    def close(self) -> None:
+        for process in (self.node, self.robot):
+            if process is not None:
+                process.stop()
+        self.client.node.destroy_node()
+        rclpy.shutdown(context=self.client.context)
