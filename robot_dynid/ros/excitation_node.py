@@ -68,6 +68,7 @@ class ExcitationNode(Node):
         self._handle: Any = None
         self._design: tuple[str, float] = ('design', 0.0)
         self._stop = threading.Event()
+        self._leaving = False
         self._waits = Waits()
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._next_feedback = 0.0
@@ -100,6 +101,7 @@ class ExcitationNode(Node):
     def shut_down(self) -> None:
         """Stop whatever moves; the caller goes on spinning until the node is not busy."""
         self._stop.set()
+        self._leaving = True
         if self.execution is not None:
             self._perform(self.execution.cancel(
                 time.monotonic(), Outcome(Code.CANCELLED, 'the node is shut down')))
@@ -121,6 +123,8 @@ class ExcitationNode(Node):
         return CancelResponse.ACCEPT
 
     async def _on_excite(self, handle: Any) -> Excite.Result:
+        if self._leaving:
+            return self._reply(handle, Outcome(Code.CANCELLED, 'the node is shut down'), None)
         if self.busy:
             return self._reply(handle, Outcome(
                 Code.BUSY, 'another goal is being executed; wait for it or cancel it'), None)
