@@ -1,0 +1,74 @@
+"""The report: one HTML file that needs nothing else, neither network nor other files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid.identified.identify import IdentificationResult
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.validate import Validation
+from robot_dynid.report import figures, sections
+from robot_dynid.report.sections import Section
+from robot_dynid.types import RawLog
+
+try:
+    import jinja2
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise MissingDependency('the report needs Jinja2: pip install jinja2') from error
+
+TEMPLATES = Path(__file__).parent / 'templates'
+
+
+@dataclass(frozen=True)
+class Report:
+    """A title and sections."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+
+def identification_report(
+    result: IdentificationResult, logs: Sequence[RawLog], extra: Sequence[Section] = ()
+) -> Report:
+    """Return the report of an identification; ``extra`` sections follow the summary."""
+    model, estimate, training = result.model, result.estimate, result.training
+    parts = (
+        sections.summary(result), *extra, sections.data(logs, model, result.choice),
+        sections.scores(training, 'Prediction of the files of the fit'),
+        sections.parameters(model, estimate), *sections.predictions(training, model),
+        sections.residuals(training, model),
+    )
+    return Report(f'{model.robot.name}: identified dynamics',
+                  f'{estimate.method}, {len(logs)} recording(s)', parts)
+
+
+def validation_report(
+    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog]
+) -> Report:
+    """Return the report of a validation on recordings the model was not fitted to."""
+    parts = (
+        sections.validated(model, validation), sections.data(logs, model),
+        sections.scores(validation, 'Prediction'), *sections.predictions(validation, model),
+        sections.residuals(validation, model),
+    )
+    return Report(f'{model.robot.name}: validation of the identified dynamics',
+                  f'{len(logs)} recording(s) not used for the fit', parts)
+
+
+def render(report: Report) -> str:
+    """Return the report as one HTML document."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    style = (TEMPLATES / 'report.css').read_text(encoding='utf-8')
+    template = environment.get_template('report.html.j2')
+    return template.render(report=report, style=style, script=figures.script())
+
+
+def write_report(report: Report, path: str | Path) -> None:
+    """Write the report to ``path``. Raises OSError when that is impossible."""
+    Path(path).write_text(render(report), encoding='utf-8')

@@ -1,0 +1,232 @@
+"""The sections of a report: what the numbers say, in tables, figures and plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynid.estimation import Estimate, Status
+from robot_dynid.identified.identify import IdentificationResult
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.selection import Choice
+from robot_dynid.identified.validate import JointScore, Validation
+from robot_dynid.model.robot import PRISMATIC
+from robot_dynid.report import figures
+from robot_dynid.report.texts import name, number, percent, setting
+from robot_dynid.types import RawLog
+
+POOR_ERROR = 0.5  # relative error from which a joint is pointed out
+
+
+@dataclass(frozen=True)
+class Card:
+    """One number of the summary."""
+
+    name: str
+    value: str
+    unit: str = ''
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells of a table; ``mark`` is '', 'fair' or 'poor'."""
+
+    cells: tuple[str, ...]
+    mark: str = ''
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; without columns it lists names and values. ``words``: the last column is text."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    title: str = ''
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as HTML fragment."""
+
+    html: str
+    title: str = ''
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``kind`` is 'good', 'fair' or 'poor'."""
+
+    kind: str
+    word: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report; everything but the title may be absent."""
+
+    title: str
+    text: str = ''
+    status: Verdict | None = None
+    cards: tuple[Card, ...] = ()
+    warnings: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    beside: bool = False
+
+
+def verdict(status: Status) -> Verdict:
+    """Return the status of a fit as the report shows it."""
+    kind = {Status.OK: 'good', Status.NOT_EXCITED: 'fair'}.get(status, 'poor')
+    return Verdict(kind, f'{name(status.name.lower()).capitalize()}:', f'{status.value}.')
+
+
+def worst(scores: dict[str, JointScore]) -> tuple[str, JointScore]:
+    """Return the joint with the largest relative error."""
+    return max(scores.items(), key=lambda item: item[1].relative_error)
+
+
+def summary(result: IdentificationResult) -> Section:
+    """Return status with advice, the main numbers, and every warning."""
+    estimate, scores = result.estimate, result.training.model['all']
+    joint, score = worst(scores)
+    cards = (
+        Card('base parameters', str(len(estimate.values)), f'rank {estimate.rank}'),
+        Card('samples of the fit', f'{result.experiment.information.samples}'),
+        Card('condition number', number(estimate.condition, 3), 'unit columns'),
+        Card('condition number', number(estimate.condition_raw, 3), 'raw'),
+        Card('cut-off', number(result.model.preprocessing.cutoff, 3), 'Hz'),
+        Card('median relative error',
+             percent(float(np.median([s.relative_error for s in scores.values()]))), '%'),
+        Card('largest relative error', percent(score.relative_error), f'% {joint}'),
+    )
+    return Section('Summary', status=verdict(estimate.status), cards=cards,
+                   warnings=result.warnings)
+
+
+def validated(model: IdentifiedModel, validation: Validation) -> Section:
+    """Return the summary of a validation."""
+    scores, control = validation.model['all'], validation.control.get('all', {})
+    better = [j for j in control if scores[j].relative_error < control[j].relative_error]
+    joint, score = worst(scores)
+    good = len(better) == len(scores) and not model.not_identified
+    advice = (f'better than nominal inertials with fitted friction in {len(better)} of '
+              f'{len(scores)} joints. Of the fit: {model.status}.')
+    cards = (
+        Card('median relative error',
+             percent(float(np.median([s.relative_error for s in scores.values()]))), '%'),
+        Card('largest relative error', percent(score.relative_error), f'% {joint}'),
+        Card('samples', str(score.samples)),
+    )
+    word = 'The model predicts' if good else 'The model predicts with reservations'
+    return Section('Summary', cards=cards, warnings=validation.warnings,
+                   status=Verdict('good' if good else 'fair', f'{word}:', advice))
+
+
+def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None = None) -> Section:
+    """Return the files with their findings, and the preprocessing with its reasons."""
+    rows = tuple(Row(_recording(log)) for log in logs)
+    columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
+    tables = (Table(columns, rows, words=True),
+              Table((), _settings(model), 'Preprocessing and model', words=True))
+    found = tuple(f'{Path(log.source).name}: {text}' for log in logs for text in log.findings)
+    drawn: tuple[Figure, ...] = ()
+    if choice is not None and len(choice.cutoffs) > 1:
+        drawn = (Figure(figures.as_html(figures.cutoffs(choice.cutoffs,
+                                                        choice.preprocessing.cutoff)),
+                        'Choice of the cut-off by the error on stretches left out of the fit'),)
+    return Section('Data and preprocessing', warnings=found, tables=tables, figures=drawn)
+
+
+def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
+    settings = model.preprocessing
+    widths = [number(s.get('width')) for s in model.structure.settings]
+    rate = "the recording's own" if settings.rate is None else f'{number(settings.rate)} Hz'
+    pairs = (
+        ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
+        ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'),
+        ('thinned to the cut-off', setting(settings.decimate)),
+        ('rest at both ends dropped', setting(settings.trim_rest)),
+        ('friction', f'{model.structure.friction}; ramp widths {", ".join(widths)}'),
+        ('rotor inertia', setting(model.structure.rotor_inertia)),
+        ('effort kind', model.robot.drive.kind),
+        ('robot', f'{model.robot.name}, {model.robot.hash()}'), ('method', model.method),
+    )
+    return tuple(Row(pair) for pair in pairs)
+
+
+def _recording(log: RawLog) -> tuple[str, ...]:
+    steps = np.diff(log.time[np.isfinite(log.time)])
+    step = float(np.median(steps)) if len(steps) else np.nan
+    present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity')
+               if getattr(log, c) is not None]
+    return (log.source, str(len(log.time)), number(float(steps.sum())),
+            number(1.0 / step if step > 0.0 else np.nan), ', '.join(present))
+
+
+def scores(validation: Validation, title: str) -> Section:
+    """Return the scores of model and control row, joint by joint, motion and rest apart."""
+    control = validation.control.get('all')
+    rows = []
+    for joint, score in validation.model['all'].items():
+        mark = 'poor' if score.relative_error > POOR_ERROR else ''
+        parts = [validation.model.get(part, {}).get(joint) for part in ('motion', 'rest')]
+        rows.append(Row((
+            joint, number(score.rmse), percent(score.nrmse), percent(score.relative_error),
+            percent(control[joint].relative_error if control else None),
+            *(percent(p.relative_error if p else None) for p in parts), f'{score.r2:.3f}',
+            ' / '.join(number(q, 2) for q in score.quartiles), percent(score.outliers)), mark))
+    columns = ('joint', 'RMSE', 'RMSE / std [%]', 'error [%]', 'control [%]', 'in motion [%]',
+               'at rest [%]', 'R²', 'quartiles', 'outliers [%]')
+    text = ('Error: |measured − predicted| / |measured| against the raw effort. Control: the '
+            'nominal inertials with fitted friction; a model that is not better has learnt '
+            'nothing about the links. At rest friction is undetermined and decides the error.')
+    bars = figures.as_html(figures.errors(validation.model['all'], control))
+    return Section(title, text=text, tables=(Table(columns, tuple(rows)),),
+                   figures=(Figure(bars, 'Relative error, model beside control'),))
+
+
+def parameters(model: IdentifiedModel, estimate: Estimate) -> Section:
+    """Return every base parameter with its deviation, as a table and as a forest plot."""
+    rows = []
+    for i, label in enumerate(model.labels):
+        relative = float(estimate.relative_std[i])
+        mark = 'poor' if relative > figures.FAIRLY else 'fair' if relative > figures.WELL else ''
+        cells = (model.names[i], number(float(model.values[i])), number(float(model.std[i]), 2),
+                 percent(relative), label)
+        rows.append(Row(cells, mark))
+    columns = ('parameter', 'value', 'std', 'relative [%]', 'combination')
+    text = ('Standard deviations hold for coloured residuals: they are computed from whole '
+            'stretches of time, not from single samples. SI units.')
+    forest = figures.forest(model.names, model.values, model.std)
+    return Section('Base parameters', text=text, tables=(Table(columns, tuple(rows), words=True),),
+                   figures=(Figure(figures.as_html(forest), 'Intervals'),))
+
+
+def unit(model: IdentifiedModel, joint: int) -> str:
+    """Return the unit of a joint's effort."""
+    return 'N' if model.robot.types[joint] == PRISMATIC else 'N m'
+
+
+def predictions(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section with a figure per joint."""
+    drawn = tuple(
+        Figure(figures.as_html(figures.prediction(validation.traces, i, unit(model, i))),
+               joint + (' (not identified)' if joint in model.not_identified else ''))
+        for i, joint in enumerate(model.joints))
+    return (Section('Measured and predicted effort', figures=drawn,
+                    text='The control row is hidden at first; a click on its name shows it.'),)
+
+
+def residuals(validation: Validation, model: IdentifiedModel) -> Section:
+    """Return autocorrelation and distribution of the residuals."""
+    drawn = (figures.correlation(validation.traces, model.joints),
+             figures.histogram(validation.traces, model.joints))
+    text = ('What the model leaves over. A slow autocorrelation means an effect the model lacks '
+            '(friction near zero speed, elasticity, temperature), not noise.')
+    return Section('Residuals', text=text, beside=True,
+                   figures=tuple(Figure(figures.as_html(f)) for f in drawn))
