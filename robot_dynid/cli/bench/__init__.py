@@ -1,0 +1,74 @@
+"""`robot-dynid bench`: speed, measured side by side with a peer in one run."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.errors import UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress, Terminal
+
+HELP = 'measure speed side by side with a peer'
+BENCHES = {
+    'regressor': '20 000 samples of a seven-axis arm beside Pinocchio in a Python loop',
+    'identify': 'one hour at 1 kHz from memory-mapped arrays to parameters',
+    'forward': 'forward dynamics beside Pinocchio, service round trip beside a bare echo',
+}
+Row = dict[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('name', metavar='NAME', nargs='?', help=f'one of {", ".join(BENCHES)}')
+    parser.add_argument('--list', action='store_true', help='list the names and leave')
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Run one benchmark."""
+    if arguments.list:
+        return {'benches': BENCHES}
+    if arguments.name not in BENCHES:
+        raise UsageError(f'which benchmark? One of {", ".join(BENCHES)}')
+    started = time.perf_counter()
+    module = import_module(f'{__name__}.{arguments.name}')
+    measure: Callable[[Progress], list[Row]] = module.measure
+    with terminal.progress(arguments.name) as progress:
+        rows = measure(progress)
+    return {'bench': arguments.name, 'rows': rows, 'seconds': time.perf_counter() - started}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a ratio has to be: at least ``bound`` (``faster``) or at most."""
+
+    bound: float
+    faster: bool = True
+
+    def __str__(self) -> str:
+        return f'{">=" if self.faster else "<="} {self.bound:g}'
+
+
+def row(what: str, unit: str, ours: float, peer: float, target: Target) -> Row:
+    """Return one comparison of times.
+
+    Where the target is to be faster the ratio is peer / ours, else ours / peer.
+    """
+    ratio = peer / ours if target.faster else ours / peer
+    kept = ratio >= target.bound if target.faster else ratio <= target.bound
+    return {'what': what, 'unit': unit, 'ours': ours, 'peer': peer, 'ratio': ratio,
+            'target': str(target), 'kept': kept}
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print the rows."""
+    if 'benches' in result:
+        terminal.table('', ('name', 'what'), result['benches'].items())
+        return
+    columns = ('what', 'unit', 'ours', 'peer', 'ratio', 'target', 'kept')
+    terminal.table(result['bench'], columns, ([r[c] for c in columns] for r in result['rows']))

@@ -1,0 +1,120 @@
+"""`robot-dynid identify`: from recordings to an identified model."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.files import check_writable, load_logs
+from robot_dynid.cli.scores import joint_scores, show_scores
+from robot_dynid.cli.terminal import number, percent
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.identified.identify import IdentificationResult
+
+HELP = 'identify a dynamic model from recordings'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('data', metavar='DATA', nargs='+',
+                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3')
+    parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
+    parser.add_argument('--recipe', metavar='R.yaml',
+                        help='settings that are not to be chosen from the data')
+    parser.add_argument('--method', default='wls', help='ols or wls (default)')
+    parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
+    parser.add_argument('--report', metavar='R.html', help='report to write')
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read, identify, write model and report."""
+    from robot_dynid.identified.identify import identify
+    from robot_dynid.io.recipe import read_recipe
+    from robot_dynid.model.robot_file import load_robot
+
+    started = time.perf_counter()
+    check_writable(arguments.out, arguments.report)
+    recipe = read_recipe(arguments.recipe) if arguments.recipe else None
+    robot = load_robot(arguments.robot)
+    with terminal.progress('identify') as progress:
+        logs = load_logs(arguments.data, robot, progress)
+        result = identify(robot, logs, arguments.method, recipe, progress)
+        result.model.save(arguments.out)
+        seconds = time.perf_counter() - started
+        if arguments.report:
+            from robot_dynid.report.html import identification_report, write_report
+
+            progress('report', 0.9)
+            write_report(identification_report(result, logs), arguments.report)
+    found = _result(result)
+    return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
+            'findings': {log.source: log.findings for log in logs if log.findings}}
+
+
+def _result(result: IdentificationResult) -> dict[str, Any]:
+    estimate, model = result.estimate, result.model
+    parameters = [
+        {'name': name, 'value': value, 'std': std, 'relative_std': relative, 'label': label}
+        for name, value, std, relative, label in zip(
+            model.names, model.values.tolist(), model.std.tolist(),
+            estimate.relative_std.tolist(), model.labels)
+    ]
+    return {
+        'robot': model.robot.name, 'method': estimate.method,
+        'status': estimate.status.name.lower(), 'advice': estimate.status.value,
+        'samples': result.experiment.information.samples,
+        'base': len(parameters), 'rank': estimate.rank,
+        'condition_number': estimate.condition, 'condition_number_raw': estimate.condition_raw,
+        'preprocessing': _choices(result), 'joints': joint_scores(result.training),
+        'parameters': parameters, 'not_excited': estimate.not_excited,
+        'not_identified': model.not_identified, 'warnings': result.warnings,
+    }
+
+
+def _choices(result: IdentificationResult) -> dict[str, Any]:
+    """Return what was prescribed or chosen from the data."""
+    model, lag = result.model, result.choice.lag
+    return {
+        **vars(model.preprocessing), 'rotor_inertia': model.structure.rotor_inertia,
+        'friction': model.structure.friction,
+        'ramp_width': [s.get('width') for s in model.structure.settings],
+        'measured_lag': None if lag is None else {'seconds': lag.seconds, 'std': lag.std},
+    }
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print choices, parameters, scores, warnings, status."""
+    terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
+        (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
+        for p in result['parameters']))
+    show_scores('prediction of the files of the fit', result['joints'], terminal)
+    terminal.facts((
+        ('status', f'{result["status"]}: {result["advice"]}'),
+        ('samples', f'{result["samples"]} (after preprocessing)'),
+        ('rank', f'{result["rank"]} of {result["base"]} base parameters'),
+        ('condition', f'{number(result["condition_number"])} with unit columns, '
+                      f'{number(result["condition_number_raw"])} raw'),
+        *_told(result['preprocessing']),
+        ('model', result['out']), ('report', result['report']),
+        ('seconds', f'{result["seconds"]:.1f}'),
+    ))
+    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
+                      for text in texts)
+    terminal.warnings(result['warnings'])
+
+
+def _told(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return the choices with their units."""
+    lag = f'{number(1e3 * choices["effort_lag"])} ms'
+    if choices['measured_lag']:
+        measured = choices['measured_lag']
+        lag += f' (measured {1e3 * measured["seconds"]:.3g} +- {1e3 * measured["std"]:.2g} ms)'
+    return (
+        ('cut-off', f'{number(choices["cutoff"])} Hz'), ('lag removed', lag),
+        ('friction', f'{choices["friction"]}, ramp widths '
+                     f'{", ".join(number(w) for w in choices["ramp_width"])}'),
+        ('rotor inertia', number(choices['rotor_inertia'])),
+    )

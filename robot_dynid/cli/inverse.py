@@ -1,0 +1,42 @@
+"""`robot-dynid inverse`: efforts of a model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.states import (
+    add_state_arguments,
+    read_model_and_states,
+    show_rows,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
+
+HELP = 'compute joint efforts from position, velocity and acceleration'
+CHANNELS = ('position', 'velocity', 'acceleration')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_state_arguments(parser, CHANNELS)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Evaluate the model; efforts are N m (N) on the joint side."""
+    model, (position, velocity, acceleration) = read_model_and_states(arguments, CHANNELS)
+    effort = model.inverse(position, velocity, acceleration)
+    if arguments.out:
+        write_rows(arguments.out, 'effort', model.joints, effort)
+    return {'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
+            'not_identified': model.not_identified}
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print a CSV table, unless it went into a file."""
+    if result['not_identified']:
+        terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
+    if not result['out']:
+        show_rows('effort', result['joints'], result['effort'])

@@ -1,0 +1,112 @@
+"""The command line: `robot-dynid VERB ...`, results on stdout, exit codes 0, 1, 2."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+from robot_dynid.cli import base, bench, demo, design, forward, identify, inverse, validate
+from robot_dynid.cli.plain import as_json
+from robot_dynid.cli.terminal import Terminal
+from robot_dynid.errors import DynIdError, UsageError
+
+DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
+PROGRAM = 'robot-dynid'
+
+
+class Verb(Protocol):
+    """A module with one verb; importing it must be cheap."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+        """Do it and return the result; ``ok`` false in it means exit code 1."""
+
+    def show(self, result: dict[str, Any], terminal: Terminal) -> None:
+        """Print the result for people."""
+
+
+VERBS: dict[str, Verb] = {
+    'base': base, 'design': design, 'identify': identify, 'validate': validate,
+    'forward': forward, 'inverse': inverse, 'demo': demo, 'bench': bench,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are exceptions."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f'{message}; see {self.prog} --help')
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs."""
+    top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
+                  epilog='Exit codes: 0 done, 1 the data or the model does not allow it, '
+                         '2 wrong use.')
+    top.add_argument('--version', action='store_true', help='print the version and leave')
+    verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
+    for name, verb in VERBS.items():
+        sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
+        verb.add_arguments(sub)
+        sub.add_argument('--json', action='store_true',
+                         help='print one JSON object on standard output and nothing else')
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_object = '--json' in words
+    try:
+        return _run(words)
+    except UsageError as error:
+        return _failed(error, MISUSED, as_object)
+    except DynIdError as error:
+        return _failed(error, IMPOSSIBLE, as_object)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return IMPOSSIBLE
+    except OSError as error:
+        return _failed(error, IMPOSSIBLE, as_object)
+    except KeyboardInterrupt:
+        print(f'{PROGRAM}: interrupted', file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(words: list[str]) -> int:
+    options = parser().parse_args(words)
+    if options.version:
+        from robot_dynid import __version__
+
+        print(f'{PROGRAM} {__version__}')
+        return DONE
+    if options.verb is None:
+        raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
+    verb, terminal = VERBS[options.verb], Terminal()
+    if options.json:
+        with contextlib.redirect_stdout(sys.stderr):
+            result = verb.run(options, terminal)
+        print(as_json(result), flush=True)
+    else:
+        result = verb.run(options, terminal)
+        verb.show(result, terminal)
+        sys.stdout.flush()
+    return DONE if result.get('ok', True) else IMPOSSIBLE
+
+
+def _failed(error: Exception, code: int, as_object: bool) -> int:
+    text = ' '.join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f'{error.filename}: {error.strerror}'
+    print(f'{PROGRAM}: {text}', file=sys.stderr)
+    if as_object:
+        print(as_json({'error': text, 'kind': type(error).__name__}), flush=True)
+    return code

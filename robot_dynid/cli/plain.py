@@ -1,0 +1,28 @@
+"""Results as JSON: plain types, and null where there is no finite number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` in types JSON has; NaN and infinity become None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, 'tolist'):  # arrays and scalars of NumPy
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return str(value)
+
+
+def as_json(value: Any) -> str:
+    """Return one line of JSON; everything in it any parser can read."""
+    return json.dumps(plain(value), allow_nan=False, ensure_ascii=False)

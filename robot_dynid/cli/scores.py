@@ -1,0 +1,53 @@
+"""Scores of a prediction, joint by joint, as JSON and as a table; model beside control row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.terminal import percent
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.identified.validate import JointScore, Validation
+
+PARTS = ('motion', 'rest')
+FIELDS = ('rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'samples')
+
+
+def score_fields(score: JointScore) -> dict[str, Any]:
+    """Return the numbers of one score."""
+    return {name: getattr(score, name) for name in FIELDS}
+
+
+def joint_scores(validation: Validation) -> dict[str, Any]:
+    """Return joint -> score over all samples, with motion, rest and the control row inside."""
+    joints: dict[str, Any] = {}
+    for joint, score in validation.model['all'].items():
+        entry = score_fields(score)
+        for part in PARTS:
+            if joint in validation.model.get(part, {}):
+                entry[part] = score_fields(validation.model[part][joint])
+        if validation.control:
+            entry['control'] = score_fields(validation.control['all'][joint])
+        joints[joint] = entry
+    return joints
+
+
+def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
+    """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
+    columns = ('joint', 'RMSE', 'RMSE/std %', 'error %', 'control %', 'motion %', 'rest %', 'R²',
+               'quartiles', 'outliers %')
+    terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
+    terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
+                  'fitted friction', style='dim')
+
+
+def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
+    def share(part: str) -> str:
+        return percent(score[part]['relative_error']) if part in score else '-'
+
+    quartiles = ' '.join(f'{value:.2g}' for value in score['quartiles'])
+    return (name, score['rmse'], percent(score['nrmse']), percent(score['relative_error']),
+            share('control'), share('motion'), share('rest'), f'{score["r2"]:.3f}', quartiles,
+            percent(score['outliers']))

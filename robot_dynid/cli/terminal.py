@@ -1,0 +1,111 @@
+"""What a verb may say: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[str, float], None]
+PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
+
+
+class Terminal:
+    """Prints tables and lines for people; rich is imported only when something is printed."""
+
+    def __init__(self) -> None:
+        self._consoles: dict[int, Console] = {}
+
+    def _console(self, stream: TextIO) -> Console:
+        if id(stream) not in self._consoles:
+            from rich.console import Console
+
+            width = None if stream.isatty() or 'COLUMNS' in os.environ else PIPED_WIDTH
+            self._consoles[id(stream)] = Console(
+                file=stream, width=width, highlight=False, markup=False, emoji=False)
+        return self._consoles[id(stream)]
+
+    def line(self, text: str = '', style: str | None = None) -> None:
+        """Print a line of the result."""
+        self._console(sys.stdout).print(text, style=style)
+
+    def note(self, text: str, style: str | None = 'dim') -> None:
+        """Say something that is not part of the result."""
+        self._console(sys.stderr).print(text, style=style)
+
+    def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
+        """Print names and values, one pair per line."""
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style='dim', no_wrap=True)
+        table.add_column(overflow='fold')
+        for name, value in facts:
+            table.add_row(name, number(value))
+        self._console(sys.stdout).print(table)
+
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Print a table; numbers are aligned to the right."""
+        from rich import box
+        from rich.table import Table
+
+        table = Table(title=title, title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
+                      header_style='bold', pad_edge=False)
+        cells = [[number(cell) for cell in row] for row in rows]
+        for index, column in enumerate(columns):
+            text = any(not _is_number(row[index]) for row in cells)
+            table.add_column(column, justify='left' if text else 'right', overflow='fold')
+        for row in cells:
+            table.add_row(*row)
+        self._console(sys.stdout).print(table)
+
+    def warnings(self, texts: Iterable[str]) -> None:
+        """Print warnings, one paragraph each."""
+        for text in texts:
+            self.line(f'! {text}', style='yellow')
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Progress]:
+        """Show a bar on standard error, and give the function that moves it."""
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        console = self._console(sys.stderr)
+        columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
+        with Bar(*columns, console=console, transient=True,
+                 disable=not console.is_terminal) as bar:
+            task = bar.add_task(title, total=1.0)
+
+            def move(stage: str, fraction: float) -> None:
+                bar.update(task, description=f'{title}: {stage}', completed=fraction)
+
+            yield move
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == '-'
+    return True
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number with few digits; text stays, a missing or undefined number is a dash."""
+    if value is None:
+        return '-'
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if not isinstance(value, float):
+        return str(value)
+    return '-' if value != value else f'{value:.{digits}g}'
+
+
+def percent(value: float | None) -> str:
+    """Return a share as per cent with one decimal."""
+    return '-' if value is None or value != value else f'{100.0 * value:.1f}'
