@@ -1,0 +1,174 @@
+"""Time stamps: repair, splitting at gaps, uniform grids, lags between channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import interpolate
+
+from robot_dynid.errors import DataError
+from robot_dynid.signals.derivatives import derivative
+from robot_dynid.types import CHANNELS, FloatArray, RawLog
+
+#: a pause longer than this many typical steps, and than this many seconds, splits a recording
+GAP_STEPS, GAP_SECONDS = 10.0, 0.1
+#: a repeated row counts as stale only if it repeats for at most this long [s]
+STALE_SECONDS = 0.1
+
+
+def channels(log: RawLog) -> dict[str, FloatArray]:
+    """Return the recorded channels of ``log`` by name."""
+    return {name: getattr(log, name) for name in CHANNELS if getattr(log, name) is not None}
+
+
+def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> RawLog:
+    """Return the chosen rows of all channels."""
+    taken: dict[str, Any] = {name: values[rows] for name, values in channels(log).items()}
+    return replace(log, time=log.time[rows], **taken)
+
+
+def ordered(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Drop rows whose stamp is not finite, repeats or goes back; say how many."""
+    time = log.time
+    finite = np.isfinite(time)
+    ahead = np.maximum.accumulate(np.where(finite, time, -np.inf))
+    later = np.concatenate([[True], ahead[:-1] < time[1:]])
+    keep = finite & later
+    dropped = int(len(time) - keep.sum())
+    if not dropped:
+        return log, []
+    return take(log, keep), [f'{log.source}: dropped {dropped} of {len(time)} rows whose stamp '
+                             'repeats, goes back or is not a number']
+
+
+def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Drop rows that repeat the whole previous row while the robot moves.
+
+    A driver that misses a cycle logs its old state under a new stamp; taken literally that is a
+    standstill followed by a jump. At rest a repeated row is the truth and stays.
+    """
+    table = np.hstack(list(channels(log).values()))
+    same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
+    if not same.any():
+        return log, []
+    step = float(np.median(np.diff(log.time)))
+    edges = np.diff(np.concatenate([[0], same.astype(np.int8), [0]]))
+    stale = np.zeros(len(same), dtype=bool)
+    for first, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        short = (stop - first) * step <= STALE_SECONDS
+        if short and stop < len(same) and np.any(log.position[stop] != log.position[first]):
+            stale[first:stop] = True
+    if not stale.any():
+        return log, []
+    return take(log, ~stale), [f'{log.source}: {int(stale.sum())} stale rows (the whole row '
+                               'repeated during motion) replaced by interpolation']
+
+
+def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Fill isolated cells that are not finite by interpolation; drop rows at either end.
+
+    Raises DataError when a channel of a joint has no finite value at all.
+    """
+    notes: list[str] = []
+    filled: dict[str, Any] = {}
+    for name, values in channels(log).items():
+        bad = ~np.isfinite(values)
+        if not bad.any():
+            continue
+        repaired = values.copy()
+        for j in np.flatnonzero(bad.any(axis=0)):
+            good = ~bad[:, j]
+            if good.sum() < 2:
+                raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '
+                                'record it, or leave the joint out of the robot')
+            repaired[~good, j] = np.interp(log.time[~good], log.time[good], values[good, j])
+            notes.append(f'{log.source}: {name}.{log.joints[j]}: {int((~good).sum())} values that '
+                         'are not finite replaced by interpolation')
+        filled[name] = repaired
+    return replace(log, **filled), notes
+
+
+def typical_step(logs: list[RawLog]) -> float:
+    """Return the median time step [s] over recordings. Raises DataError for a single row."""
+    steps = [np.diff(log.time) for log in logs if len(log.time) > 1]
+    if not steps:
+        names = ', '.join(log.source for log in logs)
+        raise DataError(f'{names}: fewer than two rows with a usable time stamp')
+    return float(np.median(np.concatenate(steps)))
+
+
+def split_at_gaps(log: RawLog, step: float) -> tuple[list[RawLog], list[str]]:
+    """Cut a recording where it pauses; motion must not be invented across a gap."""
+    limit = max(GAP_STEPS * step, GAP_SECONDS)
+    jumps = np.flatnonzero(np.diff(log.time) > limit)
+    if not len(jumps):
+        return [log], []
+    bounds = [0, *(jumps + 1), len(log.time)]
+    parts = [take(log, slice(a, b)) for a, b in pairwise(bounds)]
+    longest = float(np.diff(log.time).max())
+    return parts, [f'{log.source}: {len(jumps)} gap(s) longer than {limit:.3g} s (longest '
+                   f'{longest:.3g} s); treated as {len(parts)} separate recordings']
+
+
+def uniform(log: RawLog, step: float) -> RawLog:
+    """Interpolate a recording without gaps onto a grid of ``step`` [s].
+
+    Positions by a cubic spline (a linear one would put steps into the velocity), everything else
+    linearly. A recording that is uniform already comes back unchanged.
+    """
+    count = int(np.floor((log.time[-1] - log.time[0]) / step + 1e-6)) + 1
+    grid = log.time[0] + step * np.arange(count)
+    if count == len(log.time) and np.max(np.abs(grid - log.time)) < 1e-3 * step:
+        return log
+    if len(log.time) < 4:
+        return take(log, slice(0, 0))
+    values: dict[str, Any] = {}
+    for name, channel in channels(log).items():
+        degree = 3 if name.endswith('position') else 1
+        spline = interpolate.make_interp_spline(log.time, channel, k=degree)
+        values[name] = spline(grid)
+    return replace(log, time=grid, **values)
+
+
+def shift(values: FloatArray, lag: float, dt: float) -> FloatArray:
+    """Return (N, k) advanced by ``lag`` [s]: what arrives late is moved to when it happened."""
+    if lag == 0.0:
+        return values
+    index = np.arange(len(values), dtype=np.float64)
+    source = index + lag / dt
+    return np.stack([np.interp(source, index, column) for column in values.T], axis=1)
+
+
+@dataclass(frozen=True)
+class Lag:
+    """A delay between two channels [s], positive when the second one is late."""
+
+    seconds: float
+    std: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the delay differs from zero by more than three standard deviations."""
+        return abs(self.seconds) > 3.0 * self.std
+
+
+def velocity_lag(position: FloatArray, velocity: FloatArray, dt: float) -> Lag:
+    """Estimate how much later measured velocity is than the derivative of position, (N, n) each.
+
+    Least squares on ``velocity - d(position)/dt = -lag * d2(position)/dt2``, both smoothed alike
+    by the caller; the deviation assumes residuals correlated over a tenth of a second.
+    """
+    speed = derivative(position, dt)
+    slope = derivative(speed, dt)
+    energy = float(np.sum(slope**2))
+    if energy == 0.0:
+        return Lag(0.0, np.inf)
+    difference = velocity - speed
+    lag = -float(np.sum(slope * difference)) / energy
+    error = difference + lag * slope
+    correlated = max(0.1 / dt, 1.0)
+    return Lag(lag, float(np.sqrt(np.mean(error**2) * correlated / energy)))

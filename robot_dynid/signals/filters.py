@@ -1,0 +1,42 @@
+"""Zero-phase low-pass filtering."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import signal
+
+from robot_dynid.errors import UsageError
+from robot_dynid.types import FloatArray
+
+ORDER = 4
+
+
+def zero_phase_low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatArray:
+    """Filter (N, k) along time with a Butterworth of order 4, forward and backward.
+
+    ``cutoff`` [Hz] is the -3 dB frequency of one pass; ``dt`` [s]. Stretches too short to filter
+    come back as their mean. Raises UsageError unless 0 < cutoff < Nyquist frequency.
+    """
+    nyquist = 0.5 / dt
+    if not 0.0 < cutoff < nyquist:
+        raise UsageError(f'cut-off {cutoff:g} Hz must lie between 0 and the Nyquist frequency '
+                         f'{nyquist:g} Hz')
+    sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
+    padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff * dt))))
+    if padding < 1:
+        return np.broadcast_to(values.mean(axis=0), values.shape).copy()
+    filtered: FloatArray = signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
+    return filtered
+
+
+def first_order_zero_phase(values: FloatArray, corner: float, dt: float) -> FloatArray:
+    """Filter (N, k) with magnitude 1 / (1 + (w / corner)^2) and no phase; ``corner`` [rad/s].
+
+    A first-order low-pass run forward and backward has exactly this response.
+    """
+    if corner * dt >= np.pi:
+        return values.copy()
+    b, a = signal.butter(1, corner, fs=2.0 * np.pi / dt)
+    padding = min(len(values) - 1, int(np.ceil(5.0 / (corner * dt))))
+    filtered: FloatArray = signal.filtfilt(b, a, values, axis=0, padlen=max(padding, 0))
+    return filtered

@@ -1,0 +1,154 @@
+"""From a raw recording to samples: repair, resample, filter, differentiate, trim, decimate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals import alignment
+from robot_dynid.signals.derivatives import derivative, fused_velocity
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
+
+#: a joint moves while its speed is above this share of its peak, and above this speed [rad/s, m/s]
+MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
+#: samples kept per period of the cut-off frequency; more carry no information
+OVERSAMPLING = 8.0
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Settings of ``prepare``.
+
+    ``cutoff`` [Hz] of the low-pass; ``rate`` [Hz] of the uniform grid (None: the recording's own);
+    ``effort_lag`` [s] by which effort is later than position; ``decimate`` whether to thin out
+    samples far above the cut-off; ``trim_rest`` whether to drop the rest before the first and
+    after the last motion.
+    """
+
+    cutoff: float
+    rate: float | None = None
+    effort_lag: float = 0.0
+    decimate: bool = True
+    trim_rest: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """Contiguous, uniformly sampled parts of one recording and what was done to it."""
+
+    source: str
+    parts: tuple[RawLog, ...]
+    step: float
+    notes: tuple[str, ...]
+
+
+def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
+    """Order, clean, split and resample a recording; nothing here depends on the cut-off.
+
+    Raises DataError when there is no usable effort or too little data, UsageError when the joints
+    are not those of the robot.
+    """
+    if log.joints != robot.joints:
+        raise UsageError(f'{log.source}: joints {log.joints} are not those of {robot.name}: '
+                         f'{robot.joints}')
+    _require_effort(log)
+    log, notes = alignment.ordered(log)
+    log, more = alignment.without_holes(log)
+    notes += more
+    log, more = alignment.without_stale_rows(log)
+    notes += more
+    step = 1.0 / rate if rate else alignment.typical_step([log])
+    parts, more = alignment.split_at_gaps(log, step)
+    notes += more
+    uniform = tuple(alignment.uniform(p, step) for p in parts if len(p.time) > 1)
+    return Repaired(log.source, tuple(p for p in uniform if len(p.time)), step, tuple(notes))
+
+
+def _require_effort(log: RawLog) -> None:
+    if log.effort is None:
+        raise DataError(f'{log.source}: holds no effort; record JointState.effort, or name a '
+                        'topic that carries it')
+    dead = [j for j, column in zip(log.joints, log.effort.T, strict=True) if not np.any(column)]
+    if dead:
+        raise DataError(f'{log.source}: effort is zero throughout for {", ".join(dead)}; the '
+                        'driver does not report it, or reports it elsewhere')
+
+
+def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> Samples:
+    """Filter and differentiate a repaired recording.
+
+    Position, velocity, acceleration and effort pass the same zero-phase filter, so both sides of
+    the equation of motion are smoothed alike. Raises DataError when nothing is left.
+    """
+    dt = repaired.step
+    stride = 1
+    if settings.decimate:
+        stride = max(1, int(1.0 / (OVERSAMPLING * settings.cutoff * dt)))
+    edge = int(np.ceil(0.5 / (settings.cutoff * dt)))
+    pieces = []
+    for part in repaired.parts:
+        if len(part.time) > 2 * edge + 4:
+            pieces.append(_filtered(robot, part, dt, settings).part(slice(edge, -edge)))
+    if not pieces:
+        raise DataError(f'{repaired.source}: no stretch is longer than {2 * edge * dt:.3g} s, '
+                        f'twice the edge the {settings.cutoff:g} Hz filter needs; record longer')
+    if settings.trim_rest:
+        pieces = _trimmed(pieces)
+    return concatenate([_thinned(p, stride) for p in pieces])
+
+
+def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing) -> Samples:
+    def smooth(values: FloatArray) -> FloatArray:
+        return zero_phase_low_pass(values, settings.cutoff, dt)
+
+    assert log.effort is not None
+    measured = log.effort
+    if robot.drive.kind == 'current' and robot.drive.gains is not None:
+        measured = measured * robot.drive.gains
+    measured = alignment.shift(measured, settings.effort_lag, dt)
+    if log.velocity is None:
+        raw_velocity = derivative(log.position, dt)
+    else:
+        raw_velocity = fused_velocity(log.position, log.velocity, dt)
+    velocity = smooth(raw_velocity)
+    return Samples(
+        joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
+        acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
+    )
+
+
+def moving(samples: Samples) -> FloatArray:
+    """Return (N,) 1 where any joint moves, 0 where the robot rests."""
+    speed = np.abs(samples.velocity)
+    peak = speed.max(axis=0, initial=0.0)
+    threshold = np.maximum(MOVING_SHARE * peak, MOVING_SPEED)
+    moves: FloatArray = np.any(speed > threshold, axis=1).astype(np.float64)
+    return moves
+
+
+def _trimmed(pieces: list[Samples]) -> list[Samples]:
+    """Drop the rest at both ends of a recording; a recording wholly at rest stays whole."""
+    motion = [np.flatnonzero(moving(p)) for p in pieces]
+    active = [i for i, rows in enumerate(motion) if len(rows)]
+    if not active:
+        return pieces
+    first, last = active[0], active[-1]
+    kept = list(pieces[first:last + 1])
+    kept[-1] = kept[-1].part(slice(0, int(motion[last][-1]) + 1))
+    kept[0] = kept[0].part(slice(int(motion[first][0]), len(kept[0])))
+    return kept
+
+
+def _thinned(samples: Samples, stride: int) -> Samples:
+    if stride == 1:
+        return samples
+    assert samples.effort is not None and samples.measured is not None
+    return Samples(
+        joints=samples.joints, time=samples.time[::stride], position=samples.position[::stride],
+        velocity=samples.velocity[::stride], acceleration=samples.acceleration[::stride],
+        effort=samples.effort[::stride], measured=samples.measured[::stride],
+    )
