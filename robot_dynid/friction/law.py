@@ -1,0 +1,32 @@
+"""What a friction law is: torque columns from the motion of one joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AxisMotion:
+    """Motion of one axis: ``time``, ``position``, ``velocity`` (N,), segment ``starts``."""
+
+    time: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    starts: tuple[int, ...] = (0,)
+
+
+class FrictionLaw(Protocol):
+    """A torque linear in its own parameters, seen by one axis."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Short names of the parameters, such as ``fv``."""
+
+    def columns(self, motion: AxisMotion) -> FloatArray:
+        """Return (k, N): the torque of each parameter at value one."""
+
+    def settings(self) -> dict[str, float]:
+        """Return what has to be stored to rebuild the law."""

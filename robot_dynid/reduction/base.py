@@ -1,0 +1,58 @@
+"""The result of a reduction: which standard parameters are kept and how the others enter them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """``base = matrix @ standard``.
+
+    ``standard`` (p,) names; ``kept`` (b,) indices of the kept, leftmost independent columns;
+    ``matrix`` (b, p), identity on the kept columns; ``gap`` the ratio between the smallest
+    independent and the largest dependent column, far above one when the rank is certain.
+    """
+
+    standard: tuple[str, ...]
+    kept: NDArray[np.int64]
+    matrix: FloatArray
+    gap: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters: those of the kept columns."""
+        return tuple(self.standard[i] for i in self.kept)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each base parameter as a combination, such as ``Izz1 + 0.1296*m2``; for display."""
+        return tuple(_label(row, self.standard, int(k))
+                     for row, k in zip(self.matrix, self.kept, strict=True))
+
+    def base(self, standard: ArrayLike) -> FloatArray:
+        """Return the base parameters (b,) of standard parameters (p,)."""
+        product: FloatArray = self.matrix @ np.asarray(standard, dtype=np.float64)
+        return product
+
+    def standard_values(self, base: ArrayLike) -> FloatArray:
+        """Return standard parameters (p,) of the same torque: the dependent ones are zero."""
+        values = np.zeros(len(self.standard))
+        values[self.kept] = np.asarray(base, dtype=np.float64)
+        return values
+
+
+def _label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
+    terms = [names[own]]
+    for i in np.flatnonzero(row):
+        if i == own:
+            continue
+        size = f'{abs(row[i]):.6g}'
+        term = names[i] if size == '1' else f'{size}*{names[i]}'
+        terms.append(f'{"-" if row[i] < 0 else "+"} {term}')
+    return ' '.join(terms)

@@ -1,0 +1,57 @@
+"""What a block is: a torque contribution linear in parameters of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+
+class Block(Protocol):
+    """A physical effect; regressors are (n, k, N), samples last."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+
+    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+        """Write the columns of the ``chosen`` parameters into ``out`` (n, len(chosen), N)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """The axes that friction and rotors act on: every joint, and every coupled motor.
+
+    ``labels`` (m,) suffixes of parameter names; ``matrix`` (m, n): axis motion = matrix @ joint
+    motion, joint effort = matrix^T @ axis effort.
+    """
+
+    labels: tuple[str, ...]
+    matrix: FloatArray
+
+
+def axes_of(robot: RobotModel) -> Axes:
+    """Return one axis per joint, then one per motor that turns with several joints.
+
+    The motor of joint 6 that also turns with joint 5 is labelled ``m6`` (so ``fvm6``): its
+    friction acts on the combined motion and appears in the rows of both joints.
+    """
+    labels = [str(i + 1) for i in range(robot.n)]
+    rows = list(np.eye(robot.n))
+    if robot.drive.coupling is not None:
+        for i, row in enumerate(robot.drive.coupling):
+            if np.count_nonzero(row) > 1:
+                labels.append(f'm{i + 1}')
+                rows.append(row)
+    return Axes(tuple(labels), np.array(rows))
+
+
+def spread(out: FloatArray, column: int, axis: FloatArray, values: FloatArray) -> None:
+    """Write the effort ``values`` (N,) of one axis into the rows of the joints it acts on."""
+    for joint in np.flatnonzero(axis):
+        out[joint, column] = axis[joint] * values

@@ -1,0 +1,32 @@
+"""Rotor inertia, reflected to the joint side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class RotorInertia:
+    """``Ia`` times the acceleration of each axis.
+
+    Torque sensors on the link side do not see rotors: leave the block out for them.
+    """
+
+    axes: Axes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``Ia1`` and so on; ``Iam6`` for the coupled motor of joint 6."""
+        return tuple(f'Ia{label}' for label in self.axes.labels)
+
+    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+        """Write the acceleration of the chosen axes."""
+        for column, index in enumerate(chosen):
+            axis = self.axes.matrix[index]
+            spread(out, column, axis, samples.acceleration @ axis)

@@ -1,0 +1,30 @@
+"""Rigid links: ten standard parameters each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.model import dynamics
+from robot_dynid.model.inertia import PARAMETERS
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class RigidLinks:
+    """Torque of the links' inertia and weight."""
+
+    robot: RobotModel
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``m1, mx1, ..., Izz1, m2, ...``: links counted from one, in the order of the joints."""
+        return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
+
+    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+        """Write the regressor of the chosen standard parameters."""
+        motion = (samples.position, samples.velocity, samples.acceleration)
+        dynamics.regressor(self.robot, motion, chosen, out)
