@@ -1,0 +1,64 @@
+"""What every estimator returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy import stats
+
+from robot_dynid.types import FloatArray
+
+
+class Status(Enum):
+    """Outcome of a fit; the value is the advice."""
+
+    OK = 'the data determines every base parameter'
+    NOT_EXCITED = ('the motion does not excite every base parameter; record a motion in which all '
+                   'joints move through most of their range at different speeds')
+    NOT_IDENTIFIED = ('the effort of a joint is predicted no better than by its mean; check its '
+                      'effort signal, and do not use the model for this joint')
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Base parameters with their uncertainty.
+
+    ``values`` and ``std`` (b,), ``covariance`` (b, b); ``noise`` (n,) residual deviation of each
+    joint [N m]; ``condition_raw`` and ``condition`` of the weighted regressor as it is and with
+    unit columns; ``rank``; ``degrees_of_freedom`` of the covariance; ``not_excited`` names of
+    parameters the data leaves open (std infinite); ``not_identified`` joints.
+    """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    covariance: FloatArray
+    noise: FloatArray
+    condition_raw: float
+    condition: float
+    rank: int
+    degrees_of_freedom: int
+    method: str
+    status: Status = Status.OK
+    not_excited: tuple[str, ...] = ()
+    not_identified: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def std(self) -> FloatArray:
+        """Standard deviations (b,)."""
+        deviation: FloatArray = np.sqrt(np.diag(self.covariance))
+        return np.where([n in self.not_excited for n in self.names], np.inf, deviation)
+
+    @property
+    def relative_std(self) -> FloatArray:
+        """Standard deviations (b,) relative to the values."""
+        with np.errstate(divide='ignore', invalid='ignore'):
+            relative: FloatArray = self.std / np.abs(self.values)
+        return relative
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return lower and upper bounds (b,) of the confidence interval of each parameter."""
+        factor = stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom)
+        return self.values - factor * self.std, self.values + factor * self.std

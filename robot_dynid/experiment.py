@@ -1,0 +1,134 @@
+"""Torque model and measured samples together: what an estimator is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.information import Accumulator, Information
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.numeric import random_states, reduce_numeric
+from robot_dynid.regressor.block import Block
+from robot_dynid.types import FloatArray, Samples
+
+#: samples handled at once; the regressor of a chunk stays in the cache of one core
+CHUNK = 1024
+#: length of a batch [s] and the least number of batches wanted
+BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueModel:
+    """A torque linear in the base parameters: ``effort = columns @ parameters``."""
+
+    robot: RobotModel
+    blocks: tuple[Block, ...]
+    reduction: Reduction
+
+    @classmethod
+    def of(cls, robot: RobotModel, blocks: tuple[Block, ...]) -> TorqueModel:
+        """Reduce ``blocks`` numerically to their base parameters."""
+        return cls(robot, blocks, reduce_numeric(robot, blocks))
+
+    @cached_property
+    def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
+        """Indices of the kept parameters of every block."""
+        chosen, first = [], 0
+        for block in self.blocks:
+            count = len(block.names)
+            kept = self.reduction.kept
+            chosen.append(kept[(kept >= first) & (kept < first + count)] - first)
+            first += count
+        return tuple(chosen)
+
+    def columns(self, samples: Samples, out: FloatArray | None = None) -> FloatArray:
+        """Return the base regressor (n, b, N); only the kept columns are computed.
+
+        ``out`` is reused when given: it must come from an earlier call of the same size.
+        """
+        if out is None:
+            out = np.zeros((self.robot.n, len(self.reduction.kept), len(samples)))
+        first = 0
+        for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
+            if len(chosen):
+                block.fill(samples, chosen, out[:, first:first + len(chosen)])
+            first += len(chosen)
+        return out
+
+    @cached_property
+    def structure(self) -> NDArray[np.bool_]:
+        """Matrix (n, b): true where a base parameter enters the effort of a joint."""
+        samples = random_states(self.robot, 20, np.random.default_rng(0))
+        return np.asarray(np.any(self.columns(samples) != 0.0, axis=2))
+
+    def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
+        """Return the modelled effort (N, n) [N m] of a motion."""
+        parts = [self._chunk_effort(samples.part(rows), parameters) for rows in chunks(samples)]
+        return np.concatenate(parts) if parts else np.empty((0, self.robot.n))
+
+    def _chunk_effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
+        columns = self.columns(samples)
+        return np.asarray(np.einsum('ikn,k->ni', columns, parameters, optimize=True))
+
+
+def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
+    """Cut samples into slices of at most ``room``, never across a segment boundary."""
+    for segment in samples.segments:
+        for first in range(segment.start, segment.stop, room):
+            yield slice(first, min(first + room, segment.stop))
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A torque model and the information the samples hold about its parameters."""
+
+    model: TorqueModel
+    information: Information
+
+    @classmethod
+    def of(cls, model: TorqueModel, recordings: Iterable[Samples]) -> Experiment:
+        """Reduce recordings to information, one chunk at a time.
+
+        Raises DataError when there are fewer samples than parameters, or no measured effort.
+        """
+        accumulator: Accumulator | None = None
+        for samples in recordings:
+            if accumulator is None:
+                accumulator = Accumulator(model.reduction.names, model.structure,
+                                          batch_samples(samples))
+            _accumulate(model, samples, accumulator)
+        information = accumulator.information() if accumulator else None
+        count = information.samples if information else 0
+        parameters = len(model.reduction.kept)
+        if information is None or count < parameters:
+            raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
+                            'record a longer motion')
+        return cls(model, information)
+
+
+def batch_samples(samples: Samples) -> int:
+    """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches."""
+    step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
+    wanted = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+    return int(max(1, min(wanted, len(samples) // LEAST_BATCHES or 1)))
+
+
+def _accumulate(model: TorqueModel, samples: Samples, accumulator: Accumulator) -> None:
+    if samples.effort is None or samples.measured is None:
+        raise DataError('the samples carry no measured effort')
+    buffers: dict[int, FloatArray] = {}
+    for segment in samples.segments:
+        first = segment.start
+        while first < segment.stop:
+            stop = min(first + min(CHUNK, accumulator.room), segment.stop)
+            part = samples.part(slice(first, stop))
+            buffers[stop - first] = model.columns(part, buffers.get(stop - first))
+            accumulator.add(buffers[stop - first], samples.effort[first:stop],
+                            samples.measured[first:stop])
+            first = stop

@@ -1,0 +1,186 @@
+"""Square-root information: samples reduced at once to small triangular factors.
+
+One factor per joint and *batch*, a contiguous stretch of time. The factor of joint i is the R of
+the QR decomposition of ``[A_i, 1, y, z]``: its regressor columns, ones, the filtered and the raw
+effort. Everything an estimator needs is in the factors: least squares with any weights per joint,
+residuals against either effort, covariance over batches, held-out errors, control fits.
+QR, not the normal equations, because those square the condition number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from robot_dynid.errors import UsageError
+from robot_dynid.types import FloatArray
+
+#: columns behind the regressor: ones, filtered effort, raw effort
+EXTRA, ONE, FILTERED, RAW = 3, 0, 1, 2
+MAX_BATCHES = 128
+
+
+def triangle(rows: FloatArray) -> FloatArray:
+    """Return the square R (k, k) of the QR decomposition of (N, k), overwriting ``rows``.
+
+    ``rows`` is best Fortran-ordered; fewer rows than columns leave zeros below.
+    """
+    k = rows.shape[1]
+    factor, _, _, _ = lapack.dgeqrf(rows, overwrite_a=True)
+    r = np.zeros((k, k))
+    count = min(k, len(factor))
+    r[:count] = np.triu(factor[:count])
+    return r
+
+
+def merged(factors: Sequence[FloatArray]) -> FloatArray:
+    """Return the factor of all the data behind ``factors``."""
+    if len(factors) == 1:
+        return factors[0]
+    return triangle(np.asfortranarray(np.vstack(factors)))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Factors of one stretch of time: one per joint, and the number of samples behind them."""
+
+    factors: tuple[FloatArray, ...]
+    samples: int
+
+
+def _merged_batch(batches: Sequence[Batch]) -> Batch:
+    joints = range(len(batches[0].factors))
+    return Batch(tuple(merged([b.factors[i] for b in batches]) for i in joints),
+                 sum(b.samples for b in batches))
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """What a set of samples says about b parameters of n joints.
+
+    ``names`` (b,) of the columns; ``structure`` (n, b) true where a parameter enters the effort of
+    a joint; ``batches`` in order of time.
+    """
+
+    names: tuple[str, ...]
+    structure: NDArray[np.bool_]
+    batches: tuple[Batch, ...]
+
+    @property
+    def samples(self) -> int:
+        """Number of samples behind the factors."""
+        return sum(b.samples for b in self.batches)
+
+    @cached_property
+    def total(self) -> Batch:
+        """All batches merged."""
+        return _merged_batch(self.batches)
+
+    def subset(self, chosen: Sequence[int]) -> Information:
+        """Return the information of some batches only."""
+        return replace(self, batches=tuple(self.batches[i] for i in chosen))
+
+    def merge(self, other: Information) -> Information:
+        """Return the information of both; raises UsageError when the columns differ."""
+        if self.names != other.names or not np.array_equal(self.structure, other.structure):
+            raise UsageError('information of different parameter sets cannot be merged')
+        return replace(self, batches=self.batches + other.batches)
+
+    def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
+        """Return the factor of one joint with all b + 3 columns (rows unchanged)."""
+        factor = (batch or self.total).factors[joint]
+        active = np.flatnonzero(self.structure[joint])
+        b = len(self.names)
+        wide = np.zeros((len(factor), b + EXTRA))
+        wide[:, np.concatenate([active, b + np.arange(EXTRA)])] = factor
+        return wide
+
+    def residual_energy(
+        self, parameters: FloatArray, effort: int = RAW, batch: Batch | None = None
+    ) -> FloatArray:
+        """Return the sum (n,) of squared residuals of each joint [(N m)^2]."""
+        chosen = batch or self.total
+        energy = np.empty(len(self.structure))
+        for i, factor in enumerate(chosen.factors):
+            k = factor.shape[1] - EXTRA
+            residual = factor[:, k + effort] - factor[:, :k] @ parameters[self.structure[i]]
+            energy[i] = residual @ residual
+        return energy
+
+    def spread(self, effort: int = RAW, batch: Batch | None = None) -> FloatArray:
+        """Return the standard deviation (n,) of the effort about its mean [N m]."""
+        chosen = batch or self.total
+        found = np.empty(len(self.structure))
+        for i, factor in enumerate(chosen.factors):
+            k = factor.shape[1] - EXTRA
+            one, values = factor[:, k + ONE], factor[:, k + effort]
+            mean = (one @ values) / chosen.samples
+            found[i] = max(float(values @ values) / chosen.samples - float(mean) ** 2, 0.0)
+        return np.sqrt(found)
+
+
+@dataclass
+class Accumulator:
+    """Builds Information from chunks, in constant memory.
+
+    Batches are ``batch_samples`` long; when there are more than MAX_BATCHES, neighbours merge and
+    the length doubles.
+    """
+
+    names: tuple[str, ...]
+    structure: NDArray[np.bool_]
+    batch_samples: int
+
+    def __post_init__(self) -> None:
+        self._done: list[Batch] = []
+        self._open: Batch | None = None
+
+    @property
+    def room(self) -> int:
+        """Samples that still fit into the open batch; a chunk must not be longer."""
+        return self.batch_samples - (self._open.samples if self._open else 0)
+
+    def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
+        """Add a chunk: ``columns`` (n, b, N), filtered and raw ``effort`` (N, n)."""
+        n, _, count = columns.shape
+        factors = []
+        for i in range(n):
+            active = np.flatnonzero(self.structure[i])
+            k = len(active)
+            head = self._open.factors[i] if self._open else np.empty((0, k + EXTRA))
+            # written transposed, so that LAPACK sees Fortran order and copies nothing
+            rows = np.empty((k + EXTRA, len(head) + count))
+            rows[:, :len(head)] = head.T
+            rows[:k, len(head):] = columns[i, active]
+            rows[k + ONE, len(head):] = 1.0
+            rows[k + FILTERED, len(head):] = effort[:, i]
+            rows[k + RAW, len(head):] = measured[:, i]
+            factors.append(triangle(rows.T))
+        before = self._open.samples if self._open else 0
+        self._open = Batch(tuple(factors), before + count)
+        if self._open.samples >= self.batch_samples:
+            self._close()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._done.append(self._open)
+            self._open = None
+        if len(self._done) > MAX_BATCHES:
+            pairs = [self._done[i:i + 2] for i in range(0, len(self._done), 2)]
+            self._done = [_merged_batch(p) for p in pairs]
+            self.batch_samples *= 2
+
+    def information(self) -> Information:
+        """Return what has been accumulated; a short last batch joins the one before it."""
+        batches = list(self._done)
+        if self._open is not None:
+            if batches and self._open.samples < self.batch_samples // 2:
+                batches[-1] = _merged_batch([batches[-1], self._open])
+            else:
+                batches.append(self._open)
+        return Information(self.names, self.structure, tuple(batches))
