@@ -38,18 +38,18 @@ class Limits:
 class Drive:
     """How the recorded effort becomes joint torque.
 
-    ``kind`` is one of EFFORT_KINDS; ``gains`` (n,) N m/A on the joint side, needed for
-    ``current``; ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps
-    joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
+    ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
+    the joint side, needed for ``current``; ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or
+    None maps joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
     """
 
-    kind: str = 'torque'
+    kind: str = ''
     gains: FloatArray | None = None
     gear_ratios: FloatArray | None = None
     coupling: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in EFFORT_KINDS:
+        if self.kind and self.kind not in EFFORT_KINDS:
             raise UsageError(f'effort kind {self.kind!r}: choose one of {", ".join(EFFORT_KINDS)}')
         if self.kind == 'current' and self.gains is None:
             raise RobotError(

@@ -142,7 +142,7 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
         'coupling': _coupling(robot, coupling, f'{where}: coupling'),
     }
     try:
-        return Drive(kind=str(content.get('effort_kind', 'torque')), **read)
+        return Drive(kind=str(content.get('effort_kind', '')), **read)
     except (RobotError, UsageError) as error:
         raise RobotError(f'{where}: {error}') from None
 

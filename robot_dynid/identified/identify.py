@@ -1,0 +1,195 @@
+"""The main job: recordings in, identified model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation import ESTIMATORS, Estimate, Status
+from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
+from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
+from robot_dynid.experiment import Experiment, TorqueModel
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.selection import Choice, choose, excerpt
+from robot_dynid.identified.validate import Validation, score
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals.prepare import Repaired, prepare, repair
+from robot_dynid.types import FloatArray, RawLog
+
+Progress = Callable[[str, float], None]
+#: random configurations at which the identified mass matrix is checked
+MASS_MATRIX_CHECKS = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class IdentificationResult:
+    """What came out: the estimate, the model, how it was chosen, and what to know about it.
+
+    ``training`` scores the model on (an excerpt of) the data it was fitted to; ``held_out`` on
+    stretches of that data left out of the fit in turn; ``experiment`` keeps the information.
+    """
+
+    estimate: Estimate
+    model: IdentifiedModel
+    experiment: Experiment
+    choice: Choice
+    held_out: HeldOut
+    training: Validation
+    warnings: tuple[str, ...]
+
+
+def identify(
+    robot: RobotModel, logs: Sequence[RawLog], method: str = 'wls', recipe: Recipe | None = None,
+    progress: Progress | None = None,
+) -> IdentificationResult:
+    """Identify ``robot`` from ``logs``.
+
+    ``logs`` may be any sequence; its recordings are read one at a time, so it may be lazy.
+    ``progress`` is told the stage and the fraction done, and may raise Cancelled. Raises
+    UsageError (wrong use), DataError (the data does not allow it); poor data is reported in the
+    status.
+    """
+    if method not in ESTIMATORS:
+        raise UsageError(f'method {method!r}: choose one of {", ".join(ESTIMATORS)}')
+    if not robot.drive.kind:
+        raise UsageError(
+            f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
+            'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
+            'robot YAML (two lines: urdf and effort_kind) and give that')
+    with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
+        return _identify(robot, logs, method, recipe or Recipe(), progress or (lambda *_: None))
+
+
+@dataclass(frozen=True, eq=False)
+class _Recordings(Sequence[Repaired]):
+    """Repairs recordings when they are asked for, so only one is in memory at a time."""
+
+    robot: RobotModel
+    logs: Sequence[RawLog]
+    rate: float | None
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return repair(self.robot, self.logs[index], self.rate)
+
+
+def _identify(
+    robot: RobotModel, logs: Sequence[RawLog], method: str, recipe: Recipe, progress: Progress
+) -> IdentificationResult:
+    progress('reading and repairing the recordings', 0.0)
+    recordings = _Recordings(robot, logs, recipe.rate)
+    part = excerpt(recordings)
+    choice = choose(robot, part, recipe, progress)
+    model = choice.structure.torque_model(robot)
+    experiment, notes = _experiment(model, recordings, choice, progress)
+    progress('fitting', 0.9)
+    held = held_out(experiment.information)
+    estimate = _judged(ESTIMATORS[method].fit(experiment), robot, held)
+    warnings = [*robot.warnings, *notes, *_advice(estimate, choice)]
+    identified = IdentifiedModel(
+        robot=robot, structure=choice.structure, reduction=model.reduction,
+        values=estimate.values, std=estimate.std,
+        control=control_parameters(experiment), preprocessing=choice.preprocessing,
+        method=method, status=estimate.status.value, not_identified=estimate.not_identified,
+        provenance=_provenance(logs, experiment),
+    )
+    warnings += definiteness(identified)
+    identified = replace(identified, warnings=tuple(warnings))
+    progress('scoring', 0.95)
+    training = score(identified, part)
+    return IdentificationResult(estimate, identified, experiment, choice, held, training,
+                                tuple(warnings))
+
+
+def _experiment(
+    model: TorqueModel, recordings: Sequence[Repaired], choice: Choice, progress: Progress
+) -> tuple[Experiment, list[str]]:
+    notes: list[str] = []
+
+    def samples() -> Any:
+        for i in range(len(recordings)):
+            progress('reducing the recordings', 0.8 + 0.1 * i / len(recordings))
+            recording = recordings[i]
+            notes.extend(recording.notes)
+            yield prepare(model.robot, recording, choice.preprocessing)
+
+    return Experiment.of(model, samples()), notes
+
+
+def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
+    """Mark the joints that are predicted no better than by their mean on held-out data."""
+    lost = tuple(j for j, share in zip(robot.joints, held.share, strict=True)
+                 if not share > LEAST_SHARE)
+    status = Status.NOT_IDENTIFIED if lost else estimate.status
+    return replace(estimate, status=status, not_identified=lost)
+
+
+def _advice(estimate: Estimate, choice: Choice) -> list[str]:
+    found = []
+    if estimate.not_excited:
+        found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}; '
+                     f'{Status.NOT_EXCITED.value}')
+    for joint in estimate.not_identified:
+        found.append(f'joint {joint}: {Status.NOT_IDENTIFIED.value}')
+    lag = choice.lag
+    if lag is not None and lag.significant:
+        applied = choice.preprocessing.effort_lag != 0.0
+        side = 'later' if lag.seconds > 0.0 else 'earlier'
+        found.append(f'effort is {abs(1e3 * lag.seconds):.2f} +- {1e3 * lag.std:.2f} ms {side} '
+                     'than the motion; '
+                     f'{"corrected" if applied else "correcting it does not help"}')
+    return found
+
+
+def _provenance(logs: Sequence[RawLog], experiment: Experiment) -> dict[str, Any]:
+    sources = getattr(logs, 'sources', None) or [log.source for log in logs]
+    return {'recordings': [str(s) for s in sources],
+            'samples': int(experiment.information.samples)}
+
+
+def control_parameters(experiment: Experiment) -> FloatArray:
+    """Return the base parameters (b,) of nominal inertials with everything else fitted.
+
+    The effort of the nominal links is taken off, and rotors, friction and offsets are fitted to
+    the rest: what a careful user gets without identifying any link.
+    """
+    reduction, robot = experiment.model.reduction, experiment.model.robot
+    links = 10 * robot.n
+    nominal = reduction.matrix[:, :links] @ robot.nominal.ravel()
+    others = reduction.matrix[:, links:]
+    tall = weighted_factor(experiment.information, joint_weights(experiment.information))
+    design = tall[:, :-1] @ others
+    scale = np.linalg.norm(design, axis=0)
+    scale[scale == 0.0] = 1.0
+    target = tall[:, -1] - tall[:, :-1] @ nominal
+    fitted = np.linalg.lstsq(design / scale, target, rcond=1e-9)[0] / scale
+    return np.asarray(nominal + others @ fitted)
+
+
+def definiteness(model: IdentifiedModel) -> list[str]:
+    """Return a warning when the identified mass matrix is not positive definite somewhere.
+
+    Checked at random configurations within the joint limits (a full turn where there are none).
+    """
+    rng = np.random.default_rng(0)
+    limits = model.robot.limits
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
+    q = rng.uniform(lower, upper, (MASS_MATRIX_CHECKS, model.robot.n))
+    smallest = np.linalg.eigvalsh(model.mass_matrix(q))[:, 0]
+    bad = int(np.sum(smallest <= 0.0))
+    if not bad:
+        return []
+    return [f'the identified mass matrix is not positive definite at {bad} of {len(q)} random '
+            'configurations; forward dynamics is refused there. Excite all parameters better']
+

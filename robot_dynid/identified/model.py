@@ -1,0 +1,224 @@
+"""The identified model: predicts, and is saved as one self-contained readable file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.experiment import TorqueModel
+from robot_dynid.friction.law import AxisMotion
+from robot_dynid.identified import model_file
+from robot_dynid.identified.rollout import rollout
+from robot_dynid.identified.structure import Structure
+from robot_dynid.model import dynamics
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.regressor import axes_of
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedModel:
+    """Base parameters of a robot with everything needed to use and to judge them.
+
+    ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
+    inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
+    of the fit, ``not_identified`` the joints the model must not be used for. Efforts are N m (N)
+    on the joint side, whatever unit the robot reports.
+    """
+
+    robot: RobotModel
+    structure: Structure
+    reduction: Reduction
+    values: FloatArray
+    std: FloatArray
+    control: FloatArray
+    preprocessing: Preprocessing
+    method: str = ''
+    status: str = ''
+    not_identified: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names in the order of all columns."""
+        return self.robot.joints
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        return self.reduction.names
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each base parameter stands for, as a combination of standard parameters."""
+        return self.reduction.labels
+
+    @cached_property
+    def torque_model(self) -> TorqueModel:
+        """The regressor the values belong to."""
+        return self.structure.torque_model(self.robot, self.reduction)
+
+    @cached_property
+    def standard(self) -> dict[str, float]:
+        """Standard parameters by name that give the same motion: the dependent ones are zero."""
+        values = self.reduction.standard_values(self.values)
+        return dict(zip(self.reduction.standard, (float(v) for v in values), strict=True))
+
+    @cached_property
+    def _links(self) -> FloatArray:
+        n = self.robot.n
+        return self.reduction.standard_values(self.values)[:10 * n].reshape(n, 10).copy()
+
+    @cached_property
+    def _rotors(self) -> FloatArray:
+        axes = axes_of(self.robot)
+        inertia = np.array([self.standard.get(f'Ia{label}', 0.0) for label in axes.labels])
+        return np.ascontiguousarray(axes.matrix.T @ (inertia[:, None] * axes.matrix))
+
+    @cached_property
+    def _dynamics_robot(self) -> RobotModel:
+        return self.torque_model.robot
+
+    def _states(self, **arrays: ArrayLike) -> tuple[list[FloatArray], bool]:
+        """Return the arrays as (K, n) and whether they were single states (n,)."""
+        found = [np.ascontiguousarray(a, dtype=np.float64) for a in arrays.values()]
+        single = found[0].ndim == 1
+        rows = [np.atleast_2d(a) for a in found]
+        for name, row, given in zip(arrays, rows, found, strict=True):
+            if row.shape != (rows[0].shape[0], self.robot.n) or given.ndim > 2:
+                raise UsageError(f'{name} has shape {given.shape}; expected ({self.robot.n},) or '
+                                 f'(K, {self.robot.n}), the same for all arguments')
+            if not np.isfinite(row).all():
+                k, j = np.argwhere(~np.isfinite(row))[0]
+                raise UsageError(f'{name} of joint {self.joints[j]} in state {k} is {row[k, j]}')
+        return rows, single
+
+    def friction(self, q: FloatArray, qd: FloatArray) -> FloatArray:
+        """Return the friction torque (K, n) of states (K, n), each taken by itself."""
+        axes = axes_of(self.robot)
+        laws = self.torque_model.blocks[-1].laws  # type: ignore[attr-defined]
+        torque = np.zeros_like(qd)
+        position, velocity = q @ axes.matrix.T, qd @ axes.matrix.T
+        time: FloatArray = np.arange(len(qd), dtype=np.float64)
+        starts = tuple(range(len(qd)))
+        for i, (label, law) in enumerate(zip(axes.labels, laws, strict=True)):
+            values = np.array([self.standard[f'{p}{label}'] for p in law.parameters])
+            motion = AxisMotion(time, position[:, i], velocity[:, i], starts)
+            torque += (values @ law.columns(motion))[:, None] * axes.matrix[i]
+        return torque
+
+    def inverse(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
+        """Return the effort (K, n) [N m] of states (K, n) or (n,).
+
+        Raises UsageError on wrong shapes or numbers that are not finite.
+        """
+        (a, b, c), single = self._states(position=q, velocity=qd, acceleration=qdd)
+        effort = dynamics.inverse_dynamics(self._dynamics_robot, a, b, c, self._links)
+        effort = effort + c @ self._rotors + self.friction(a, b)
+        return effort[0] if single else effort
+
+    def forward(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> FloatArray:
+        """Return the acceleration (K, n) [rad/s^2] of states (K, n) or (n,) under effort [N m].
+
+        Only the base parameters are needed: the dependent standard parameters are zero. Raises
+        UsageError on wrong input, ModelError where the mass matrix is not positive definite.
+        """
+        (a, b, c), single = self._states(position=q, velocity=qd, effort=effort)
+        acceleration, pivots = dynamics.forward_dynamics(
+            self._dynamics_robot, (a, b, c - self.friction(a, b)), self._links, self._rotors)
+        if not pivots.min(initial=1.0) > 0.0:
+            k = int(np.argmin(pivots))
+            raise ModelError(
+                f'the identified mass matrix is not positive definite in state {k} (q = '
+                f'{np.round(a[k], 3).tolist()}); least squares does not guarantee it: identify '
+                'from a motion that excites all parameters')
+        return acceleration[0] if single else acceleration
+
+    def mass_matrix(self, q: ArrayLike) -> FloatArray:
+        """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
+        (a,), single = self._states(position=q)
+        matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links) + self._rotors
+        return matrix[0] if single else matrix
+
+    def gravity(self, q: ArrayLike) -> FloatArray:
+        """Return the effort (K, n) or (n,) [N m] of the weight alone."""
+        (a,), single = self._states(position=q)
+        effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
+        return effort[0] if single else effort
+
+    def rollout(
+        self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
+
+        ``q0`` and ``qd0`` (K, n) or (n,). Raises UsageError on wrong shapes or numbers.
+        """
+        (q, qd), _ = self._states(position=q0, velocity=qd0)
+        held = np.array(effort, dtype=np.float64, ndmin=3)
+        if not np.isfinite(held).all():
+            raise UsageError('effort holds numbers that are not finite')
+        return rollout(self, q, qd, held, dt)
+
+    def predicted(self, samples: Samples) -> FloatArray:
+        """Return the modelled effort (N, n) [N m] of a motion, friction with its history."""
+        return self.torque_model.effort(samples, self.values)
+
+    def residual(self, samples: Samples) -> FloatArray:
+        """Return measured minus modelled effort (N, n) [N m]; raises UsageError without effort."""
+        if samples.measured is None:
+            raise UsageError('these samples carry no measured effort')
+        return np.asarray(samples.measured - self.predicted(samples))
+
+    def require(self, robot: RobotModel) -> None:
+        """Raise ModelError unless the model is of ``robot``: joints, geometry, gravity agree."""
+        if robot.hash() != self.robot.hash():
+            raise ModelError(
+                f'the model was identified for {self.robot.name} ({", ".join(self.joints)}; hash '
+                f'{self.robot.hash()}), not for {robot.name} (hash {robot.hash()}): joints, '
+                'geometry or gravity differ; identify this robot, or load its own model')
+
+    def to_yaml(self) -> str:
+        """Return the model as text."""
+        return model_file.dump(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model; an existing file is replaced only once the new one is complete."""
+        target = Path(path)
+        temporary = target.with_name(f'.{target.name}.tmp')
+        try:
+            temporary.write_text(self.to_yaml(), encoding='utf-8')
+            temporary.replace(target)
+        except OSError as error:
+            raise ModelError(f'{target}: cannot be written ({error.strerror})') from None
+
+    @classmethod
+    def from_yaml(cls, text: str, source: str = 'model') -> IdentifiedModel:
+        """Read a model from text. Raises ModelError when it is damaged or incomplete."""
+        return cls(**model_file.parse(text, source))
+
+    @classmethod
+    def load(cls, path: str | Path, robot: RobotModel | None = None) -> IdentifiedModel:
+        """Read a model file; with ``robot``, refuse a model of another robot.
+
+        Raises UsageError when there is no such file, ModelError when it cannot be used.
+        """
+        try:
+            text = Path(path).read_text(encoding='utf-8')
+        except OSError as error:
+            raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
+        except UnicodeDecodeError:
+            raise ModelError(f'{path}: is not a text file') from None
+        model = cls.from_yaml(text, str(path))
+        if robot is not None:
+            model.require(robot)
+        return model

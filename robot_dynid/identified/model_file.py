@@ -1,0 +1,117 @@
+"""The text of a model file: everything, in names and plain numbers, with an end mark."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from robot_dynid.errors import DynIdError, ModelError
+from robot_dynid.identified.structure import Structure
+from robot_dynid.model.plain import robot_from_plain, robot_to_plain
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.types import frozen
+from robot_dynid.version import VERSION
+
+if TYPE_CHECKING:
+    from robot_dynid.identified.model import IdentifiedModel
+
+FORMAT = 'robot_dynid model 1'
+#: the last key of a complete file; a file that was cut off lacks it
+END = 'end_of_model'
+
+Dumper = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+Loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+def dump(model: IdentifiedModel) -> str:
+    """Return the text of a model."""
+    reduction = model.reduction
+    parameters = [
+        {'name': name, 'label': label, 'value': float(value), 'std': float(std),
+         'nominal': float(nominal)}
+        for name, label, value, std, nominal in zip(
+            reduction.names, reduction.labels, model.values, model.std, model.control, strict=True)
+    ]
+    combinations = {
+        name: {reduction.standard[i]: float(row[i]) for i in np.flatnonzero(row)}
+        for name, row in zip(reduction.names, reduction.matrix, strict=True)
+    }
+    content = {
+        'format': FORMAT, 'software': f'robot_dynid {VERSION}', 'method': model.method,
+        'status': model.status, 'not_identified': list(model.not_identified),
+        'warnings': list(model.warnings), 'parameters': parameters,
+        'preprocessing': asdict(model.preprocessing), 'blocks': {
+            'rotor_inertia': model.structure.rotor_inertia,
+            'friction': {'law': model.structure.friction,
+                         'settings': [dict(s) for s in model.structure.settings]},
+        },
+        'provenance': dict(model.provenance), 'robot': robot_to_plain(model.robot),
+        'reduction': {'standard': list(reduction.standard), 'gap': float(reduction.gap),
+                      'combinations': combinations},
+        END: True,
+    }
+    text: str = yaml.dump(content, Dumper=Dumper, sort_keys=False, width=99,
+                          default_flow_style=None)
+    return text
+
+
+def parse(text: str, source: str) -> dict[str, Any]:
+    """Return the fields of an IdentifiedModel. Raises ModelError with what is wrong."""
+    try:
+        content = yaml.load(text, Loader=Loader)
+    except yaml.YAMLError as error:
+        raise ModelError(f'{source}: damaged or cut off ({error.__class__.__name__}); copy or '
+                         'identify it again') from None
+    if not isinstance(content, dict) or 'format' not in content:
+        raise ModelError(f'{source}: is not a robot_dynid model file')
+    if content['format'] != FORMAT:
+        raise ModelError(f'{source}: format {content["format"]!r}; this software reads {FORMAT!r}')
+    if content.get(END) is not True:
+        raise ModelError(f'{source}: is cut off (no {END} at its end); copy or identify it again')
+    try:
+        return _fields(content, source)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelError(f'{source}: damaged: {error.__class__.__name__} {error}; identify again'
+                         ) from None
+    except ModelError:
+        raise
+    except DynIdError as error:
+        raise ModelError(f'{source}: {error}') from None
+
+
+def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
+    robot = robot_from_plain(content['robot'], source)
+    if robot.hash() != content['robot']['hash']:
+        raise ModelError(f'{source}: the robot in it was changed after the identification; its '
+                         'parameters no longer fit')
+    parameters = content['parameters']
+    table = np.array([[p['value'], p['std'], p['nominal']] for p in parameters], dtype=np.float64)
+    if not np.all(np.isfinite(table[:, [0, 2]])):
+        raise ModelError(f'{source}: holds parameters that are not finite')
+    friction = content['blocks']['friction']
+    return {
+        'robot': robot,
+        'structure': Structure(bool(content['blocks']['rotor_inertia']), friction['law'],
+                               tuple(dict(s) for s in friction['settings'])),
+        'reduction': _reduction(content['reduction'], [p['name'] for p in parameters]),
+        'values': frozen(table[:, 0]), 'std': frozen(table[:, 1]), 'control': frozen(table[:, 2]),
+        'preprocessing': Preprocessing(**content['preprocessing']),
+        'method': content['method'], 'status': content['status'],
+        'not_identified': tuple(content['not_identified']),
+        'warnings': tuple(content['warnings']), 'provenance': content['provenance'],
+    }
+
+
+def _reduction(content: dict[str, Any], names: list[str]) -> Reduction:
+    standard = tuple(content['standard'])
+    index = {name: i for i, name in enumerate(standard)}
+    matrix = np.zeros((len(names), len(standard)))
+    for row, name in zip(matrix, names, strict=True):
+        for other, factor in content['combinations'][name].items():
+            row[index[other]] = factor
+    return Reduction(standard, np.array([index[n] for n in names]), frozen(matrix),
+                     float(content['gap']))

@@ -1,0 +1,57 @@
+"""What may be prescribed about an identification; everything left open is chosen from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from robot_dynid.errors import UsageError
+from robot_dynid.friction import LAWS
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of ``identify``.
+
+    ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
+    ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
+    ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
+    """
+
+    cutoff: float | None = None
+    ramp_width: float | None = None
+    effort_lag: float | None = None
+    rate: float | None = None
+    rotor_inertia: bool = True
+    friction: str = 'coulomb'
+
+    def __post_init__(self) -> None:
+        for name in ('cutoff', 'ramp_width', 'rate'):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < 1e9:
+                raise UsageError(f'recipe: {name} must be positive, is {value!r}')
+        if self.friction not in LAWS:
+            raise UsageError(f'recipe: friction {self.friction!r}: choose one of '
+                             f'{", ".join(LAWS)}')
+
+
+def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Recipe:
+    """Build a recipe from the keys of a mapping. Raises UsageError on an unknown key or value."""
+    known = {f.name for f in fields(Recipe)}
+    unknown = sorted(set(content) - known)
+    if unknown:
+        raise UsageError(f'{source}: unknown key {", ".join(unknown)}; known are '
+                         f'{", ".join(sorted(known))}')
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key in ('rotor_inertia', 'friction') or value is None:
+            values[key] = value
+            continue
+        try:
+            values[key] = float(value)
+        except (TypeError, ValueError):
+            raise UsageError(f'{source}: {key} must be a number, is {value!r}') from None
+    if not isinstance(values.get('rotor_inertia', True), bool):
+        raise UsageError(f'{source}: rotor_inertia must be true or false')
+    return Recipe(**values)

@@ -1,0 +1,155 @@
+"""Choices made from the data: cut-off, ramp widths, lag of the effort; by held-out error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.held_out import held_out
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
+from robot_dynid.experiment import Experiment, TorqueModel, batch_samples, chunks
+from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.structure import Structure
+from robot_dynid.information import Accumulator
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals.alignment import Lag
+from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+
+CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
+WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+DEFAULT_WIDTH = 0.01
+#: highest candidate cut-off as a share of the sampling frequency
+HIGHEST = 0.3
+#: rows of the recordings the choices are made on; more do not change them
+SELECTION_ROWS = 200_000
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen and the candidates it was chosen from: (value, held-out score)."""
+
+    preprocessing: Preprocessing
+    structure: Structure
+    cutoffs: tuple[tuple[float, float], ...] = ()
+    lag: Lag | None = None
+
+
+def excerpt(recordings: Sequence[Repaired]) -> list[Repaired]:
+    """Return evenly spaced recordings of about SELECTION_ROWS rows together (at least one).
+
+    The first one stands for the length of all, so a lazy sequence is not read through.
+    """
+    first = recordings[0]
+    rows = len(recordings) * sum(len(p.time) for p in first.parts)
+    step = max(1, int(np.ceil(rows / SELECTION_ROWS)))
+    return [first, *(recordings[i] for i in range(step, len(recordings), step))]
+
+
+def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
+           progress: Progress) -> Choice:
+    """Choose everything the recipe leaves open; the same data always gives the same choice."""
+    part = list(recordings)
+    width = recipe.ramp_width or DEFAULT_WIDTH
+    structure = Structure.uniform(robot, recipe.rotor_inertia, recipe.friction, {'width': width})
+    scores: tuple[tuple[float, float], ...] = ()
+    cutoff = recipe.cutoff
+    if cutoff is None:
+        cutoff, scores = _choose_cutoff(robot, part, structure, progress)
+    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
+    lag = None
+    if recipe.effort_lag is None:
+        progress('estimating the lag of the effort', 0.45)
+        settings, lag = _choose_lag(robot, part, structure, settings)
+    if recipe.ramp_width is None:
+        structure = _choose_width(robot, part, structure, settings, progress)
+    return Choice(settings, structure, scores, lag)
+
+
+def _try(model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing) -> Experiment:
+    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part))
+
+
+def _choose_cutoff(
+    robot: RobotModel, part: Sequence[Repaired], structure: Structure, progress: Progress
+) -> tuple[float, tuple[tuple[float, float], ...]]:
+    model = structure.torque_model(robot)
+    highest = HIGHEST / max(r.step for r in part)
+    candidates = [c for c in CUTOFFS if c <= highest] or [highest]
+    scores = []
+    problem: DataError | None = None
+    for i, cutoff in enumerate(candidates):
+        progress(f'trying a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
+        try:
+            experiment = _try(model, part, Preprocessing(cutoff))
+            scores.append((cutoff, held_out(experiment.information).score))
+        except DataError as error:
+            problem = error
+    if not scores:
+        raise problem or DataError('no cut-off frequency can be tried on this data')
+    return min(scores, key=lambda s: s[1])[0], tuple(scores)
+
+
+def _choose_lag(
+    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing
+) -> tuple[Preprocessing, Lag]:
+    model = structure.torque_model(robot)
+    lag = effort_lag(model, part, settings)
+    if not lag.significant:
+        return settings, lag
+    shifted = replace(settings, effort_lag=lag.seconds)
+    before = held_out(_try(model, part, settings).information).score
+    after = held_out(_try(model, part, shifted).information).score
+    return (shifted if after < before else settings), lag
+
+
+def effort_lag(
+    model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing
+) -> Lag:
+    """Estimate by how much the effort is later than the motion.
+
+    A late effort is ``y(t - lag) = y - lag dy/dt`` to first order, so the lag is one more linear
+    parameter, shared by all joints, with its own standard deviation.
+    """
+    names = (*model.reduction.names, 'effort_lag')
+    structure = np.hstack([model.structure, np.ones((model.robot.n, 1), dtype=bool)])
+    accumulator: Accumulator | None = None
+    for recording in part:
+        samples = prepare(model.robot, recording, settings)
+        assert samples.effort is not None and samples.measured is not None
+        accumulator = accumulator or Accumulator(names, structure, batch_samples(samples))
+        rate = np.zeros_like(samples.effort)
+        for segment in samples.segments:
+            if segment.stop - segment.start > 1:
+                step = float(samples.time[segment.start + 1] - samples.time[segment.start])
+                rate[segment] = derivative(samples.effort[segment], step)
+        for rows in chunks(samples):
+            columns = model.columns(samples.part(rows))
+            late = np.concatenate([columns, -rate[rows].T[:, None, :]], axis=1)
+            accumulator.add(late, samples.effort[rows], samples.measured[rows])
+    assert accumulator is not None
+    information = accumulator.information()
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    covariance, _ = batch_covariance(information, weights, solution)
+    return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+
+
+def _choose_width(
+    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing,
+    progress: Progress,
+) -> Structure:
+    """Choose one ramp for all axes; per axis the choice follows the noise of single reversals."""
+    tried = []
+    for i, width in enumerate(WIDTHS):
+        progress(f'trying a Coulomb ramp of {width:g} rad/s', 0.5 + 0.3 * i / len(WIDTHS))
+        candidate = Structure.uniform(robot, structure.rotor_inertia, structure.friction,
+                                      {'width': width})
+        information = _try(candidate.torque_model(robot), part, settings).information
+        tried.append((held_out(information).score, i, candidate))
+    return min(tried)[2]

@@ -1,0 +1,127 @@
+"""How well a model predicts data it was not fitted to, beside the control row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
+from robot_dynid.types import FloatArray, RawLog
+
+SUBSETS = ('all', 'motion', 'rest')
+
+
+@dataclass(frozen=True)
+class JointScore:
+    """Prediction of the raw effort of one joint.
+
+    ``rmse`` [N m]; ``nrmse`` = rmse / std(measured); ``relative_error`` = |e| / |measured|;
+    ``r2``; ``quartiles`` of the error (25, 50, 75 %) [N m]; ``outliers`` share of errors more
+    than 1.5 interquartile ranges outside the quartiles; ``samples``.
+    """
+
+    rmse: float
+    nrmse: float
+    relative_error: float
+    r2: float
+    quartiles: tuple[float, float, float]
+    outliers: float
+    samples: int
+
+
+Scores = dict[str, dict[str, JointScore]]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Measured, modelled and control effort (N, n) [N m] of a recording, over time (N,)."""
+
+    source: str
+    time: FloatArray
+    measured: FloatArray
+    predicted: FloatArray
+    control: FloatArray
+    moving: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Scores by subset ('all', 'motion', 'rest') and joint, for the model and the control row.
+
+    The control row is "nominal inertials + fitted friction": a model that is not better than it
+    has taught nothing about the links. A subset without samples is absent.
+    """
+
+    model: Scores
+    control: Scores
+    traces: tuple[Trace, ...]
+    warnings: tuple[str, ...]
+
+
+def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
+    """Score ``model`` on recordings. Raises DataError or UsageError for unusable recordings."""
+    repaired = [repair(model.robot, log, model.preprocessing.rate) for log in logs]
+    return score(model, repaired)
+
+
+def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
+    """Score ``model`` on repaired recordings."""
+    if not recordings:
+        raise DataError('no recording to validate on')
+    traces = tuple(_trace(model, r) for r in recordings)
+    notes = [note for r in recordings for note in r.notes]
+    return Validation(
+        _scores(model.joints, traces, lambda t: t.predicted),
+        _scores(model.joints, traces, lambda t: t.control),
+        traces, (*notes, *_remarks(model)),
+    )
+
+
+def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
+    samples = prepare(model.robot, recording, model.preprocessing)
+    assert samples.measured is not None
+    return Trace(
+        recording.source, samples.time, samples.measured, model.predicted(samples),
+        model.torque_model.effort(samples, model.control), moving(samples),
+    )
+
+
+def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
+    return tuple(f'joint {j} was not identified: do not use the model for it'
+                 for j in model.not_identified)
+
+
+def _scores(
+    joints: Sequence[str], traces: Sequence[Trace], of: Callable[[Trace], FloatArray]
+) -> Scores:
+    measured = np.concatenate([t.measured for t in traces])
+    modelled = np.concatenate([of(t) for t in traces])
+    motion = np.concatenate([t.moving for t in traces]) > 0.5
+    found: Scores = {}
+    for subset, rows in zip(SUBSETS, (np.ones_like(motion), motion, ~motion), strict=True):
+        if rows.any():
+            found[subset] = {
+                joint: joint_score(measured[rows, j], modelled[rows, j])
+                for j, joint in enumerate(joints)
+            }
+    return found
+
+
+def joint_score(measured: FloatArray, modelled: FloatArray) -> JointScore:
+    """Score the prediction (N,) of one measured effort (N,) [N m]."""
+    error = measured - modelled
+    rmse = float(np.sqrt(np.mean(error**2)))
+    spread, size = float(np.std(measured)), float(np.sqrt(np.mean(measured**2)))
+    low, middle, high = (float(v) for v in np.percentile(error, (25, 50, 75)))
+    reach = 1.5 * (high - low)
+    outside = (error < low - reach) | (error > high + reach)
+    return JointScore(
+        rmse=rmse, nrmse=rmse / spread if spread > 0.0 else np.inf,
+        relative_error=rmse / size if size > 0.0 else np.inf,
+        r2=1.0 - (rmse / spread) ** 2 if spread > 0.0 else -np.inf,
+        quartiles=(low, middle, high), outliers=float(np.mean(outside)), samples=len(error),
+    )
