@@ -47,19 +47,9 @@ class TorqueModel:
             first += count
         return tuple(chosen)
 
-    def columns(self, samples: Samples, out: FloatArray | None = None) -> FloatArray:
-        """Return the base regressor (n, b, N); only the kept columns are computed.
-
-        ``out`` is reused when given: it must come from an earlier call of the same size.
-        """
-        if out is None:
-            out = np.zeros((self.robot.n, len(self.reduction.kept), len(samples)))
-        first = 0
-        for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
-            if len(chosen):
-                block.fill(samples, chosen, out[:, first:first + len(chosen)])
-            first += len(chosen)
-        return out
+    def columns(self, samples: Samples) -> FloatArray:
+        """Return the base regressor (n, b, N) of whole segments; kept columns only."""
+        return Regression(self, samples).columns(slice(0, len(samples)))
 
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
@@ -69,12 +59,43 @@ class TorqueModel:
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of a motion."""
-        parts = [self._chunk_effort(samples.part(rows), parameters) for rows in chunks(samples)]
-        return np.concatenate(parts) if parts else np.empty((0, self.robot.n))
+        regression = Regression(self, samples)
+        effort = np.empty((len(samples), self.robot.n))
+        for rows in chunks(samples):
+            effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
+        return effort
 
-    def _chunk_effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
-        columns = self.columns(samples)
-        return np.asarray(np.einsum('ikn,k->ni', columns, parameters, optimize=True))
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """The base regressor of one recording, given out in chunks."""
+
+    model: TorqueModel
+    samples: Samples
+
+    @cached_property
+    def _histories(self) -> list[FloatArray]:
+        return [block.history(self.samples) for block in self.model.blocks]
+
+    @cached_property
+    def _buffers(self) -> dict[int, FloatArray]:
+        return {}
+
+    def columns(self, rows: slice) -> FloatArray:
+        """Return the base regressor (n, b, len(rows)); the next call may overwrite it."""
+        count = rows.stop - rows.start
+        model = self.model
+        if count not in self._buffers:
+            shape = (model.robot.n, len(model.reduction.kept), count)
+            self._buffers[count] = np.zeros(shape)
+        out, part = self._buffers[count], self.samples.part(rows)
+        first = 0
+        for block, chosen, history in zip(model.blocks, model.kept_by_block, self._histories,
+                                          strict=True):
+            if len(chosen):
+                block.fill(part, history[:, rows], chosen, out[:, first:first + len(chosen)])
+            first += len(chosen)
+        return out
 
 
 def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
@@ -122,13 +143,11 @@ def batch_samples(samples: Samples) -> int:
 def _accumulate(model: TorqueModel, samples: Samples, accumulator: Accumulator) -> None:
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
-    buffers: dict[int, FloatArray] = {}
+    regression = Regression(model, samples)
     for segment in samples.segments:
         first = segment.start
         while first < segment.stop:
             stop = min(first + min(CHUNK, accumulator.room), segment.stop)
-            part = samples.part(slice(first, stop))
-            buffers[stop - first] = model.columns(part, buffers.get(stop - first))
-            accumulator.add(buffers[stop - first], samples.effort[first:stop],
+            accumulator.add(regression.columns(slice(first, stop)), samples.effort[first:stop],
                             samples.measured[first:stop])
             first = stop

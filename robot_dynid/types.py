@@ -61,6 +61,7 @@ class Samples:
     (m for prismatic joints); ``effort`` (N, n) N m passed through the same filter as the motion;
     ``measured`` (N, n) N m is the effort on the same grid before that filter. Both are None for
     states without measured effort. ``starts`` holds the first index of every contiguous segment.
+    ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
     """
 
     joints: tuple[str, ...]
@@ -71,6 +72,7 @@ class Samples:
     effort: FloatArray | None = None
     measured: FloatArray | None = None
     starts: tuple[int, ...] = (0,)
+    cutoff: float | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -99,7 +101,7 @@ def concatenate(parts: list[Samples]) -> Samples:
     joined: dict[str, Any] = {}
     for field in fields(Samples):
         values = [getattr(p, field.name) for p in parts]
-        if field.name not in ('joints', 'starts'):
+        if field.name not in ('joints', 'starts', 'cutoff'):
             missing = any(v is None for v in values)
             joined[field.name] = None if missing else np.concatenate(values)
-    return Samples(joints=parts[0].joints, starts=starts, **joined)
+    return Samples(joints=parts[0].joints, starts=starts, cutoff=parts[0].cutoff, **joined)

@@ -52,7 +52,7 @@ def _base_regressor(
     for block in blocks:
         own = kept[(kept >= first) & (kept < first + len(block.names))] - first
         out = np.zeros((len(samples.joints), len(own), len(samples)))
-        block.fill(samples, own, out)
+        block.fill(samples, block.history(samples), own, out)
         parts.append(out)
         first += len(block.names)
     return np.concatenate(parts, axis=1)

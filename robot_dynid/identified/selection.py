@@ -10,7 +10,13 @@ import numpy as np
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.held_out import held_out
 from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
-from robot_dynid.experiment import Experiment, TorqueModel, batch_samples, chunks
+from robot_dynid.experiment import (
+    Experiment,
+    Regression,
+    TorqueModel,
+    batch_samples,
+    chunks,
+)
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.information import Accumulator
@@ -128,8 +134,9 @@ def effort_lag(
             if segment.stop - segment.start > 1:
                 step = float(samples.time[segment.start + 1] - samples.time[segment.start])
                 rate[segment] = derivative(samples.effort[segment], step)
+        regression = Regression(model, samples)
         for rows in chunks(samples):
-            columns = model.columns(samples.part(rows))
+            columns = regression.columns(rows)
             late = np.concatenate([columns, -rate[rows].T[:, None, :]], axis=1)
             accumulator.add(late, samples.effort[rows], samples.measured[rows])
     assert accumulator is not None

@@ -31,7 +31,7 @@ def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples)
     parts = []
     for block in blocks:
         out = np.zeros((robot.n, len(block.names), len(samples)))
-        block.fill(samples, np.arange(len(block.names)), out)
+        block.fill(samples, block.history(samples), np.arange(len(block.names)), out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
 

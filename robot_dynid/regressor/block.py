@@ -19,8 +19,19 @@ class Block(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names of the parameters."""
 
-    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
-        """Write the columns of the ``chosen`` parameters into ``out`` (n, len(chosen), N)."""
+    def history(self, samples: Samples) -> FloatArray:
+        """Return signals (h, N) that depend on the past, computed over whole segments.
+
+        Samples are worked off in chunks; what must know the time before a chunk goes here.
+        """
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
+        """Write the columns of the ``chosen`` parameters into ``out`` (n, len(chosen), N).
+
+        ``history`` (h, N) are the rows of ``history()`` that belong to these samples.
+        """
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.friction.law import AxisMotion, FrictionLaw
 from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -30,17 +31,36 @@ class JointFriction:
             for p in law.parameters
         )
 
-    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+    def history(self, samples: Samples) -> FloatArray:
+        """Return the torque (h, N) of every parameter of every axis at value one.
+
+        Measured effort has passed a low-pass; friction switches too fast to commute with it, so
+        its columns pass the same filter, unlike those of the smooth motion.
+        """
+        columns = [
+            law.columns(AxisMotion(samples.time, samples.position @ axis, samples.velocity @ axis,
+                                   samples.starts))
+            for axis, law in zip(self.axes.matrix, self.laws, strict=True)
+        ]
+        return _low_passed(np.concatenate(columns), samples)
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
         """Write the columns of the chosen parameters."""
-        wanted = {int(c): column for column, c in enumerate(chosen)}
-        first = 0
-        for axis, law in zip(self.axes.matrix, self.laws, strict=True):
-            columns = range(first, first + len(law.parameters))
-            first += len(law.parameters)
-            if not any(c in wanted for c in columns):
-                continue
-            motion = AxisMotion(samples.time, samples.position @ axis, samples.velocity @ axis,
-                                samples.starts)
-            for c, values in zip(columns, law.columns(motion), strict=True):
-                if c in wanted:
-                    spread(out, wanted[c], axis, values)
+        owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
+        for column, parameter in enumerate(chosen):
+            spread(out, column, self.axes.matrix[owners[parameter]], history[parameter])
+
+
+def _low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
+    """Filter (h, N) like the effort of ``samples``, every segment by itself."""
+    if samples.cutoff is None:
+        return columns
+    filtered = columns.copy()
+    for segment in samples.segments:
+        if segment.stop - segment.start > 1:
+            step = float(samples.time[segment.start + 1] - samples.time[segment.start])
+            filtered[:, segment] = zero_phase_low_pass(
+                columns[:, segment].T, samples.cutoff, step).T
+    return filtered

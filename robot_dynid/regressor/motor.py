@@ -25,7 +25,13 @@ class RotorInertia:
         """``Ia1`` and so on; ``Iam6`` for the coupled motor of joint 6."""
         return tuple(f'Ia{label}' for label in self.axes.labels)
 
-    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+    def history(self, samples: Samples) -> FloatArray:
+        """Return nothing: rotors have no memory."""
+        return np.empty((0, len(samples)))
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
         """Write the acceleration of the chosen axes."""
         for column, index in enumerate(chosen):
             axis = self.axes.matrix[index]

@@ -24,7 +24,13 @@ class RigidLinks:
         """``m1, mx1, ..., Izz1, m2, ...``: links counted from one, in the order of the joints."""
         return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
 
-    def fill(self, samples: Samples, chosen: NDArray[np.int64], out: FloatArray) -> None:
+    def history(self, samples: Samples) -> FloatArray:
+        """Return nothing: rigid links have no memory."""
+        return np.empty((0, len(samples)))
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
         """Write the regressor of the chosen standard parameters."""
         motion = (samples.position, samples.velocity, samples.acceleration)
         dynamics.regressor(self.robot, motion, chosen, out)

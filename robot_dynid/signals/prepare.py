@@ -118,6 +118,7 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
     return Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
+        cutoff=settings.cutoff,
     )
 
 
@@ -151,4 +152,5 @@ def _thinned(samples: Samples, stride: int) -> Samples:
         joints=samples.joints, time=samples.time[::stride], position=samples.position[::stride],
         velocity=samples.velocity[::stride], acceleration=samples.acceleration[::stride],
         effort=samples.effort[::stride], measured=samples.measured[::stride],
+        cutoff=samples.cutoff,
     )
