@@ -1,0 +1,69 @@
+"""A ROS domain of one's own, so that what runs here does not meet what runs beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from robot_dynid.errors import DynIdError, MissingDependency
+
+DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
+
+
+@contextmanager
+def own_domain() -> Iterator[int]:
+    """Set ROS_DOMAIN_ID to a free domain while the block runs, unless it is set already.
+
+    Discovery stays on this machine. Raises DynIdError when every domain is taken.
+    """
+    before = {name: os.environ.get(name)
+              for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
+    lock: IO[str] | None = None
+    if before['ROS_DOMAIN_ID'] is None:
+        domain, lock = _claimed()
+        os.environ['ROS_DOMAIN_ID'] = str(domain)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    try:
+        yield int(os.environ['ROS_DOMAIN_ID'])
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if lock is not None:
+            lock.close()
+
+
+def _claimed() -> tuple[int, IO[str]]:
+    """Lock the file of a domain nobody else on this machine holds; closing it gives it back."""
+    folder = Path(tempfile.gettempdir()) / f'robot_dynid_domains_{os.getuid()}'
+    folder.mkdir(exist_ok=True)
+    first = os.getpid() * 7
+    for step in range(len(DOMAINS)):
+        domain = DOMAINS[(first + step) % len(DOMAINS)]
+        lock = (folder / str(domain)).open('w')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+        else:
+            return domain, lock
+    raise DynIdError('every ROS domain is taken; set ROS_DOMAIN_ID to the one to use')
+
+
+def require_ros() -> None:
+    """Raise MissingDependency unless ROS 2 and the package's interfaces can be imported."""
+    try:
+        import rclpy  # noqa: F401
+
+        import robot_dynid_interfaces.srv  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(
+            f'{error}: this needs ROS 2 with rclpy and robot_dynid_interfaces; run `make setup` '
+            'and `. .venv/env.sh`, or source the workspace') from None
