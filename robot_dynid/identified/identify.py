@@ -101,7 +101,7 @@ def _identify(
         values=estimate.values, std=estimate.std,
         control=control_parameters(experiment), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
-        provenance=_provenance(logs, experiment),
+        provenance=_provenance(logs, experiment, choice),
     )
     warnings += definiteness(identified)
     identified = replace(identified, warnings=tuple(warnings))
@@ -151,10 +151,17 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
     return found
 
 
-def _provenance(logs: Sequence[RawLog], experiment: Experiment) -> dict[str, Any]:
+def _provenance(
+    logs: Sequence[RawLog], experiment: Experiment, choice: Choice
+) -> dict[str, Any]:
     sources = getattr(logs, 'sources', None) or [log.source for log in logs]
-    return {'recordings': [str(s) for s in sources],
-            'samples': int(experiment.information.samples)}
+    found: dict[str, Any] = {'recordings': [str(s) for s in sources],
+                             'samples': int(experiment.information.samples)}
+    if choice.cutoffs:
+        found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
+    if choice.lag is not None:
+        found['effort_lag'] = {'seconds': choice.lag.seconds, 'std': choice.lag.std}
+    return found
 
 
 def control_parameters(experiment: Experiment) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
+from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
 
 SUBSETS = ('all', 'motion', 'rest')
@@ -38,7 +39,11 @@ Scores = dict[str, dict[str, JointScore]]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Measured, modelled and control effort (N, n) [N m] of a recording, over time (N,)."""
+    """Measured, modelled and control effort (N, n) [N m] of a recording, over time (N,).
+
+    ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,) [N m] the deviation of the
+    robot from itself, where the motion of the recording repeats.
+    """
 
     source: str
     time: FloatArray
@@ -46,6 +51,7 @@ class Trace:
     predicted: FloatArray
     control: FloatArray
     moving: FloatArray
+    repeatability: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +66,12 @@ class Validation:
     control: Scores
     traces: tuple[Trace, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def repeatability(self) -> FloatArray | None:
+        """RMS deviation (n,) [N m] of the robot from itself: no model can do better."""
+        found = [t.repeatability for t in self.traces if t.repeatability is not None]
+        return np.sqrt(np.mean(np.square(found), axis=0)) if found else None
 
 
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
@@ -87,6 +99,7 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
     return Trace(
         recording.source, samples.time, samples.measured, model.predicted(samples),
         model.torque_model.effort(samples, model.control), moving(samples),
+        repeatability(samples),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
 #: samples kept per period of the cut-off frequency; more carry no information
 OVERSAMPLING = 8.0
+#: low-pass [Hz] for the comparison of velocity with position; the least lag in steps that counts
+LAG_CUTOFF, LEAST_LAG_STEPS = 6.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,30 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     step = 1.0 / rate if rate else alignment.typical_step([log])
     parts, more = alignment.split_at_gaps(log, step)
     notes += more
-    uniform = tuple(alignment.uniform(p, step) for p in parts if len(p.time) > 1)
-    return Repaired(log.source, tuple(p for p in uniform if len(p.time)), step, tuple(notes))
+    uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
+    uniform, more = _synchronous([p for p in uniform if len(p.time)], step)
+    return Repaired(log.source, tuple(uniform), step, (*notes, *more))
+
+
+def _synchronous(parts: list[RawLog], step: float) -> tuple[list[RawLog], list[str]]:
+    """Advance measured velocity by its lag behind position, where that is significant.
+
+    Drivers that compute velocity by a backward difference or a filter deliver it late.
+    """
+    if not parts or parts[0].velocity is None:
+        return parts, []
+    longest = max(parts, key=lambda p: len(p.time))
+    assert longest.velocity is not None
+    cutoff = min(LAG_CUTOFF, 0.1 / step)
+    lag = alignment.velocity_lag(zero_phase_low_pass(longest.position, cutoff, step),
+                                 zero_phase_low_pass(longest.velocity, cutoff, step), step)
+    if not lag.significant or abs(lag.seconds) < LEAST_LAG_STEPS * step:
+        return parts, []
+    shifted = [replace(p, velocity=alignment.shift(p.velocity, lag.seconds, step))
+               for p in parts if p.velocity is not None]
+    side = 'later' if lag.seconds > 0.0 else 'earlier'
+    return shifted, [f'{longest.source}: velocity is {1e3 * abs(lag.seconds):.2f} +- '
+                     f'{1e3 * lag.std:.2f} ms {side} than position; corrected']
 
 
 def _require_effort(log: RawLog) -> None:

@@ -1,0 +1,57 @@
+"""How far a robot repeats itself: the floor below which no model can predict."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import signal
+
+from robot_dynid.types import FloatArray, Samples
+
+#: a motion repeats when the mean squared difference stays below this share of its variance
+SAME_MOTION = 1e-3
+#: shortest period [s], and least overlap as a share of the period
+SHORTEST_PERIOD, LEAST_OVERLAP = 2.0, 0.1
+
+
+def period(samples: Samples) -> int:
+    """Return after how many samples the motion repeats itself, 0 when it does not.
+
+    The mean squared difference between the motion and itself later, for all delays at once, from
+    the autocorrelation; joints are scaled to the same variance.
+    """
+    if len(samples.starts) > 1 or len(samples) < 10:
+        return 0
+    step = float(samples.time[1] - samples.time[0])
+    q = samples.position - samples.position.mean(axis=0)
+    q = q / np.maximum(q.std(axis=0), 1e-6)
+    count = len(q)
+    shortest = int(SHORTEST_PERIOD / step)
+    longest = int(count / (1.0 + LEAST_OVERLAP))
+    if longest <= shortest:
+        return 0
+    power = np.concatenate([[0.0], np.cumsum(np.sum(q**2, axis=1))])
+    correlations = [signal.correlate(c, c, method='fft')[count - 1:] for c in q.T]
+    correlation = np.sum(correlations, axis=0)
+    delays = np.arange(shortest, longest)
+    overlap = count - delays
+    # what is compared must itself move, or rest at both ends would count as repetition
+    early, late = power[overlap], power[count] - power[delays]
+    difference = (early + late - 2.0 * correlation[delays]) / overlap
+    moves = np.minimum(early, late) / overlap > 0.2 * q.shape[1]
+    difference = np.where(moves, difference / q.shape[1], np.inf)
+    best = int(np.argmin(difference))
+    return int(delays[best]) if difference[best] < SAME_MOTION else 0
+
+
+def repeatability(samples: Samples) -> FloatArray | None:
+    """Return the RMS deviation (n,) [N m] of the raw effort between repetitions of one motion.
+
+    Divided by sqrt(2), so it is the deviation of a single repetition. None when the motion does
+    not repeat or no effort was measured.
+    """
+    delay = period(samples)
+    if not delay or samples.measured is None:
+        return None
+    difference = samples.measured[delay:] - samples.measured[:-delay]
+    deviation: FloatArray = np.sqrt(np.mean(difference**2, axis=0) / 2.0)
+    return deviation
