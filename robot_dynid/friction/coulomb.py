@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,3 +36,24 @@ class Coulomb:
     def settings(self) -> dict[str, float]:
         """Return the width of the ramp."""
         return {'width': self.width}
+
+
+class CoulombAxes:
+    """The Coulomb law of several axes with given parameters, for many short calls.
+
+    ``laws`` and the rows of ``values`` (a, 3) belong to the axes.
+    """
+
+    def __init__(self, laws: Sequence[Coulomb], values: FloatArray) -> None:
+        self._slopes = 1.0 / np.array([law.width for law in laws])
+        self._viscous, self._coulomb, self._offset = np.ascontiguousarray(values.T)
+
+    def __call__(self, velocity: FloatArray) -> FloatArray:
+        """Return the torque (K, a) at ``velocity`` (K, a)."""
+        torque = velocity * self._slopes
+        np.minimum(torque, 1.0, out=torque)
+        np.maximum(torque, -1.0, out=torque)
+        torque *= self._coulomb
+        torque += self._offset
+        torque += velocity * self._viscous
+        return torque

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
-from robot_dynid.friction.law import AxisMotion
 from robot_dynid.identified import model_file
+from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model import dynamics
@@ -91,31 +91,32 @@ class IdentifiedModel:
 
     def _states(self, **arrays: ArrayLike) -> tuple[list[FloatArray], bool]:
         """Return the arrays as (K, n) and whether they were single states (n,)."""
-        found = [np.ascontiguousarray(a, dtype=np.float64) for a in arrays.values()]
-        single = found[0].ndim == 1
-        rows = [np.atleast_2d(a) for a in found]
-        for name, row, given in zip(arrays, rows, found, strict=True):
-            if row.shape != (rows[0].shape[0], self.robot.n) or given.ndim > 2:
-                raise UsageError(f'{name} has shape {given.shape}; expected ({self.robot.n},) or '
-                                 f'(K, {self.robot.n}), the same for all arguments')
+        rows = [np.ascontiguousarray(a, dtype=np.float64) for a in arrays.values()]
+        single, n = rows[0].ndim == 1, self.robot.n
+        if single:
+            rows = [row[None] if row.ndim == 1 else row for row in rows]
+        shape = rows[0].shape
+        for name, row in zip(arrays, rows):
+            if row.shape != shape or row.ndim != 2 or shape[1] != n:
+                raise UsageError(f'{name} has shape {np.shape(arrays[name])}; expected ({n},) or '
+                                 f'(K, {n}), the same for all arguments')
             if not np.isfinite(row).all():
                 k, j = np.argwhere(~np.isfinite(row))[0]
                 raise UsageError(f'{name} of joint {self.joints[j]} in state {k} is {row[k, j]}')
         return rows, single
 
+    @cached_property
+    def _friction_torque(self) -> FrictionTorque:
+        laws = self.torque_model.blocks[-1].laws  # type: ignore[attr-defined]
+        return FrictionTorque(axes_of(self.robot), laws, self.standard)
+
+    @cached_property
+    def _forward_dynamics(self) -> dynamics.ForwardDynamics:
+        return dynamics.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
+
     def friction(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself."""
-        axes = axes_of(self.robot)
-        laws = self.torque_model.blocks[-1].laws  # type: ignore[attr-defined]
-        torque = np.zeros_like(qd)
-        position, velocity = q @ axes.matrix.T, qd @ axes.matrix.T
-        time: FloatArray = np.arange(len(qd), dtype=np.float64)
-        starts = tuple(range(len(qd)))
-        for i, (label, law) in enumerate(zip(axes.labels, laws, strict=True)):
-            values = np.array([self.standard[f'{p}{label}'] for p in law.parameters])
-            motion = AxisMotion(time, position[:, i], velocity[:, i], starts)
-            torque += (values @ law.columns(motion))[:, None] * axes.matrix[i]
-        return torque
+        return self._friction_torque(q, qd)
 
     def inverse(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
         """Return the effort (K, n) [N m] of states (K, n) or (n,).
@@ -134,15 +135,22 @@ class IdentifiedModel:
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
         (a, b, c), single = self._states(position=q, velocity=qd, effort=effort)
-        acceleration, pivots = dynamics.forward_dynamics(
-            self._dynamics_robot, (a, b, c - self.friction(a, b)), self._links, self._rotors)
+        acceleration = self.accelerations(a, b, c)
+        return acceleration[0] if single else acceleration
+
+    def accelerations(self, q: FloatArray, qd: FloatArray, effort: FloatArray) -> FloatArray:
+        """Return `forward` of float states (K, n) that were checked already.
+
+        Raises ModelError where the mass matrix is not positive definite, or a number not finite.
+        """
+        acceleration, pivots = self._forward_dynamics(q, qd, effort - self.friction(q, qd))
         if not pivots.min(initial=1.0) > 0.0:
             k = int(np.argmin(pivots))
             raise ModelError(
                 f'the identified mass matrix is not positive definite in state {k} (q = '
-                f'{np.round(a[k], 3).tolist()}); least squares does not guarantee it: identify '
+                f'{np.round(q[k], 3).tolist()}); least squares does not guarantee it: identify '
                 'from a motion that excites all parameters')
-        return acceleration[0] if single else acceleration
+        return acceleration
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
