@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.ndimage import minimum_filter1d
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.held_out import held_out
@@ -24,6 +25,7 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+from robot_dynid.types import FloatArray, Samples
 
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -32,6 +34,8 @@ DEFAULT_WIDTH = 0.01
 HIGHEST = 0.3
 #: rows of the recordings the choices are made on; more do not change them
 SELECTION_ROWS = 200_000
+#: share of its peak speed above which a joint is far from reversing
+SWIFT_SHARE = 0.05
 
 Progress = Callable[[str, float], None]
 
@@ -120,7 +124,9 @@ def effort_lag(
     """Estimate by how much the effort is later than the motion.
 
     A late effort is ``y(t - lag) = y - lag dy/dt`` to first order, so the lag is one more linear
-    parameter, shared by all joints, with its own standard deviation.
+    parameter, shared by all joints, with its own standard deviation. Rows of a joint near its own
+    reversals are left out: while a joint sticks, its friction changes ahead of the velocity, which
+    looks like a lag.
     """
     names = (*model.reduction.names, 'effort_lag')
     structure = np.hstack([model.structure, np.ones((model.robot.n, 1), dtype=bool)])
@@ -135,16 +141,28 @@ def effort_lag(
                 step = float(samples.time[segment.start + 1] - samples.time[segment.start])
                 rate[segment] = derivative(samples.effort[segment], step)
         regression = Regression(model, samples)
+        swift = _away_from_reversals(samples)
         for rows in chunks(samples):
-            columns = regression.columns(rows)
-            late = np.concatenate([columns, -rate[rows].T[:, None, :]], axis=1)
-            accumulator.add(late, samples.effort[rows], samples.measured[rows])
+            used = swift[rows]
+            late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
+            accumulator.add(late * used.T[:, None, :], samples.effort[rows] * used,
+                            samples.measured[rows] * used)
     assert accumulator is not None
     information = accumulator.information()
     weights = joint_weights(information)
     solution = solve(information, weights)
     covariance, _ = batch_covariance(information, weights, solution)
     return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+
+
+def _away_from_reversals(samples: Samples) -> FloatArray:
+    """Return (N, n) 1 where a joint stays swift for a period of the cut-off around, else 0."""
+    speed = np.abs(samples.velocity)
+    step = float(samples.time[1] - samples.time[0])
+    window = 2 * round(1.0 / ((samples.cutoff or 1.0) * step)) + 1
+    least = minimum_filter1d(speed, window, axis=0)
+    swift: FloatArray = (least > SWIFT_SHARE * speed.max(axis=0)).astype(np.float64)
+    return swift
 
 
 def _choose_width(
