@@ -14,8 +14,8 @@ from robot_dynid.types import FloatArray, Samples
 
 #: a column is dependent when less than this share of its norm is new; rounding leaves about 1e-14
 RANK_TOLERANCE = 1e-8
-#: coefficients below this are rounding
-ZERO = 1e-10
+#: coefficients between columns of unit norm below this are rounding
+ZERO = 1e-9
 SEED = 20250101
 
 
@@ -68,10 +68,12 @@ def reduce_numeric(
 
 def _combination(tall: FloatArray, kept: list[int]) -> FloatArray:
     """Express every column by the kept ones (least squares on the scaled columns)."""
-    scale = np.linalg.norm(tall[kept], axis=1)
-    solution = np.linalg.lstsq((tall[kept] / scale[:, None]).T, tall.T, rcond=None)[0]
-    matrix = solution / scale[:, None]
-    matrix[np.abs(matrix) < ZERO * np.abs(matrix).max(axis=0, initial=1.0)] = 0.0
+    norms = np.linalg.norm(tall, axis=1)
+    norms[norms <= RANK_TOLERANCE * norms.max()] = np.inf  # no effect: no part in any combination
+    unit = (tall / norms[:, None]).T
+    solution = np.linalg.lstsq(unit[:, kept], unit, rcond=None)[0]
+    solution[np.abs(solution) < ZERO] = 0.0
+    matrix = solution / norms[kept][:, None] * np.where(np.isfinite(norms), norms, 0.0)
     matrix[:, kept] = np.eye(len(kept))
     return np.asarray(matrix)
 
