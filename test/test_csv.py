@@ -88,7 +88,6 @@ ODD = {
     'zero effort': (lambda t: t[:, 3:].fill(0), 'effort: exactly zero for every joint'),
     'one zero effort': (lambda t: t[:, 3].fill(0), 'effort: exactly zero throughout for a'),
     'still': (lambda t: t[:, 2].fill(0.3), 'position: never changes for b'),
-    'stale': (lambda t: t.__setitem__((8, slice(1, 3)), t[7, 1:3]), 'repeat the row before'),
 }
 
 

@@ -12,7 +12,6 @@ from robot_dynid.types import FloatArray
 GAP = 2.5  # a gap: an interval longer than this many median intervals
 RATE_RATIO = 1.5  # the rate is mixed when the medians of two stretches differ by this factor
 STRETCHES = 20  # parts of the recording whose rates are compared
-REPEATED = 0.01  # repeated rows are mentioned from this share of all rows on
 
 
 def findings_of(
@@ -94,13 +93,6 @@ def _values(
     if not np.isfinite(channel).all():
         for label, bad in (('NaN', np.isnan(channel)), ('infinite', np.isinf(channel))):
             found += _bad_values(name, label, bad, joints, time)
-    if len(channel) > 1:
-        repeated = int((channel[1:] == channel[:-1]).all(axis=1).sum())
-        if repeated > REPEATED * len(channel) and (channel != channel[:1]).any():
-            share = 100 * repeated / len(channel)
-            found.append(
-                f'{name}: {repeated} rows ({share:.1f} %) repeat the row before exactly'
-            )
     return found
 
 
