@@ -36,6 +36,8 @@ HIGHEST = 0.3
 SELECTION_ROWS = 200_000
 #: share of its peak speed above which a joint is far from reversing
 SWIFT_SHARE = 0.05
+#: a lag is estimated to first order, so a long one needs repetition
+LAG_ROUNDS = 4
 
 Progress = Callable[[str, float], None]
 
@@ -112,6 +114,11 @@ def _choose_lag(
     lag = effort_lag(model, part, settings)
     if not lag.significant:
         return settings, lag
+    for _ in range(LAG_ROUNDS):
+        more = effort_lag(model, part, replace(settings, effort_lag=lag.seconds))
+        lag = Lag(lag.seconds + more.seconds, more.std)
+        if abs(more.seconds) < more.std:
+            break
     shifted = replace(settings, effort_lag=lag.seconds)
     before = held_out(_try(model, part, settings).information).score
     after = held_out(_try(model, part, shifted).information).score
