@@ -76,15 +76,31 @@ class Recorder:
             return tuple(store.statistics(now) for store in self._stores.values())
 
     @property
+    def storage_file(self) -> Path | None:
+        """The growing file on the disk, which can be read at any time."""
+        return self._file
+
+    @property
+    def received(self) -> int:
+        """Number of messages of all topics so far."""
+        with self._lock:
+            return sum(store.count for store in self._stores.values())
+
+    @property
+    def saved(self) -> int:
+        """Number of messages of all topics that are on the disk."""
+        with self._lock:
+            return sum(store.saved for store in self._stores.values())
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """What went wrong with the disk, if anything; nothing received is lost by it."""
-        with self._lock:
-            if not self._problem:
-                return ()
-            waiting = sum(store.count - store.saved for store in self._stores.values())
-            if not waiting:
-                return (self._problem,)
-            return (f'{self._problem}; {waiting} messages are kept in memory only',)
+        waiting = self.received - self.saved
+        if not self._problem:
+            return ()
+        if not waiting:
+            return (self._problem,)
+        return (f'{self._problem}; {waiting} messages are kept in memory only',)
 
     def snapshot(
         self, joints: tuple[str, ...] | None = None, topics: Topics | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from trajectory_msgs.msg import JointTrajectory
@@ -17,27 +17,13 @@ from robot_dynid.ros.controller_messages import (
     goal_from_message,
     result_message,
 )
+from robot_dynid.ros.deferred_action import DeferredActionServer
 from robot_dynid.simulation.simulator import Simulator
 from robot_dynid.simulation.trajectory_controller import Finished, Status
 
 MONITOR_RATE = 20.0  # Hz, action_monitor_rate of the original: feedback and results
 RESULT_TIMEOUT = 10  # s
 TOPIC_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
-class DeferredActionServer(ActionServer):
-    """An action server whose goals run elsewhere and are finished by name.
-
-    A coroutine that waits would keep the executor of rclpy spinning at full load, and a callback
-    that waits would block it; so ``execute`` only marks the goal as executing.
-    """
-
-    def notify_execute(self, goal_handle: Any, execute_callback: Any) -> None:
-        """Do not run anything: the goal runs in the simulator."""
-
-    def finish(self, goal_handle: Any, execute_callback: Any) -> None:
-        """Let ``execute_callback`` set the final state and return the result."""
-        super().notify_execute(goal_handle, execute_callback)
 
 
 class TrajectoryServer:

@@ -1,0 +1,154 @@
+"""Live topics of the identifier: always watched, and recorded to disk between start and stop."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from robot_dynid.errors import UsageError
+from robot_dynid.io.bag import Topics
+from robot_dynid.ros.answers import answered
+from robot_dynid.ros.message_store import TopicStore
+from robot_dynid.ros.recorder import Recorder
+
+TOPICS = ('joint_states', 'motor_states', 'effort')
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What came in on a topic since the last look; times in s, ``age`` infinite before a message.
+
+    ``largest_gap`` is between two messages, ``rate`` per second.
+    """
+
+    topic: str
+    rate: float
+    largest_gap: float
+    age: float
+
+
+class Channel:
+    """One subscribed topic: counts what comes in, and hands it to the store of a recording."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.store: TopicStore | None = None
+        self._last = self._gap = self._count = 0
+        self._looked_at = time.time_ns()
+
+    def hear(self, data: bytes) -> None:
+        """Take one serialized message; this is all that happens while recording."""
+        now = time.time_ns()
+        if self.store is not None:
+            self.store.append(data, now)
+        if self._last and now - self._last > self._gap:
+            self._gap = now - self._last
+        self._last = now
+        self._count += 1
+
+    def look(self) -> Heard:
+        """Return what came in since the last look."""
+        now = time.time_ns()
+        span = max(now - self._looked_at, 1) * 1e-9
+        age = (now - self._last) * 1e-9 if self._last else float('inf')
+        heard = Heard(self.topic, self._count / span, self._gap * 1e-9, age)
+        self._looked_at, self._gap, self._count = now, 0, 0
+        return heard
+
+
+class Recording:
+    """The services ~/start_recording and ~/stop_recording and the recorded buffer.
+
+    ``folder`` receives one bag per recording, named after ``name`` and the time. The buffer is
+    what the last recording holds, whether it is still running or not.
+    """
+
+    def __init__(self, node: Node, folder: Path, name: str, optional: tuple[str, ...],
+                 depth: int) -> None:
+        self._node = node
+        self._folder = folder
+        self._name = name
+        self.recorder: Recorder | None = None
+        self.running = False
+        qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+        self._channels: dict[str, Channel] = {}
+        for topic in (t for t in TOPICS if t == TOPICS[0] or t in optional):
+            channel = Channel(node.resolve_topic_name(topic))
+            self._channels[topic] = channel
+            node.create_subscription(JointState, topic, channel.hear, qos, raw=True)
+        for name, handler in (('start', self._on_start), ('stop', self._on_stop)):
+            node.create_service(
+                Trigger, f'~/{name}_recording', answered(handler, node.get_logger()))
+
+    def start(self) -> Path:
+        """Begin a new recording and return its folder; raises DynIdError when it cannot."""
+        if self.running:
+            raise UsageError(f'already recording to {self._path()}; stop that recording first')
+        recorder = Recorder(self._new_folder())
+        for channel in self._channels.values():
+            channel.store = recorder.add_topic(channel.topic)
+        self.recorder, self.running = recorder, True
+        return self._path()
+
+    def stop(self) -> tuple[bool, str]:
+        """End the recording; return whether it is whole and what it holds.
+
+        Raises UsageError when none is running.
+        """
+        if self.recorder is None or not self.running:
+            raise UsageError('nothing is being recorded; start a recording first')
+        for channel in self._channels.values():
+            channel.store = None
+        self.running = False
+        findings = self.recorder.stop()
+        counts = {s.topic: s.count for s in self.recorder.statistics()}
+        held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
+        text = f'recorded {held} in {self._path()}'
+        if not counts[self._channels[TOPICS[0]].topic]:
+            text += '; is the topic right, and is somebody publishing reliably?'
+            return False, text
+        return not findings, '; '.join((text, *findings))
+
+    def topics(self) -> Topics:
+        """Return the topics of the buffer which hold messages."""
+        counts = {} if self.recorder is None else {
+            s.topic: s.count for s in self.recorder.statistics()}
+        names = (c.topic if (c := self._channels.get(topic)) and counts.get(c.topic) else None
+                 for topic in TOPICS)
+        return Topics(*names)
+
+    def look(self) -> tuple[Heard, ...]:
+        """Return what came in on every topic since the last look."""
+        return tuple(channel.look() for channel in self._channels.values())
+
+    def close(self) -> None:
+        """End a running recording, if there is one."""
+        if self.running:
+            self.stop()
+
+    def _path(self) -> Path:
+        assert self.recorder is not None
+        assert self.recorder.path is not None
+        return self.recorder.path
+
+    def _new_folder(self) -> Path:
+        base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
+        path, number = base, 1
+        while path.exists():
+            number += 1
+            path = base.with_name(f'{base.name}_{number}')
+        return path
+
+    def _on_start(self, request: Any, response: Any) -> None:
+        response.message = f'recording to {self.start()}'
+
+    def _on_stop(self, request: Any, response: Any) -> None:
+        response.success, response.message = self.stop()
