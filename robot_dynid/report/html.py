@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robot_dynid.errors import MissingDependency
@@ -39,24 +39,34 @@ def identification_report(
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
-        sections.parameters(model, estimate), *sections.predictions(training, model),
+        sections.parameters(model), *sections.predictions(training, model),
         sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
                   f'{estimate.method}, {len(logs)} recording(s)', parts)
 
 
+def model_report(
+    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
+    extra: Sequence[Section] = (),
+) -> Report:
+    """Return the report of a saved model on recordings; ``extra`` sections follow the summary."""
+    parts = (
+        sections.validated(model, validation), *extra, sections.data(logs, model),
+        sections.scores(validation, 'Prediction'), sections.parameters(model),
+        *sections.predictions(validation, model), sections.residuals(validation, model),
+    )
+    return Report(f'{model.robot.name}: identified dynamics',
+                  f'{model.method}, {len(logs)} recording(s)', parts)
+
+
 def validation_report(
     model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog]
 ) -> Report:
     """Return the report of a validation on recordings the model was not fitted to."""
-    parts = (
-        sections.validated(model, validation), sections.data(logs, model),
-        sections.scores(validation, 'Prediction'), *sections.predictions(validation, model),
-        sections.residuals(validation, model),
-    )
-    return Report(f'{model.robot.name}: validation of the identified dynamics',
-                  f'{len(logs)} recording(s) not used for the fit', parts)
+    report = model_report(model, validation, logs)
+    return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
+                   subtitle=f'{len(logs)} recording(s) not used for the fit')
 
 
 def render(report: Report) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from robot_dynid.estimation import Estimate, Status
+from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.selection import Choice
@@ -190,11 +191,12 @@ def scores(validation: Validation, title: str) -> Section:
                    figures=(Figure(bars, 'Relative error, model beside control'),))
 
 
-def parameters(model: IdentifiedModel, estimate: Estimate) -> Section:
+def parameters(model: IdentifiedModel) -> Section:
     """Return every base parameter with its deviation, as a table and as a forest plot."""
     rows = []
-    for i, label in enumerate(model.labels):
-        relative = float(estimate.relative_std[i])
+    with np.errstate(divide='ignore', invalid='ignore'):
+        shares = model.std / np.abs(model.values)
+    for i, (label, relative) in enumerate(zip(model.labels, shares.tolist())):
         mark = 'poor' if relative > figures.FAIRLY else 'fair' if relative > figures.WELL else ''
         cells = (model.names[i], number(float(model.values[i])), number(float(model.std[i]), 2),
                  percent(relative), label)
@@ -210,6 +212,28 @@ def parameters(model: IdentifiedModel, estimate: Estimate) -> Section:
 def unit(model: IdentifiedModel, joint: int) -> str:
     """Return the unit of a joint's effort."""
     return 'N' if model.robot.types[joint] == PRISMATIC else 'N m'
+
+
+def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration: float
+          ) -> Section:
+    """Return identified beside true parameters of a simulated robot.
+
+    ``parameters`` hold name, true, value, std, deviations; ``distance`` and ``acceleration`` are
+    relative errors of all parameters and of the served accelerations.
+    """
+    off = [float(p['deviations']) for p in parameters]
+    rows = tuple(
+        Row((p['name'], number(p['true']), number(p['value']), number(p['std'], 2),
+             number(d, 2)), '' if abs(d) <= 1.96 else 'fair')
+        for p, d in zip(parameters, off))
+    cards = (Card('parameters', percent(distance), '% from the truth'),
+             Card('acceleration', percent(acceleration), '% from MuJoCo'),
+             Card('inside their 95 % interval',
+                  percent(float(np.mean(np.abs(off) <= 1.96))), '%'))
+    plot = figures.truth([p['name'] for p in parameters], np.array(off))
+    columns = ('parameter', 'true', 'identified', 'std', 'deviation / std')
+    return Section('Against the truth', cards=cards, tables=(Table(columns, rows),),
+                   figures=(Figure(figures.as_html(plot), 'Deviation in standard deviations'),))
 
 
 def predictions(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:

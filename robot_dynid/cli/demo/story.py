@@ -1,0 +1,142 @@
+"""The demo from start to end: three nodes over DDS, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.domain import own_domain, require_ros
+from robot_dynid.errors import UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.demo.client import Client
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.model.robot import RobotModel
+
+EXCITATION = 'fourier'
+DURATION, HARMONICS, DRAWS = 30.0, 25, 10
+#: a quick move to the start; and patience, for a machine that is busy with other things
+EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
+                         'feedback_timeout': 1.0}
+LONGEST_MOTION, LONGEST_FIT = 90.0, 60.0  # s
+BOUND = 0.02
+
+
+def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Run the demo and return its result."""
+    require_ros()
+    from robot_dynid.cli.demo.processes import nodes
+    from robot_dynid.model.robot_file import load_robot
+
+    started = time.perf_counter()
+    if arguments.seed < 0:
+        raise UsageError(f"option 'seed' must not be negative, got {arguments.seed}")
+    robot = load_robot(arguments.robot)
+    name = arguments.robot
+    name = str(Path(name).resolve()) if Path(name).is_file() else name
+    out = Path(arguments.out).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    parameters = {
+        'simulated_robot': {'robot': name, 'seed': arguments.seed},
+        'identifier': {'robot': name, 'recordings': out / 'recordings'},
+        'excitation': {'robot': name, **EXCITATION_PARAMETERS},
+    }
+    with own_domain() as domain, _ended_by_signal(), terminal.progress('demo') as progress:
+        terminal.note(f'ROS domain {domain}, logs in {out / "logs"}')
+        with nodes(parameters, out / 'logs') as running:
+            from robot_dynid.cli.demo.client import connected
+
+            with connected(running) as client:
+                model = _identified(client, arguments.seed, out, progress)
+                found = _compared(client, robot, model, name, arguments.seed)
+    progress('report', 0.97)
+    found['report'] = str(_report(robot, model, found, out))
+    found |= {'robot': robot.name, 'model': str(out / 'model.yaml'), 'logs': str(out / 'logs'),
+              'warnings': model.warnings, 'seconds': time.perf_counter() - started}
+    found['ok'] = max(found['parameters_error'], found['forward_dynamics_error']) <= BOUND
+    return found
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """Treat a request to terminate like Ctrl-C, so that the nodes are ended, too."""
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _identified(client: Client, seed: int, out: Path, progress: Progress) -> IdentifiedModel:
+    """Record, excite, identify, save; return the saved model."""
+    from std_srvs.srv import Trigger
+
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid_interfaces.action import Excite, Identify
+    from robot_dynid_interfaces.srv import ComputeForwardDynamics, SaveModel
+
+    progress('waiting for the nodes', 0.0)
+    client.expect({
+        'identifier/start_recording': Trigger, 'identifier/stop_recording': Trigger,
+        'identifier/save_model': SaveModel, 'identifier/forward_dynamics': ComputeForwardDynamics})
+    client.trigger('identifier/start_recording')
+    goal = Excite.Goal(type=EXCITATION, options=f'{{duration: {DURATION}, harmonics: {HARMONICS}, '
+                                                f'seed: {seed}, draws: {DRAWS}}}')
+    parts = {'design': (0.05, 0.1), 'move_to_start': (0.15, 0.05), 'excitation': (0.2, 0.55)}
+
+    def moving(feedback: Any) -> None:
+        first, length = parts.get(feedback.segment, (0.75, 0.0))
+        progress(feedback.segment.replace('_', ' '), first + length * feedback.fraction)
+
+    client.perform((Excite, 'excitation/excite'), goal, LONGEST_MOTION, moving)
+    client.trigger('identifier/stop_recording')
+    client.perform((Identify, 'identifier/identify'), Identify.Goal(), LONGEST_FIT,
+                   lambda f: progress(f.stage, 0.75 + 0.2 * f.fraction))
+    path = out / 'model.yaml'
+    client.call('identifier/save_model', SaveModel.Request(path=str(path)))
+    return IdentifiedModel.load(path)
+
+
+def _compared(client: Client, robot: RobotModel, model: IdentifiedModel, name: str,
+              seed: int) -> dict[str, Any]:
+    """Hold the model and the service against the truth."""
+    from robot_dynid.cli.demo import comparison
+    from robot_dynid.cli.truth import distance, true_base
+    from robot_dynid.simulation.truth import load_truth
+
+    source = name if name.endswith(('.yaml', '.yml')) else None
+    truth = load_truth(robot, source)
+    states = comparison.random_states(robot, truth, model, seed)
+    served, seconds = comparison.served_accelerations(client, states)
+    return {
+        **comparison.compare(model, true_base(robot, truth, model.reduction)),
+        'forward_dynamics_error': distance(served, states.acceleration),
+        'states': comparison.STATES, 'service_seconds': seconds,
+    }
+
+
+def _report(robot: RobotModel, model: IdentifiedModel, found: dict[str, Any], out: Path) -> Path:
+    """Write the report with a section about the truth; ``found`` learns where the recording is."""
+    from robot_dynid.identified.validate import validate
+    from robot_dynid.io.log import load_log
+    from robot_dynid.report.html import model_report, write_report
+    from robot_dynid.report.sections import truth
+
+    recording = max((out / 'recordings').iterdir(), key=lambda path: path.stat().st_mtime)
+    log = load_log(recording, robot)
+    found['recording'] = str(recording)
+    section = truth(found['parameters'], found['parameters_error'],
+                    found['forward_dynamics_error'])
+    path = out / 'report.html'
+    write_report(model_report(model, validate(model, [log]), [log], [section]), path)
+    return path
