@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,8 @@ from robot_dynid.types import FloatArray, Samples
 CHUNK = 1024
 #: length of a batch [s] and the least number of batches wanted
 BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
+#: speed [rad/s, m/s] of the motion by which the reach of a parameter is judged
+MODERATE_SPEED = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,15 @@ class TorqueModel:
         """Matrix (n, b): true where a base parameter enters the effort of a joint."""
         samples = random_states(self.robot, 20, np.random.default_rng(0))
         return np.asarray(np.any(self.columns(samples) != 0.0, axis=2))
+
+    @cached_property
+    def moderate_effort(self) -> FloatArray:
+        """Effort (n, b) of each base parameter at one, root mean square at about 1 rad/s."""
+        fast = random_states(self.robot, 50, np.random.default_rng(0))
+        share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
+        states = replace(fast, velocity=share * fast.velocity,
+                         acceleration=share * fast.acceleration)
+        return np.asarray(np.sqrt(np.mean(self.columns(states) ** 2, axis=2)))
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of a motion."""

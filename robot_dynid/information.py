@@ -112,6 +112,11 @@ class Information:
             energy[i] = residual @ residual
         return energy
 
+    def size(self, effort: int = RAW) -> FloatArray:
+        """Return the root mean square (n,) of the effort [N m]."""
+        norms = [np.linalg.norm(f[:, f.shape[1] - EXTRA + effort]) for f in self.total.factors]
+        return np.asarray(norms / np.sqrt(self.samples))
+
     def spread(self, effort: int = RAW, batch: Batch | None = None) -> FloatArray:
         """Return the standard deviation (n,) of the effort about its mean [N m]."""
         chosen = batch or self.total

@@ -17,3 +17,16 @@ DIFFERENCE: Final = 1e-7
 # Sine and cosine of angles up to 1e4 rad against those of NumPy: a few units in the last place of
 # 1. A reduction by a quarter turn in one double would be off by 6367 * 6e-17 = 4e-13.
 LARGE_ANGLE: Final = 1e-15
+
+# Relative distance of identified and true base parameters of the simulated arm with its default
+# noise: what the project promises. Measured: at most 0.008 over 20 seeds and 10 motions.
+PARAMETER_ERROR: Final = 0.02
+
+# Share of 95 % intervals that hold the truth. Estimates of one fit, and fits of one motion, are
+# correlated, so 69 parameters times 20 seeds count like about 150 independent trials: a deviation
+# of sqrt(0.95 * 0.05 / 150) = 1.8 %, here three of them down. Above 0.999 intervals are idle.
+# Measured: 0.966 for one motion, 0.964 over motions.
+COVERAGE: Final = (0.90, 0.999)
+
+# Root mean square of error / stated deviation; one where the deviations are right. Measured 0.95.
+DEVIATION_RATIO: Final = (0.6, 1.4)

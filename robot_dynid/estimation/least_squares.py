@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray
 RANK_TOLERANCE = 1e-7
 #: parameters with more than this share of a direction without information count as not excited
 OPEN_SHARE = 1e-2
+#: columns below this share of the largest are rounding of joints that rest
+NEGLIGIBLE = 1e-8
 WEIGHT_ROUNDS = 8
 
 
@@ -52,13 +54,27 @@ class LeastSquares:
         solution = solve(information, weights)
         noise = residual_noise(information, solution.values)
         covariance, freedom = batch_covariance(information, weights, solution)
-        open_names = tuple(information.names[i] for i in solution.open_columns)
+        left_open = {*solution.open_columns, *unknown_columns(experiment, covariance)}
+        open_names = tuple(information.names[i] for i in sorted(left_open))
         return Estimate(
             names=information.names, values=solution.values, covariance=covariance, noise=noise,
             condition_raw=solution.condition_raw, condition=solution.condition,
             rank=solution.rank, degrees_of_freedom=freedom, method=self.name,
             status=Status.NOT_EXCITED if open_names else Status.OK, not_excited=open_names,
         )
+
+
+def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]:
+    """Return the parameters that could explain, within their deviation, all measured effort.
+
+    A joint at rest trembles, so its parameters are never quite without information. They count as
+    not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
+    was measured, in the joint they act on most.
+    """
+    reach = experiment.model.moderate_effort
+    size = experiment.information.size()[np.argmax(reach, axis=0)]
+    unknown = np.sqrt(np.diag(covariance)) * reach.max(axis=0) > size
+    return [int(i) for i in np.flatnonzero(unknown)]
 
 
 def residual_noise(information: Information, values: FloatArray) -> FloatArray:
@@ -100,7 +116,9 @@ def solve(information: Information, weights: FloatArray) -> Solution:
     tall = weighted_factor(information, weights)
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
-    scale = np.where(norms > 0.0, norms, 1.0)
+    present = norms > NEGLIGIBLE * norms.max(initial=0.0)
+    design = np.where(present, design, 0.0)
+    scale = np.where(present, norms, 1.0)
     u, s, vt = np.linalg.svd(design / scale, full_matrices=False)
     kept = s > RANK_TOLERANCE * s[0]
     values = vt[kept].T @ ((u[:, kept].T @ target) / s[kept]) / scale

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.prepare import Repaired, prepare, repair
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 Progress = Callable[[str, float], None]
 #: random configurations at which the identified mass matrix is checked
@@ -116,12 +117,21 @@ def _experiment(
 ) -> tuple[Experiment, list[str]]:
     notes: list[str] = []
 
-    def samples() -> Any:
-        for i in range(len(recordings)):
-            progress('reducing the recordings', 0.8 + 0.1 * i / len(recordings))
-            recording = recordings[i]
-            notes.extend(recording.notes)
-            yield prepare(model.robot, recording, choice.preprocessing)
+    def ready(i: int) -> tuple[Repaired, Samples]:
+        recording = recordings[i]
+        return recording, prepare(model.robot, recording, choice.preprocessing)
+
+    def samples() -> Iterator[Samples]:
+        """Prepare the next recording on a second thread while this one is reduced."""
+        with ThreadPoolExecutor(max_workers=1) as ahead:
+            coming = ahead.submit(ready, 0)
+            for i in range(len(recordings)):
+                progress('reducing the recordings', 0.8 + 0.1 * i / len(recordings))
+                recording, found = coming.result()
+                if i + 1 < len(recordings):
+                    coming = ahead.submit(ready, i + 1)
+                notes.extend(recording.notes)
+                yield found
 
     return Experiment.of(model, samples()), notes
 
@@ -130,7 +140,8 @@ def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
     """Mark the joints that are predicted no better than by their mean on held-out data."""
     lost = tuple(j for j, share in zip(robot.joints, held.share, strict=True)
                  if not share > LEAST_SHARE)
-    status = Status.NOT_IDENTIFIED if lost else estimate.status
+    open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
+    status = open_or_lost if lost else estimate.status
     return replace(estimate, status=status, not_identified=lost)
 
 
