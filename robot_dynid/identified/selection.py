@@ -33,7 +33,7 @@ DEFAULT_WIDTH = 0.01
 #: highest candidate cut-off as a share of the sampling frequency
 HIGHEST = 0.3
 #: rows of the recordings the choices are made on; more do not change them
-SELECTION_ROWS = 200_000
+SELECTION_ROWS = 60_000
 #: share of its peak speed above which a joint is far from reversing
 SWIFT_SHARE = 0.05
 #: a lag is estimated to first order, so a long one needs repetition

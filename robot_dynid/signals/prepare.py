@@ -40,7 +40,10 @@ class Preprocessing:
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """Contiguous, uniformly sampled parts of one recording and what was done to it."""
+    """Contiguous, uniformly sampled parts of one recording and what was done to it.
+
+    Their velocity is the best estimate from position and, where it was recorded, velocity.
+    """
 
     source: str
     parts: tuple[RawLog, ...]
@@ -68,7 +71,14 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     notes += more
     uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
     uniform, more = _synchronous([p for p in uniform if len(p.time)], step)
-    return Repaired(log.source, tuple(uniform), step, (*notes, *more))
+    return Repaired(log.source, tuple(_fused(p, step) for p in uniform), step, (*notes, *more))
+
+
+def _fused(part: RawLog, step: float) -> RawLog:
+    """Return a part whose velocity is the best estimate from position and measured velocity."""
+    if part.velocity is None:
+        return replace(part, velocity=derivative(part.position, step))
+    return replace(part, velocity=fused_velocity(part.position, part.velocity, step))
 
 
 def _synchronous(parts: list[RawLog], step: float) -> tuple[list[RawLog], list[str]]:
@@ -129,16 +139,12 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
     def smooth(values: FloatArray) -> FloatArray:
         return zero_phase_low_pass(values, settings.cutoff, dt)
 
-    assert log.effort is not None
+    assert log.effort is not None and log.velocity is not None
     measured = log.effort
     if robot.drive.kind == 'current' and robot.drive.gains is not None:
         measured = measured * robot.drive.gains
     measured = alignment.shift(measured, settings.effort_lag, dt)
-    if log.velocity is None:
-        raw_velocity = derivative(log.position, dt)
-    else:
-        raw_velocity = fused_velocity(log.position, log.velocity, dt)
-    velocity = smooth(raw_velocity)
+    velocity = smooth(log.velocity)
     return Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
