@@ -29,6 +29,7 @@ from robot_dynid.ros.params import load_parameters, parameter
 from robot_dynid.ros.recording import TOPICS, Recording
 
 LEAST_DEPTH = 1000
+SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter from the others
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def spin(node: Identifier) -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns 0 after an interrupt, 1 for a model or robot that is unusable."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
     rclpy.init(args=args)
     node: Identifier | None = None
     try:
