@@ -1,0 +1,136 @@
+"""The demo, once for real; and that its processes end whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robot_dynid.cli.domain import own_domain
+from robot_dynid.cli.truth import true_base
+from robot_dynid.errors import DynIdError
+from robot_dynid.identified.structure import Structure
+from robot_dynid.model.robot_file import load_robot
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.types import Samples
+
+pytest.importorskip('rclpy')
+from robot_dynid.cli.demo import processes
+
+LONGEST = 90.0  # s
+MAIN = 'import sys; from robot_dynid.cli.main import main; sys.exit(main())'
+# A node that ignores requests to end, and one that dies at once.
+STUBBORN = ['sh', '-c', 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done']
+DYING = ['sh', '-c', 'echo out of order; exit 3']
+
+
+def test_stubborn_nodes_are_ended_when_the_block_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, 'PATIENCE', 0.3)
+    monkeypatch.setattr(processes, 'command', lambda name, values: STUBBORN)
+    running: list[Any] = []
+    with pytest.raises(KeyboardInterrupt), processes.nodes({'a': {}, 'b': {}}, tmp_path) as found:
+        running += found
+        while not all(node.log.read_text() for node in found):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert [node.process.returncode for node in running] == [-signal.SIGKILL] * 2
+
+
+def test_a_node_that_dies_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, 'command', lambda name, values: DYING)
+    with processes.nodes({'a': {}}, tmp_path) as running:
+        running[0].process.wait(5.0)
+        with pytest.raises(DynIdError, match=r'node a .* 3: out of order \(see .*a\.log'):
+            running[0].require_alive()
+
+
+def test_nodes_get_parameter_file_and_parameters() -> None:
+    words = processes.command('simulated_robot', {'robot': 'puma560', 'seed': 4})
+    assert words[-4:] == ['-p', 'robot:=puma560', '-p', 'seed:=4']
+    assert Path(words[words.index('--params-file') + 1]).name == 'simulated_robot.yaml'
+
+
+def test_domain_is_free_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('ROS_DOMAIN_ID', raising=False)
+    with own_domain() as first:
+        assert os.environ['ROS_DOMAIN_ID'] == str(first)
+        assert os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
+        monkeypatch.delenv('ROS_DOMAIN_ID')
+        with own_domain() as second:
+            assert second != first
+    monkeypatch.setenv('ROS_DOMAIN_ID', '7')
+    with own_domain() as domain:
+        assert domain == 7
+    assert os.environ['ROS_DOMAIN_ID'] == '7'
+
+
+@pytest.mark.parametrize('name', ['seven_axis', 'tx40'])
+def test_true_parameters_give_the_plants_torque(name: str) -> None:
+    """Also where a motor turns with two joints."""
+    from robot_dynid.simulation.plant import Plant
+
+    robot = load_robot(name)
+    truth = load_truth(robot)
+    q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 20, robot.n))
+    model = Structure.uniform(robot, True, 'coulomb', {'width': 0.05}).torque_model(robot)
+    values = true_base(robot, truth, model.reduction)
+    samples = Samples(robot.joints, np.arange(20.0), q, qd, qdd)
+    np.testing.assert_allclose(
+        model.effort(samples, values), Plant(robot, truth).inverse(q, qd, qdd, 0.05),
+        rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_demo_for_real(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, '-c', MAIN, 'demo', '--json', '--out', str(tmp_path)],
+        capture_output=True, text=True, timeout=3 * LONGEST, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    found = json.loads(done.stdout)
+    assert found['ok']
+    assert found['parameters_error'] < 0.02
+    assert found['forward_dynamics_error'] < 0.02
+    assert found['seconds'] < LONGEST
+    assert Path(found['report']).stat().st_size > 1_000_000
+    assert Path(found['model']).is_file()
+    assert Path(found['recording']).exists()
+    for name in ('simulated_robot', 'identifier', 'excitation'):
+        assert 'Traceback' not in (tmp_path / 'logs' / f'{name}.log').read_text()
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+@pytest.mark.parametrize('how', [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_demo_leaves_nothing_behind(tmp_path: Path, how: signal.Signals) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, '-c', MAIN, 'demo', '--out', str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    children: list[int] = []
+    give_up = time.monotonic() + 60.0
+    try:
+        while len(children) < 3:
+            assert time.monotonic() < give_up
+            assert demo.poll() is None
+            tasks = Path(f'/proc/{demo.pid}/task').glob('*/children')
+            children = [int(pid) for task in tasks for pid in task.read_text().split()]
+            time.sleep(0.2)
+        demo.send_signal(how)
+        out, err = demo.communicate(timeout=30.0)
+    finally:
+        demo.kill()
+    assert demo.returncode == 130
+    assert out == ''
+    assert err.splitlines()[-1] == 'robot-dynid: interrupted'
+    assert 'Traceback' not in err
+    assert not [pid for pid in children if Path(f'/proc/{pid}').exists()]
