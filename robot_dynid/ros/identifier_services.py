@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
@@ -40,6 +42,9 @@ class ModelServices:
     def serve(self, model: IdentifiedModel, text: str) -> DynamicModel:
         """Serve ``model`` from now on and return its description; ``text`` is its file."""
         message = model_message(model, text, self._node.get_clock().now().to_msg())
+        zeros = np.zeros(len(model.joints))
+        with suppress(ModelError):  # what is computed once per model is computed here
+            model.forward(zeros, zeros, zeros)
         self.model = model
         self._latched.publish(message)
         return message
