@@ -30,3 +30,18 @@ COVERAGE: Final = (0.90, 0.999)
 
 # Root mean square of error / stated deviation; one where the deviations are right. Measured 0.95.
 DEVIATION_RATIO: Final = (0.6, 1.4)
+
+# Order of a finite difference from two step sizes: the next term of the series shifts it.
+DERIVATIVE: Final = 0.1
+
+# A motion of up to 3 rad/s sampled at 2 ms and low-passed at 20 Hz: the pass band of the filter is
+# flat to 1e-6 there; differences and splines are of fourth order.
+RESAMPLED: Final = 3e-4
+
+# Position, velocity, acceleration of the same motion at the ends: the filter swings in for one
+# over its cut-off, of which half is dropped. Accelerations reach 10.
+ENDS: Final = (1e-4, 5e-3, 0.1)
+
+# Lag between channels from 10 s with 1e-3 rad/s of noise: measured 1e-5 s; the estimate is of first
+# order in the lag.
+LAG: Final = 1e-4
