@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 STOP_TIME = 10.0  # s a node may take to end on SIGINT
+INTERRUPT_GAP = 0.02  # s
 
 
 class NodeProcess:
@@ -36,8 +38,10 @@ class NodeProcess:
 
     def stop(self) -> int:
         """Interrupt the node, wait for its end and return its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+        for _ in range(2):  # as Ctrl-C under `ros2 launch`: from the terminal and from launch
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGINT)
+                time.sleep(INTERRUPT_GAP)
         try:
             return self.process.wait(STOP_TIME)
         except subprocess.TimeoutExpired:

@@ -39,7 +39,7 @@ class WorkerProcess:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, '-m', __name__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()])
+                pass_fds=[theirs.fileno()], start_new_session=True)  # Ctrl-C is for the node
         self._connection = Connection(ours.detach())
 
     def submit(self, job: Job) -> None:

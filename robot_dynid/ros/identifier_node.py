@@ -25,6 +25,7 @@ from robot_dynid.ros.identification_job import read_recipe
 from robot_dynid.ros.identifier_diagnostics import diagnosis
 from robot_dynid.ros.identifier_services import ModelServices
 from robot_dynid.ros.identify_action import IdentifyAction
+from robot_dynid.ros.interrupts import interrupt_once
 from robot_dynid.ros.params import load_parameters, parameter
 from robot_dynid.ros.recording import TOPICS, Recording
 
@@ -122,6 +123,7 @@ def spin(node: Identifier) -> None:
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns 0 after an interrupt, 1 for a model or robot that is unusable."""
     sys.setswitchinterval(SWITCH_INTERVAL)
+    interrupt_once()
     rclpy.init(args=args)
     node: Identifier | None = None
     try:

@@ -23,6 +23,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros.controller_messages import controller_state_message, fill_joint_state
+from robot_dynid.ros.interrupts import interrupt_once
 from robot_dynid.ros.params import check_parameter, load_parameters, parameter
 from robot_dynid.ros.trajectory_server import TrajectoryServer
 from robot_dynid.simulation.arm import CONTROL_PERIOD
@@ -174,6 +175,7 @@ class SimulatedRobot(Node):
 def main() -> None:
     """Run the node until it is interrupted; exit 1 when its parameters are unusable."""
     sys.setswitchinterval(SWITCH_INTERVAL)
+    interrupt_once()
     rclpy.init()
     node: SimulatedRobot | None = None
     try:
