@@ -1,0 +1,180 @@
+"""The contract of every block and every friction law, and their own physics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import SAME_FORMULA
+
+from robot_dynid.errors import UsageError
+from robot_dynid.experiment import Regression, TorqueModel, chunks
+from robot_dynid.friction import LAWS, AxisMotion, Coulomb
+from robot_dynid.model.robot_file import load_robot
+from robot_dynid.reduction.numeric import random_states
+from robot_dynid.regressor import BLOCKS, JointFriction, RigidLinks, RotorInertia, axes_of
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.types import Samples
+
+ROBOTS = ('planar_3r', 'stanford_arm', 'tx40')
+
+
+def built(kind, robot):
+    """Return a block of the registry for a robot."""
+    axes = axes_of(robot)
+    if kind == 'rigid':
+        return BLOCKS[kind](robot)
+    if kind == 'friction':
+        return BLOCKS[kind](axes, tuple(Coulomb(0.05) for _ in axes.labels))
+    return BLOCKS[kind](axes)
+
+
+def columns(block, samples, chosen=None):
+    """Return the columns (n, k, N) of a block."""
+    chosen = np.arange(len(block.names)) if chosen is None else np.asarray(chosen)
+    out = np.zeros((len(samples.joints), len(chosen), len(samples)))
+    block.fill(samples, block.history(samples), chosen, out)
+    return out
+
+
+def motion(robot, count=1000, cutoff=None):
+    """Return a smooth motion of ``count`` samples at 100 Hz."""
+    time = np.arange(count) * 0.01
+    rate = 1.0 + 0.3 * np.arange(robot.n)
+    phase = np.outer(time, rate)
+    return Samples(robot.joints, time, np.sin(phase), rate * np.cos(phase),
+                   -rate**2 * np.sin(phase), cutoff=cutoff)
+
+
+@pytest.mark.parametrize('kind', BLOCKS)
+@pytest.mark.parametrize('name', ROBOTS)
+def test_chosen_columns_are_those_of_all(kind, name):
+    robot = load_robot(name)
+    block = built(kind, robot)
+    states = random_states(robot, 30, np.random.default_rng(1))
+    assert len(set(block.names)) == len(block.names)
+    full = columns(block, states)
+    assert np.isfinite(full).all() and np.any(full)
+    chosen = np.random.default_rng(2).permutation(len(block.names))[:5]
+    assert columns(block, states, np.sort(chosen)) == pytest.approx(full[:, np.sort(chosen)])
+
+
+@pytest.mark.parametrize('kind', BLOCKS)
+def test_chunks_give_what_the_whole_gives(kind):
+    robot = load_robot('tx40')
+    block = built(kind, robot)
+    samples = motion(robot, cutoff=8.0)
+    whole, history = columns(block, samples), block.history(samples)
+    assert history.shape[1] == len(samples)
+    chosen = np.arange(len(block.names))
+    for rows in (slice(0, 10), slice(123, 700), slice(999, 1000)):
+        part = np.zeros((robot.n, len(chosen), rows.stop - rows.start))
+        block.fill(samples.part(rows), history[:, rows], chosen, part)
+        assert part == pytest.approx(whole[:, :, rows], abs=1e-12)
+
+
+@pytest.mark.parametrize('kind', BLOCKS)
+def test_torque_of_resting_robot_in_no_gravity_is_only_the_offset(kind):
+    robot = load_robot('planar_3r').with_gravity(np.zeros(3))
+    block = built(kind, robot)
+    still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 3)))
+    found = columns(block, still)
+    for c, parameter in enumerate(block.names):
+        assert np.any(found[:, c]) == parameter.startswith('f0')
+
+
+def test_rotors_turn_with_their_axes():
+    robot = load_robot('tx40')
+    block = RotorInertia(axes_of(robot))
+    states = random_states(robot, 10, np.random.default_rng(3))
+    found = columns(block, states)
+    a = states.acceleration
+    for i in range(6):
+        expected = np.zeros((6, 10))
+        expected[i] = a[:, i]
+        assert found[:, i] == pytest.approx(expected, rel=SAME_FORMULA)
+    coupled = block.names.index('Iam6')
+    expected = np.zeros((6, 10))
+    expected[4] = expected[5] = a[:, 4] + a[:, 5]
+    assert found[:, coupled] == pytest.approx(expected, rel=SAME_FORMULA)
+
+
+def test_friction_of_a_coupled_motor_acts_on_both_joints():
+    robot = load_robot('tx40')
+    block = built('friction', robot)
+    states = random_states(robot, 10, np.random.default_rng(4))
+    found = columns(block, states)
+    speed = states.velocity[:, 4] + states.velocity[:, 5]
+    for name, value in (('fvm6', speed), ('fcm6', np.clip(speed / 0.05, -1.0, 1.0))):
+        column = found[:, block.names.index(name)]
+        assert column[4] == pytest.approx(value) and column[5] == pytest.approx(value)
+        assert not column[:4].any()
+
+
+def test_friction_columns_pass_the_filter_of_the_effort():
+    robot = load_robot('planar_3r')
+    samples = motion(robot, cutoff=5.0)
+    block = built('friction', robot)
+    found = columns(block, samples)[0, block.names.index('fc1')]
+    ramp = np.clip(samples.velocity[:, :1] / 0.05, -1.0, 1.0)
+    assert found == pytest.approx(zero_phase_low_pass(ramp, 5.0, 0.01)[:, 0])
+    raw = columns(block, motion(robot))[0, block.names.index('fc1')]
+    assert raw == pytest.approx(ramp[:, 0])
+
+
+def test_segments_are_filtered_apart():
+    robot = load_robot('planar_3r')
+    whole = motion(robot, cutoff=5.0)
+    block = built('friction', robot)
+    split = Samples(**{**vars(whole), 'starts': (0, 400)})
+    found = block.history(split)
+    first, second = (block.history(whole.part(s)) for s in split.segments)
+    assert found == pytest.approx(np.concatenate([first, second], axis=1))
+
+
+@pytest.mark.parametrize('law', LAWS)
+def test_contract_of_the_friction_laws(law):
+    made = LAWS[law]()
+    rebuilt = LAWS[law](**made.settings())
+    assert rebuilt == made
+    time = np.linspace(0.0, 1.0, 50)
+    moved = AxisMotion(time, np.sin(time), np.cos(7.0 * time))
+    found = made.columns(moved)
+    assert found.shape == (len(made.parameters), 50) and np.isfinite(found).all()
+    assert len(set(made.parameters)) == len(made.parameters)
+    back = made.columns(AxisMotion(time, -moved.position, -moved.velocity))
+    for name, forth, reverse in zip(made.parameters, found, back):
+        # friction is odd in the motion, offsets are even; none of them drives the joint
+        assert reverse == pytest.approx(forth if name == 'f0' else -forth)
+        if name != 'f0':
+            assert np.all(forth * moved.velocity >= -1e-12)
+
+
+def test_coulomb_ramp_by_hand():
+    found = Coulomb(0.1).columns(AxisMotion(np.arange(5.0), np.zeros(5),
+                                            np.array([-2.0, -0.05, 0.0, 0.02, 0.1])))
+    assert found == pytest.approx(np.array([
+        [-2.0, -0.05, 0.0, 0.02, 0.1], [-1.0, -0.5, 0.0, 0.2, 1.0], [1.0] * 5]))
+
+
+@pytest.mark.parametrize('width', [0.0, -0.1, np.nan])
+def test_ramp_without_width_is_refused(width):
+    with pytest.raises(UsageError, match='must be positive'):
+        Coulomb(width)
+
+
+@pytest.mark.parametrize('name', ROBOTS)
+def test_base_regressor_in_chunks_is_the_kept_part_of_the_full_one(name):
+    robot = load_robot(name)
+    axes = axes_of(robot)
+    model = TorqueModel.of(robot, (RigidLinks(robot), RotorInertia(axes), JointFriction(
+        axes, tuple(Coulomb(0.05) for _ in axes.labels))))
+    samples = motion(robot, 1500, cutoff=8.0)
+    full = np.concatenate([columns(b, samples) for b in model.blocks], axis=1)
+    kept = full[:, model.reduction.kept]
+    regression = Regression(model, samples)
+    for rows in chunks(samples, 700):
+        assert regression.columns(rows) == pytest.approx(kept[:, :, rows], abs=1e-9)
+    assert not np.any(kept[~model.structure])
+    parameters = np.random.default_rng(5).normal(size=len(model.reduction.kept))
+    assert model.effort(samples, parameters) == pytest.approx(
+        np.einsum('ikn,k->ni', kept, parameters), abs=1e-9)
