@@ -124,8 +124,13 @@ class Experiment:
     information: Information
 
     @classmethod
-    def of(cls, model: TorqueModel, recordings: Iterable[Samples]) -> Experiment:
+    def of(
+        cls, model: TorqueModel, recordings: Iterable[Samples], least_speed: float = 0.0
+    ) -> Experiment:
         """Reduce recordings to information, one chunk at a time.
+
+        Where a joint is slower than ``least_speed`` [rad/s, m/s] its equation is left out: dry
+        friction sticks there, and what it then holds is not known to any law of the speed.
 
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
@@ -134,7 +139,7 @@ class Experiment:
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
-            _accumulate(model, samples, accumulator)
+            _accumulate(model, samples, accumulator, least_speed)
         information = accumulator.information() if accumulator else None
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
@@ -151,7 +156,9 @@ def batch_samples(samples: Samples) -> int:
     return int(max(1, min(wanted, len(samples) // LEAST_BATCHES or 1)))
 
 
-def _accumulate(model: TorqueModel, samples: Samples, accumulator: Accumulator) -> None:
+def _accumulate(
+    model: TorqueModel, samples: Samples, accumulator: Accumulator, least_speed: float
+) -> None:
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
     regression = Regression(model, samples)
@@ -159,6 +166,12 @@ def _accumulate(model: TorqueModel, samples: Samples, accumulator: Accumulator) 
         first = segment.start
         while first < segment.stop:
             stop = min(first + min(CHUNK, accumulator.room), segment.stop)
-            accumulator.add(regression.columns(slice(first, stop)), samples.effort[first:stop],
-                            samples.measured[first:stop])
+            rows = slice(first, stop)
+            columns = regression.columns(rows)
+            effort, measured = samples.effort[rows], samples.measured[rows]
+            if least_speed > 0.0:
+                fast = np.abs(samples.velocity[rows]) >= least_speed
+                columns = columns * fast.T[:, None, :]
+                effort, measured = effort * fast, measured * fast
+            accumulator.add(columns, effort, measured)
             first = stop

@@ -133,7 +133,7 @@ def _experiment(
                 notes.extend(recording.notes)
                 yield found
 
-    return Experiment.of(model, samples()), notes
+    return Experiment.of(model, samples(), choice.preprocessing.least_speed), notes
 
 
 def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:

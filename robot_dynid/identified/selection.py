@@ -73,7 +73,8 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     cutoff = recipe.cutoff
     if cutoff is None:
         cutoff, scores = _choose_cutoff(robot, part, structure, progress)
-    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
+    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0,
+                             least_speed=recipe.least_speed or 0.0)
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
@@ -84,7 +85,8 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
 
 
 def _try(model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing) -> Experiment:
-    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part))
+    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part),
+                         settings.least_speed)
 
 
 def _choose_cutoff(
