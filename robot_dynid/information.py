@@ -176,6 +176,8 @@ class Accumulator:
             self._done.append(self._open)
             self._open = None
         if len(self._done) > MAX_BATCHES:
+            if len(self._done) % 2:
+                self._open = self._done.pop()
             pairs = [self._done[i:i + 2] for i in range(0, len(self._done), 2)]
             self._done = [_merged_batch(p) for p in pairs]
             self.batch_samples *= 2

@@ -45,3 +45,10 @@ ENDS: Final = (1e-4, 5e-3, 0.1)
 # Lag between channels from 10 s with 1e-3 rad/s of noise: measured 1e-5 s; the estimate is of first
 # order in the lag.
 LAG: Final = 1e-4
+
+# Least squares by QR of chunks and by LAPACK on the tall matrix: rounding times the condition
+# number of a few thousand (columns of size 0.1 and 100).
+LEAST_SQUARES: Final = 1e-9
+
+# Covariances by small factors and by refits: second powers of the above.
+COVARIANCE: Final = 1e-6

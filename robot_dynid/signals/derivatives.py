@@ -16,7 +16,7 @@ def derivative(values: FloatArray, dt: float) -> FloatArray:
     """
     if len(values) < 2:
         return np.zeros_like(values)
-    out: FloatArray = np.gradient(values, dt, axis=0, edge_order=min(len(values) - 1, 2))
+    out: FloatArray = np.gradient(values, dt, axis=0, edge_order=1 if len(values) == 2 else 2)
     if len(values) >= 5:
         out[2:-2] = (values[:-4] - 8.0 * values[1:-3] + 8.0 * values[3:-1] - values[4:]) / (
             12.0 * dt)
