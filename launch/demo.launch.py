@@ -8,6 +8,7 @@ ros2 action send_goal /excitation/excite robot_dynid_interfaces/action/Excite
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchDescription
@@ -27,7 +28,7 @@ def generate_launch_description() -> LaunchDescription:
             package='robot_dynid', executable=name, name=name, output='screen',
             parameters=[
                 PathJoinSubstitution([share, 'config', f'{name}.yaml']),
-                {'robot': LaunchConfiguration('robot')},
+                {'robot': ParameterValue(LaunchConfiguration('robot'), value_type=str)},
             ],
         ) for name in NODES),
     ])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import re
+import runpy
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +16,46 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
 
 
-@pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
-def test_launch_file_describes_nodes(path: Path) -> None:
+Described = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> Described:
+    """Return a function from a launch file and its arguments to the words of every Node."""
     launch_ros = pytest.importorskip('launch_ros.actions')
-    spec = importlib.util.spec_from_file_location(path.stem.replace('.', '_'), path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    entities = module.generate_launch_description().entities
-    included = any(type(entity).__name__ == 'IncludeLaunchDescription' for entity in entities)
-    assert included or any(isinstance(entity, launch_ros.Node) for entity in entities)
+    launch = importlib.import_module('launch')
+    nodes: list[dict[str, Any]] = []
+
+    def node(**words: Any) -> Any:
+        nodes.append(words)
+        return launch.actions.LogInfo(msg=words['name'])
+
+    def describe(path: Path, **arguments: str) -> list[dict[str, Any]]:
+        nodes.clear()
+        context = launch.LaunchContext()
+        context.launch_configurations.update(arguments)
+        for entity in runpy.run_path(str(path))['generate_launch_description']().entities:
+            entity.visit(context)
+        return nodes
+
+    monkeypatch.setattr(launch_ros, 'Node', node)
+    return describe
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
+def test_launch_file_describes_nodes(path: Path, described: Described) -> None:
+    nodes = described(path, robot='ur10e')
+    assert nodes
+    assert all(words['package'] == 'robot_dynid' for words in nodes)
+    assert all('robot' in words['parameters'][-1] for words in nodes)
+
+
+@pytest.mark.parametrize('name', ['simulate', 'excite', 'identify'])
+def test_arguments_not_given_leave_the_parameter_file_its_say(
+    name: str, described: Described
+) -> None:
+    (words,) = described(ROOT / 'launch' / f'{name}.launch.py')
+    assert words['parameters'][-1] == {}
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
