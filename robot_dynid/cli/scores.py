@@ -23,8 +23,10 @@ def score_fields(score: JointScore) -> dict[str, Any]:
 def joint_scores(validation: Validation) -> dict[str, Any]:
     """Return joint -> score over all samples, with motion, rest and the control row inside."""
     joints: dict[str, Any] = {}
-    for joint, score in validation.model['all'].items():
+    own = validation.repeatability
+    for i, (joint, score) in enumerate(validation.model['all'].items()):
         entry = score_fields(score)
+        entry['repeatability'] = None if own is None else float(own[i])
         for part in PARTS:
             if joint in validation.model.get(part, {}):
                 entry[part] = score_fields(validation.model[part][joint])
@@ -36,11 +38,12 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 
 def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
     """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
-    columns = ('joint', 'RMSE', 'RMSE/std %', 'error %', 'control %', 'motion %', 'rest %', 'R²',
-               'quartiles', 'outliers %')
+    columns = ('joint', 'RMSE', 'robot itself', 'RMSE/std %', 'error %', 'control %',
+               'motion %', 'rest %', 'R²', 'quartiles', 'outliers %')
     terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
     terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
-                  'fitted friction', style='dim')
+                  'fitted friction; robot itself: RMS deviation where the motion repeats',
+                  style='dim')
 
 
 def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -48,6 +51,6 @@ def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
         return percent(score[part]['relative_error']) if part in score else '-'
 
     quartiles = ' '.join(f'{value:.2g}' for value in score['quartiles'])
-    return (name, score['rmse'], percent(score['nrmse']), percent(score['relative_error']),
-            share('control'), share('motion'), share('rest'), f'{score["r2"]:.3f}', quartiles,
+    return (name, score['rmse'], score['repeatability'], percent(score['nrmse']),
+            percent(score['relative_error']), share('control'), share('motion'), share('rest'), f'{score["r2"]:.3f}', quartiles,
             percent(score['outliers']))

@@ -11,7 +11,7 @@ from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
-from robot_dynid.report.sections import Section
+from robot_dynid.report.parts import Section
 from robot_dynid.types import RawLog
 
 try:

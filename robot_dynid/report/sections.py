@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,68 +15,11 @@ from robot_dynid.identified.selection import Choice
 from robot_dynid.identified.validate import JointScore, Validation
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.report import figures
+from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
 from robot_dynid.report.texts import name, number, percent, setting
 from robot_dynid.types import RawLog
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
-
-
-@dataclass(frozen=True)
-class Card:
-    """One number of the summary."""
-
-    name: str
-    value: str
-    unit: str = ''
-
-
-@dataclass(frozen=True)
-class Row:
-    """Cells of a table; ``mark`` is '', 'fair' or 'poor'."""
-
-    cells: tuple[str, ...]
-    mark: str = ''
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table; without columns it lists names and values. ``words``: the last column is text."""
-
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    title: str = ''
-    words: bool = False
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure as HTML fragment."""
-
-    html: str
-    title: str = ''
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``kind`` is 'good', 'fair' or 'poor'."""
-
-    kind: str
-    word: str
-    advice: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the report; everything but the title may be absent."""
-
-    title: str
-    text: str = ''
-    status: Verdict | None = None
-    cards: tuple[Card, ...] = ()
-    warnings: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    beside: bool = False
 
 
 def verdict(status: Status) -> Verdict:
@@ -175,19 +117,23 @@ def scores(validation: Validation, title: str) -> Section:
     """Return the scores of model and control row, joint by joint, motion and rest apart."""
     control = validation.control.get('all')
     rows = []
-    for joint, score in validation.model['all'].items():
+    own = validation.repeatability
+    for i, (joint, score) in enumerate(validation.model['all'].items()):
         mark = 'poor' if score.relative_error > POOR_ERROR else ''
         parts = [validation.model.get(part, {}).get(joint) for part in ('motion', 'rest')]
         rows.append(Row((
-            joint, number(score.rmse), percent(score.nrmse), percent(score.relative_error),
+            joint, number(score.rmse), number(None if own is None else float(own[i])),
+            percent(score.nrmse), percent(score.relative_error),
             percent(control[joint].relative_error if control else None),
             *(percent(p.relative_error if p else None) for p in parts), f'{score.r2:.3f}',
             ' / '.join(number(q, 2) for q in score.quartiles), percent(score.outliers)), mark))
-    columns = ('joint', 'RMSE', 'RMSE / std [%]', 'error [%]', 'control [%]', 'in motion [%]',
-               'at rest [%]', 'R²', 'quartiles', 'outliers [%]')
+    columns = ('joint', 'RMSE', 'robot itself', 'RMSE / std [%]', 'error [%]', 'control [%]',
+               'in motion [%]', 'at rest [%]', 'R²', 'quartiles', 'outliers [%]')
     text = ('Error: |measured − predicted| / |measured| against the raw effort. Control: the '
             'nominal inertials with fitted friction; a model that is not better has learnt '
-            'nothing about the links. At rest friction is undetermined and decides the error.')
+            'nothing about the links. At rest friction is undetermined and decides the error. '
+            'Robot itself: RMS deviation from its own repetition, where the motion repeats; no '
+            'model can do better.')
     bars = figures.as_html(figures.errors(validation.model['all'], control))
     return Section(title, text=text, tables=(Table(columns, tuple(rows)),),
                    figures=(Figure(bars, 'Relative error, model beside control'),))
