@@ -52,5 +52,5 @@ def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
 
     quartiles = ' '.join(f'{value:.2g}' for value in score['quartiles'])
     return (name, score['rmse'], score['repeatability'], percent(score['nrmse']),
-            percent(score['relative_error']), share('control'), share('motion'), share('rest'), f'{score["r2"]:.3f}', quartiles,
-            percent(score['outliers']))
+            percent(score['relative_error']), share('control'), share('motion'), share('rest'),
+            f'{score["r2"]:.3f}', quartiles, percent(score['outliers']))
