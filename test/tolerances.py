@@ -52,3 +52,7 @@ LEAST_SQUARES: Final = 1e-9
 
 # Covariances by small factors and by refits: second powers of the above.
 COVARIANCE: Final = 1e-6
+
+# Parameters from noise-free efforts: rounding times the condition number of the unscaled
+# regressor, below 1e4.
+RECOVERED: Final = 1e-7
