@@ -7,6 +7,9 @@ import numpy as np
 from robot_dynid.signals.filters import first_order_zero_phase
 from robot_dynid.types import FloatArray
 
+#: below this frequency [rad/s] position always decides: measured velocity may carry an offset
+LEAST_CORNER = 2.0 * np.pi
+
 
 def derivative(values: FloatArray, dt: float) -> FloatArray:
     """Return the first derivative of (N, k): five-point central differences, error O(dt^4).
@@ -27,13 +30,15 @@ def second_difference_noise(values: FloatArray) -> FloatArray:
     """Return the standard deviation (k,) of white noise on a smooth signal (N, k).
 
     Third differences remove the motion and leave sqrt(20) times the noise; the median makes the
-    figure robust against the moments where the motion is not smooth.
+    figure robust against the moments where the motion is not smooth. Where nothing changes (a
+    quantised signal at rest) nothing is learnt about the noise.
     """
     if len(values) < 4:
         return np.zeros(values.shape[1])
-    third = np.diff(values, n=3, axis=0)
-    spread: FloatArray = 1.4826 * np.median(np.abs(third), axis=0) / np.sqrt(20.0)
-    return np.where(spread > 0.0, spread, third.std(axis=0) / np.sqrt(20.0))
+    third = np.abs(np.diff(values, n=3, axis=0))
+    changing = [column[column > 0.0] for column in third.T]
+    typical = [np.median(c) if len(c) else 0.0 for c in changing]
+    return np.asarray(1.4826 * np.array(typical) / np.sqrt(20.0))
 
 
 def fused_velocity(position: FloatArray, velocity: FloatArray, dt: float) -> FloatArray:
@@ -41,7 +46,8 @@ def fused_velocity(position: FloatArray, velocity: FloatArray, dt: float) -> Flo
 
     White noise of deviation s_p on position and s_v on velocity makes the least-variance estimate
     ``L d(position)/dt + (1 - L) velocity`` with ``L = 1 / (1 + (w s_p / s_v)^2)``. Position
-    decides below the corner s_v / s_p, velocity above (complementary Wiener filter).
+    decides below the corner s_v / s_p, at least LEAST_CORNER, velocity above (complementary
+    Wiener filter).
     """
     differentiated = derivative(position, dt)
     noise_p, noise_v = second_difference_noise(position), second_difference_noise(velocity)
@@ -52,6 +58,6 @@ def fused_velocity(position: FloatArray, velocity: FloatArray, dt: float) -> Flo
             fused[:, column] = differentiated[:, column]
             continue
         low, high = differentiated[:, column], velocity[:, column]
-        corner = max(noise_v[j] / noise_p[j], 1e-3 / dt)
+        corner = max(noise_v[j] / noise_p[j], LEAST_CORNER)
         fused[:, column] = high + first_order_zero_phase(low - high, corner, dt)
     return fused
