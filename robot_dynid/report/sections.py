@@ -20,6 +20,7 @@ from robot_dynid.report.texts import name, number, percent, setting
 from robot_dynid.types import RawLog
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
+EQUAL = 1.02  # ratio of two errors that counts as no difference
 
 
 def verdict(status: Status) -> Verdict:
@@ -54,11 +55,13 @@ def summary(result: IdentificationResult) -> Section:
 def validated(model: IdentifiedModel, validation: Validation) -> Section:
     """Return the summary of a validation."""
     scores, control = validation.model['all'], validation.control.get('all', {})
-    better = [j for j in control if scores[j].relative_error < control[j].relative_error]
+    worse = [j for j in control
+             if scores[j].relative_error > EQUAL * control[j].relative_error]
     joint, score = worst(scores)
-    good = len(better) == len(scores) and not model.not_identified
-    advice = (f'better than nominal inertials with fitted friction in {len(better)} of '
-              f'{len(scores)} joints. Of the fit: {model.status}.')
+    good = not worse and not model.not_identified
+    told = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
+    advice = (f'{told} than nominal inertials with fitted friction. Of the fit: '
+              f'{model.status}.')
     cards = (
         Card('median relative error',
              percent(float(np.median([s.relative_error for s in scores.values()]))), '%'),
