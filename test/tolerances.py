@@ -56,3 +56,7 @@ COVARIANCE: Final = 1e-6
 # Parameters from noise-free efforts: rounding times the condition number of the unscaled
 # regressor, below 1e4.
 RECOVERED: Final = 1e-7
+
+# Half a second of rollout by steps of 1 ms, of first order in the velocity: accelerations change
+# by about 100 rad/s^3, so each step errs by 1e-3^2 / 2 * 100 in speed, 500 of them.
+ROLLOUT: Final = 3e-3

@@ -93,11 +93,14 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
     if not np.all(np.isfinite(table[:, [0, 2]])):
         raise ModelError(f'{source}: holds parameters that are not finite')
     friction = content['blocks']['friction']
+    structure = Structure(bool(content['blocks']['rotor_inertia']), friction['law'],
+                          tuple(dict(s) for s in friction['settings']))
+    reduction = _reduction(content['reduction'], [p['name'] for p in parameters])
+    names = tuple(n for block in structure.blocks(robot) for n in block.names)
+    if names != reduction.standard:
+        raise ModelError(f'{source}: damaged: its parameters are not those of its blocks')
     return {
-        'robot': robot,
-        'structure': Structure(bool(content['blocks']['rotor_inertia']), friction['law'],
-                               tuple(dict(s) for s in friction['settings'])),
-        'reduction': _reduction(content['reduction'], [p['name'] for p in parameters]),
+        'robot': robot, 'structure': structure, 'reduction': reduction,
         'values': frozen(table[:, 0]), 'std': frozen(table[:, 1]), 'control': frozen(table[:, 2]),
         'preprocessing': Preprocessing(**content['preprocessing']),
         'method': content['method'], 'status': content['status'],

@@ -30,8 +30,8 @@ def rollout(
     if effort.ndim != 3 or effort.shape[::2] != q0.shape or qd0.shape != q0.shape:
         raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found {q0.shape}, '
                          f'{qd0.shape}, {effort.shape}')
-    if not dt > 0.0:
-        raise UsageError(f'the step of a rollout must be positive, is {dt}')
+    if not 0.0 < dt < np.inf:
+        raise UsageError(f'the step of a rollout must be positive seconds, is {dt}')
     steps = max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
     q, qd = q0.copy(), qd0.copy()
     positions, velocities = np.empty_like(effort), np.empty_like(effort)
@@ -45,12 +45,31 @@ def rollout(
 def _step(
     model: IdentifiedModel, q: FloatArray, qd: FloatArray, effort: FloatArray, h: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Advance by ``h``: (M + h dF/dv) dv = h (effort - bias - friction), then the midpoint."""
-    bias = model.inverse(q, qd, np.zeros_like(q))
-    slope = (model.friction(q, qd + NUDGE) - model.friction(q, qd - NUDGE)) / (2.0 * NUDGE)
+    """Advance by ``h`` with implicit friction, the position by the mean velocity.
+
+    Friction is linearised at the velocity before the step; a joint that would reverse is taken
+    again with friction linearised at rest, or it would jump to and fro across a steep ramp.
+    """
+    bias = model.inverse(q, qd, np.zeros_like(q)) - model.friction(q, qd)
     matrix = model.mass_matrix(q)
-    diagonal = np.arange(q.shape[1])
-    matrix[:, diagonal, diagonal] += h * np.maximum(slope, 0.0)
-    change = np.linalg.solve(matrix, h * (effort - bias)[:, :, None])[:, :, 0]
-    after = qd + change
+    impulse = np.einsum('kij,kj->ki', matrix, qd) + h * (effort - bias)
+    after = _implicit(model, (q, qd), matrix, impulse, h)
+    reverses = after * qd < 0.0
+    if reverses.any():
+        after = _implicit(model, (q, np.where(reverses, 0.0, qd)), matrix, impulse, h)
     return q + 0.5 * h * (qd + after), after
+
+
+def _implicit(
+    model: IdentifiedModel, state: tuple[FloatArray, FloatArray], matrix: FloatArray,
+    impulse: FloatArray, h: float,
+) -> FloatArray:
+    """Solve M v + h F(v) = impulse with F linearised at ``state``: M v + h (F + S (v - v0))."""
+    q, at = state
+    slope = (model.friction(q, at + NUDGE) - model.friction(q, at - NUDGE)) / (2.0 * NUDGE)
+    slope = np.maximum(slope, 0.0)
+    damped = matrix.copy()
+    diagonal = np.arange(q.shape[1])
+    damped[:, diagonal, diagonal] += h * slope
+    right = impulse - h * (model.friction(q, at) - slope * at)
+    return np.asarray(np.linalg.solve(damped, right[:, :, None])[:, :, 0])

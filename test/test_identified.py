@@ -1,0 +1,309 @@
+"""The identified model: file, inverse and forward dynamics, messages of bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tolerances import SAME_FORMULA, SOLVED
+
+from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.identified.identify import definiteness
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.model_file import END
+from robot_dynid.identified.structure import Structure
+from robot_dynid.model.robot_file import load_robot
+from robot_dynid.reduction.numeric import random_states
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.types import Samples
+
+ROTORS, VISCOUS, COULOMB, WIDTH = 0.3, 2.0, 1.5, 0.05
+
+
+def nominal_model(name, rotors=ROTORS, viscous=VISCOUS, coulomb=COULOMB, kind=None, width=WIDTH):
+    """Return the model a perfect identification of the nominal robot would give."""
+    robot = load_robot(name)
+    if kind is not None:
+        robot = replace(robot, drive=replace(robot.drive, kind=kind))
+    structure = Structure.uniform(robot, True, 'coulomb', {'width': width})
+    model = structure.torque_model(robot)
+    links = dict(zip(model.blocks[0].names, robot.nominal.ravel()))
+    others = {'Ia': rotors, 'fv': viscous, 'fc': coulomb, 'f0': 0.0}
+    standard = [links.get(n, others.get(n[:2], 0.0)) for n in model.reduction.standard]
+    base = model.reduction.base(standard)
+    return IdentifiedModel(
+        robot, structure, model.reduction, base, np.full(len(base), 0.1), 0.5 * base,
+        Preprocessing(10.0, effort_lag=0.001), 'wls', 'fine', (robot.joints[-1],), ('a warning',),
+        {'recordings': ['x.csv'], 'samples': 5},
+    )
+
+
+def states(model, count=30, seed=1):
+    """Return random q, qd, qdd (count, n)."""
+    found = random_states(model.robot, count, np.random.default_rng(seed))
+    return found.position, found.velocity, found.acceleration
+
+
+@pytest.fixture(scope='module')
+def model():
+    """Return a model of a coupled robot."""
+    return nominal_model('tx40')
+
+
+@pytest.fixture(scope='module')
+def planar():
+    """Return a small model, whose file is short."""
+    return nominal_model('planar_3r')
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm', 'tx40', 'ur10e'])
+def test_file_keeps_every_bit(name, tmp_path):
+    model = nominal_model(name)
+    path = tmp_path / 'm.yaml'
+    model.save(path)
+    loaded = IdentifiedModel.load(path, load_robot(name))
+    q, qd, qdd = states(model)
+    effort = model.inverse(q, qd, qdd)
+    assert np.array_equal(loaded.inverse(q, qd, qdd), effort)
+    assert np.array_equal(loaded.forward(q, qd, effort), model.forward(q, qd, effort))
+    for field in ('values', 'std', 'control'):
+        assert np.array_equal(getattr(loaded, field), getattr(model, field))
+    for field in ('method', 'status', 'not_identified', 'warnings', 'preprocessing', 'structure',
+                  'provenance', 'names', 'labels', 'joints'):
+        assert getattr(loaded, field) == getattr(model, field)
+    assert loaded.to_yaml() == model.to_yaml()
+    assert [p.name for p in tmp_path.iterdir()] == ['m.yaml']
+
+
+def test_infinite_deviations_survive(planar):
+    std = planar.std.copy()
+    std[2] = np.inf
+    loaded = IdentifiedModel.from_yaml(replace(planar, std=std).to_yaml())
+    assert np.array_equal(loaded.std, std)
+
+
+def test_file_cut_off_anywhere_is_refused(planar):
+    text = planar.to_yaml()
+    for stop in range(0, len(text) - 1, 200):
+        with pytest.raises((ModelError, UsageError)):
+            IdentifiedModel.from_yaml(text[:stop], 'part')
+    for stop in range(len(text) - 25, len(text) - 2):
+        with pytest.raises((ModelError, UsageError)):
+            IdentifiedModel.from_yaml(text[:stop], 'part')
+
+
+def test_every_missing_key_is_refused(planar):
+    import yaml
+
+    content = yaml.safe_load(planar.to_yaml())
+    for key in content:
+        if key in ('software', END):
+            continue
+        rest = {k: v for k, v in content.items() if k != key}
+        with pytest.raises(ModelError, match='part'):
+            IdentifiedModel.from_yaml(yaml.safe_dump(rest, sort_keys=False), 'part')
+
+
+@pytest.mark.parametrize(('old', 'new', 'message'), [
+    ('robot_dynid model 1', 'robot_dynid model 9', "reads 'robot_dynid model 1'"),
+    ('law: coulomb', 'law: magic', 'damaged'),
+    ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
+    ('width: 0.05', 'width: 0.0', 'must be positive'),
+    ('width: 0.05', 'height: 0.05', 'damaged'),
+    (f'{END}: true', f'{END}: false', 'cut off'),
+    ('translation:', 'shift:', 'damaged'),
+])
+def test_edited_files_are_refused(planar, old, new, message):
+    text = planar.to_yaml()
+    assert old in text
+    with pytest.raises(ModelError, match=message):
+        IdentifiedModel.from_yaml(text.replace(old, new), 'm.yaml')
+
+
+def test_edited_geometry_is_noticed(planar):
+    text = planar.to_yaml()
+    assert '0.36' in text
+    with pytest.raises(ModelError, match='changed after the identification'):
+        IdentifiedModel.from_yaml(text.replace('[0.36,', '[0.37,'), 'm.yaml')
+
+
+def test_parameters_that_are_no_numbers_are_refused(planar):
+    text = planar.to_yaml()
+    broken = text.replace(repr(float(planar.values[0])), '.nan', 1)
+    assert broken != text
+    with pytest.raises(ModelError, match='not finite'):
+        IdentifiedModel.from_yaml(broken, 'm.yaml')
+
+
+@pytest.mark.parametrize('text', ['', '[]', '3', 'a: b', '\x00', '{', 'robot: {}', '&a [*a]'])
+def test_other_texts_are_no_models(text):
+    with pytest.raises(ModelError, match=r'm\.yaml'):
+        IdentifiedModel.from_yaml(text, 'm.yaml')
+
+
+def test_missing_binary_and_unwritable_files(planar, tmp_path):
+    with pytest.raises(UsageError, match='cannot be read'):
+        IdentifiedModel.load(tmp_path / 'none.yaml')
+    (tmp_path / 'bin.yaml').write_bytes(bytes(range(128, 256)))
+    with pytest.raises(ModelError, match='not a text file'):
+        IdentifiedModel.load(tmp_path / 'bin.yaml')
+    with pytest.raises(ModelError, match='cannot be written'):
+        planar.save(tmp_path / 'no_folder' / 'm.yaml')
+
+
+def test_model_of_another_robot_is_refused(planar, tmp_path):
+    planar.save(tmp_path / 'm.yaml')
+    with pytest.raises(ModelError, match=r'identified for planar_3r.*not for ur10e'):
+        IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('ur10e'))
+    tilted = load_robot('planar_3r').with_gravity([0.0, 0.0, -1.62])
+    with pytest.raises(ModelError, match='joints, geometry or gravity differ'):
+        IdentifiedModel.load(tmp_path / 'm.yaml', tilted)
+    assert IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('planar_3r'))
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm', 'tx40', 'ur10e', 'seven_axis'])
+def test_forward_undoes_inverse(name):
+    model = nominal_model(name)
+    q, qd, qdd = states(model, 100)
+    again = model.forward(q, qd, model.inverse(q, qd, qdd))
+    worst = np.linalg.cond(model.mass_matrix(q)).max()
+    scale = np.abs(model.inverse(q, qd, qdd)).max() / np.abs(qdd).max()
+    assert again == pytest.approx(qdd, abs=100 * SOLVED * worst * (1.0 + scale))
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'ur10e', 'seven_axis'])
+def test_dynamics_are_pinocchios_with_armature_and_friction(name):
+    pin = pytest.importorskip('pinocchio')
+    model = nominal_model(name)
+    robot = model.robot
+    full = pin.buildModelFromUrdf(robot.source)
+    locked = [j for j in range(1, full.njoints) if full.names[j] not in robot.joints]
+    peer = pin.buildReducedModel(full, locked, pin.neutral(full)) if locked else full
+    assert list(peer.names[1:]) == list(robot.joints)
+    peer.gravity.linear = np.array(robot.gravity)
+    peer.armature = np.full(robot.n, ROTORS)
+    data = peer.createData()
+    q, qd, qdd = states(model, 50)
+    friction = VISCOUS * qd + COULOMB * np.clip(qd / WIDTH, -1.0, 1.0)
+    effort = model.inverse(q, qd, qdd)
+    found = model.forward(q, qd, effort)
+    for k in range(50):
+        position = [x for v, j in zip(q[k], peer.joints[1:])
+                    for x in ((np.cos(v), np.sin(v)) if j.nq == 2 else (v,))]
+        position = np.array(position)
+        expected = pin.rnea(peer, data, position, qd[k], qdd[k]) + friction[k]
+        if not np.allclose(pin.rnea(peer, data, position, 0 * q[k], np.eye(robot.n)[0])
+                           - pin.rnea(peer, data, position, 0 * q[k], 0 * q[k]),
+                           pin.crba(peer, data, position)[0]):
+            expected += ROTORS * qdd[k]  # this version leaves the armature out of RNEA
+        assert effort[k] == pytest.approx(expected, abs=SAME_FORMULA * np.abs(effort).max())
+        acceleration = pin.aba(peer, data, position, qd[k], effort[k] - friction[k])
+        assert found[k] == pytest.approx(acceleration, abs=1e-8 * np.abs(acceleration).max())
+
+
+def test_coupled_rotor_and_friction_enter_both_joints(model):
+    """Closed form for the wrist motor that turns with joints 5 and 6."""
+    q, qd, qdd = states(model)
+    bare = nominal_model('tx40', rotors=0.0, viscous=0.0, coulomb=0.0)
+    speed = np.column_stack([qd, qd[:, 4] + qd[:, 5]])
+    change = ROTORS * np.column_stack([qdd, qdd[:, 4] + qdd[:, 5]]) + VISCOUS * speed \
+        + COULOMB * np.clip(speed / WIDTH, -1.0, 1.0)
+    expected = change[:, :6].copy()
+    expected[:, 4] += change[:, 6]
+    expected[:, 5] += change[:, 6]
+    found = model.inverse(q, qd, qdd) - bare.inverse(q, qd, qdd)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_parts_add_up(model):
+    q, qd, qdd = states(model)
+    still = np.zeros_like(q)
+    effort = model.inverse(q, qd, qdd)
+    assert model.inverse(q, still, still) == pytest.approx(
+        model.gravity(q) + model.friction(q, still))
+    inertia = np.einsum('kij,kj->ki', model.mass_matrix(q), qdd)
+    assert effort - model.inverse(q, qd, still) == pytest.approx(inertia, abs=1e-8)
+    mass = model.mass_matrix(q)
+    assert mass == pytest.approx(mass.transpose(0, 2, 1))
+    assert np.linalg.eigvalsh(mass).min() > 0.0
+    assert model.gravity(q) == pytest.approx(
+        nominal_model('tx40', 0.0, 0.0, 0.0).inverse(q, still, still), abs=1e-9)
+
+
+def test_regressor_and_recursion_agree(model):
+    q, qd, qdd = states(model)
+    samples = Samples(model.joints, np.arange(30.0), q, qd, qdd)
+    assert model.predicted(samples) == pytest.approx(model.inverse(q, qd, qdd), abs=1e-8)
+    measured = replace(samples, measured=model.inverse(q, qd, qdd) + 1.0)
+    assert model.residual(measured) == pytest.approx(np.ones((30, 6)), abs=1e-8)
+    with pytest.raises(UsageError, match='no measured effort'):
+        model.residual(samples)
+
+
+def test_single_states_are_rows_of_batches(model):
+    q, qd, qdd = states(model, 4)
+    effort = model.inverse(q, qd, qdd)
+    for k in range(4):
+        assert model.inverse(q[k], qd[k], qdd[k]) == pytest.approx(effort[k], rel=SAME_FORMULA)
+        assert model.forward(q[k], qd[k], effort[k]) == pytest.approx(qdd[k], abs=1e-6)
+        assert model.gravity(q[k]) == pytest.approx(model.gravity(q)[k])
+        assert model.mass_matrix(q[k]).shape == (6, 6)
+    lists = model.inverse(q.tolist(), qd.tolist(), qdd.tolist())
+    assert np.array_equal(lists, effort)
+    empty = model.inverse(*np.zeros((3, 0, 6)))
+    assert empty.shape == (0, 6) and model.forward(*np.zeros((3, 0, 6))).shape == (0, 6)
+
+
+@pytest.mark.parametrize(('arguments', 'message'), [
+    ((np.zeros(5), np.zeros(6), np.zeros(6)), r'position has shape \(5,\)'),
+    ((np.zeros(6), np.zeros((2, 6)), np.zeros(6)), r'velocity has shape \(2, 6\)'),
+    ((np.zeros((2, 6)), np.zeros((2, 6)), np.zeros((3, 6))), r'has shape \(3, 6\)'),
+    ((np.zeros((1, 2, 6)),) * 3, r'shape \(1, 2, 6\)'),
+    ((0.0, 0.0, 0.0), r'shape \(\)'),
+])
+def test_wrong_shapes_are_named(model, arguments, message):
+    for function in (model.inverse, model.forward):
+        with pytest.raises(UsageError, match=message):
+            function(*arguments)
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('place', [0, 1, 2])
+def test_numbers_that_are_not_finite_are_named(model, bad, place):
+    arguments = [np.zeros((3, 6)) for _ in range(3)]
+    arguments[place][2, 4] = bad
+    for function in (model.inverse, model.forward):
+        with pytest.raises(UsageError, match='of joint joint_5 in state 2 is'):
+            function(*arguments)
+
+
+def test_text_instead_of_numbers_is_refused(model):
+    with pytest.raises((UsageError, ValueError)):
+        model.inverse(['a'] * 6, np.zeros(6), np.zeros(6))
+
+
+def test_indefinite_mass_matrix_is_refused(planar):
+    values = planar.values.copy()
+    values[planar.names.index('Izz3')] = -5.0
+    broken = replace(planar, values=values)
+    with pytest.raises(ModelError, match=r'not positive definite in state 0 .*identify'):
+        broken.forward(np.zeros(3), np.zeros(3), np.zeros(3))
+    assert [w for w in definiteness(broken) if '1000 of 1000' in w]
+    assert definiteness(planar) == []
+
+
+def test_gravity_compensated_effort_has_no_weight():
+    with_weight = nominal_model('ur10e')
+    without = nominal_model('ur10e', kind='gravity_compensated_torque')
+    assert len(without.names) <= len(with_weight.names)
+    q, qd, qdd = states(without)
+    assert not without.gravity(q).any()
+    assert without.inverse(q, qd, qdd) + with_weight.gravity(q) == pytest.approx(
+        with_weight.inverse(q, qd, qdd), abs=1e-8)
+    loaded = IdentifiedModel.from_yaml(without.to_yaml())
+    assert np.array_equal(loaded.inverse(q, qd, qdd), without.inverse(q, qd, qdd))
+
+
+def test_all_errors_are_of_one_family():
+    assert issubclass(ModelError, DynIdError) and issubclass(UsageError, DynIdError)
