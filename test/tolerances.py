@@ -60,3 +60,6 @@ RECOVERED: Final = 1e-7
 # Half a second of rollout by steps of 1 ms, of first order in the velocity: accelerations change
 # by about 100 rad/s^3, so each step errs by 1e-3^2 / 2 * 100 in speed, 500 of them.
 ROLLOUT: Final = 3e-3
+
+# Parameters of a coupled wrist from 30 s with 1 % of noise: three joint deviations or less.
+COUPLED: Final = 0.05

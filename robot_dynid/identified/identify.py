@@ -19,6 +19,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
+from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.prepare import Repaired, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
@@ -58,6 +59,8 @@ def identify(
     """
     if method not in ESTIMATORS:
         raise UsageError(f'method {method!r}: choose one of {", ".join(ESTIMATORS)}')
+    if not len(logs):
+        raise UsageError('no recording to identify from')
     if not robot.drive.kind:
         raise UsageError(
             f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
@@ -92,7 +95,8 @@ def _identify(
     part = excerpt(recordings)
     choice = choose(robot, part, recipe, progress)
     model = choice.structure.torque_model(robot)
-    experiment, notes = _experiment(model, recordings, choice, progress)
+    weights = slow_weights(model, part, choice.preprocessing)
+    experiment, notes = _experiment(model, recordings, (choice, weights), progress)
     progress('fitting', 0.9)
     held = held_out(experiment.information)
     estimate = _judged(ESTIMATORS[method].fit(experiment), robot, held)
@@ -102,7 +106,7 @@ def _identify(
         values=estimate.values, std=estimate.std,
         control=control_parameters(experiment), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
-        provenance=_provenance(logs, experiment, choice),
+        provenance=_provenance(logs, experiment, choice, weights),
     )
     warnings += definiteness(identified)
     identified = replace(identified, warnings=tuple(warnings))
@@ -113,9 +117,11 @@ def _identify(
 
 
 def _experiment(
-    model: TorqueModel, recordings: Sequence[Repaired], choice: Choice, progress: Progress
+    model: TorqueModel, recordings: Sequence[Repaired], chosen: tuple[Choice, FloatArray],
+    progress: Progress,
 ) -> tuple[Experiment, list[str]]:
     notes: list[str] = []
+    choice, weights = chosen
 
     def ready(i: int) -> tuple[Repaired, Samples]:
         recording = recordings[i]
@@ -133,7 +139,7 @@ def _experiment(
                 notes.extend(recording.notes)
                 yield found
 
-    return Experiment.of(model, samples(), choice.preprocessing.least_speed), notes
+    return Experiment.of(model, samples(), weights), notes
 
 
 def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
@@ -163,11 +169,12 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
 
 
 def _provenance(
-    logs: Sequence[RawLog], experiment: Experiment, choice: Choice
+    logs: Sequence[RawLog], experiment: Experiment, choice: Choice, weights: FloatArray
 ) -> dict[str, Any]:
     sources = getattr(logs, 'sources', None) or [log.source for log in logs]
     found: dict[str, Any] = {'recordings': [str(s) for s in sources],
-                             'samples': int(experiment.information.samples)}
+                             'samples': int(experiment.information.samples),
+                             'weights_near_reversals': [float(w) for w in weights]}
     if choice.cutoffs:
         found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
     if choice.lag is not None:
