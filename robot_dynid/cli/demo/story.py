@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 EXCITATION = 'fourier'
 DURATION, HARMONICS, DRAWS = 30.0, 25, 10
-#: what sticks near zero speed is left out of the fit
-RECIPE = 'least_speed: 0.03'
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
-                         'feedback_timeout': 1.0, 'tracking_tolerance': 0.6,
-                         'path_tolerance': 1.0}
+                         'feedback_timeout': 1.0, 'tracking_window': 1.0,
+                         'tracking_tolerance': 0.6, 'path_tolerance': 1.0}
 LONGEST_MOTION, LONGEST_FIT = 90.0, 60.0  # s
 BOUND = 0.02
 
@@ -103,8 +101,7 @@ def _identified(client: Client, seed: int, out: Path, progress: Progress) -> Ide
 
     client.perform((Excite, 'excitation/excite'), goal, LONGEST_MOTION, moving)
     client.trigger('identifier/stop_recording')
-    client.perform((Identify, 'identifier/identify'), Identify.Goal(recipe=RECIPE),
-                   LONGEST_FIT,
+    client.perform((Identify, 'identifier/identify'), Identify.Goal(), LONGEST_FIT,
                    lambda f: progress(f.stage, 0.75 + 0.2 * f.fraction))
     path = out / 'model.yaml'
     client.call('identifier/save_model', SaveModel.Request(path=str(path)))
