@@ -8,13 +8,14 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter1d
 
 from robot_dynid.errors import DataError
 from robot_dynid.information import Accumulator, Information
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import random_states, reduce_numeric
-from robot_dynid.regressor.block import Block
+from robot_dynid.regressor.block import Block, axes_of
 from robot_dynid.types import FloatArray, Samples
 
 #: samples handled at once; the regressor of a chunk stays in the cache of one core
@@ -23,6 +24,8 @@ CHUNK = 1024
 BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
 #: speed [rad/s, m/s] of the motion by which the reach of a parameter is judged
 MODERATE_SPEED = 1.0
+#: share of its peak speed above which an axis is far from reversing
+SWIFT_SHARE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +128,13 @@ class Experiment:
 
     @classmethod
     def of(
-        cls, model: TorqueModel, recordings: Iterable[Samples], least_speed: float = 0.0
+        cls, model: TorqueModel, recordings: Iterable[Samples],
+        slow_weights: FloatArray | None = None,
     ) -> Experiment:
         """Reduce recordings to information, one chunk at a time.
 
-        Where a joint is slower than ``least_speed`` [rad/s, m/s] its equation is left out: dry
-        friction sticks there, and what it then holds is not known to any law of the speed.
+        ``slow_weights`` (n,) multiplies the rows of each joint near its own reversals, where dry
+        friction sticks; None counts them in full.
 
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
@@ -139,7 +143,7 @@ class Experiment:
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
-            _accumulate(model, samples, accumulator, least_speed)
+            _accumulate(model, samples, accumulator, slow_weights)
         information = accumulator.information() if accumulator else None
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
@@ -156,12 +160,37 @@ def batch_samples(samples: Samples) -> int:
     return int(max(1, min(wanted, len(samples) // LEAST_BATCHES or 1)))
 
 
+def swift(robot: RobotModel, samples: Samples) -> FloatArray:
+    """Return (N, n) 1 where a joint is far from reversing, 0 near it, in time or in speed.
+
+    Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
+    for a period of the cut-off around the sample.
+    """
+    axes = axes_of(robot).matrix
+    speed = np.abs(samples.velocity @ axes.T)
+    threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0)
+    least = np.empty_like(speed)
+    for segment in samples.segments:
+        count = segment.stop - segment.start
+        step = float(samples.time[segment.start + 1] - samples.time[segment.start]) \
+            if count > 1 else 1.0
+        window = 2 * round(1.0 / (samples.cutoff * step)) + 1 if samples.cutoff else 1
+        least[segment] = minimum_filter1d(speed[segment], min(window, 2 * count - 1), axis=0)
+    slow = (least <= threshold).astype(np.float64) @ np.abs(axes)
+    far: FloatArray = (slow == 0.0).astype(np.float64)
+    return far
+
+
 def _accumulate(
-    model: TorqueModel, samples: Samples, accumulator: Accumulator, least_speed: float
+    model: TorqueModel, samples: Samples, accumulator: Accumulator,
+    slow_weights: FloatArray | None,
 ) -> None:
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
     regression = Regression(model, samples)
+    weights = None
+    if slow_weights is not None:
+        weights = np.where(swift(model.robot, samples) > 0.5, 1.0, slow_weights)
     for segment in samples.segments:
         first = segment.start
         while first < segment.stop:
@@ -169,9 +198,8 @@ def _accumulate(
             rows = slice(first, stop)
             columns = regression.columns(rows)
             effort, measured = samples.effort[rows], samples.measured[rows]
-            if least_speed > 0.0:
-                fast = np.abs(samples.velocity[rows]) >= least_speed
-                columns = columns * fast.T[:, None, :]
-                effort, measured = effort * fast, measured * fast
+            if weights is not None:
+                columns = columns * weights[rows].T[:, None, :]
+                effort, measured = effort * weights[rows], measured * weights[rows]
             accumulator.add(columns, effort, measured)
             first = stop

@@ -38,8 +38,13 @@ def folds(count: int) -> list[list[int]]:
     return [list(map(int, part)) for part in np.array_split(np.arange(count), min(FOLDS, count))]
 
 
-def held_out(information: Information) -> HeldOut:
-    """Return the errors of cross-validation over contiguous stretches of time."""
+def held_out(information: Information, scored: Information | None = None) -> HeldOut:
+    """Return the errors of cross-validation over contiguous stretches of time.
+
+    ``scored`` is the information the errors are counted on, batch by batch the same stretches as
+    those fitted; by default the same information.
+    """
+    scored = scored or information
     weights = joint_weights(information)
     count = len(information.batches)
     n = len(information.structure)
@@ -49,10 +54,10 @@ def held_out(information: Information) -> HeldOut:
         if not rest:
             continue
         values = solve(information.subset(rest), weights).values
-        test = information.subset(fold).total
-        raw += information.residual_energy(values, RAW, test)
-        filtered += information.residual_energy(values, FILTERED, test)
-    samples = information.samples
-    variance = information.spread(FILTERED) ** 2
+        test = scored.subset(fold).total
+        raw += scored.residual_energy(values, RAW, test)
+        filtered += scored.residual_energy(values, FILTERED, test)
+    samples = scored.samples
+    variance = scored.spread(FILTERED) ** 2
     share = 1.0 - filtered / samples / np.maximum(variance, 1e-300)
     return HeldOut(raw / samples, filtered / samples, share)

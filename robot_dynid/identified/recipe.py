@@ -16,7 +16,6 @@ class Recipe:
 
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
-    ``least_speed`` [rad/s, m/s]: a joint that is slower is left out of the fit; None: never.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
     """
 
@@ -24,12 +23,11 @@ class Recipe:
     ramp_width: float | None = None
     effort_lag: float | None = None
     rate: float | None = None
-    least_speed: float | None = None
     rotor_inertia: bool = True
     friction: str = 'coulomb'
 
     def __post_init__(self) -> None:
-        for name in ('cutoff', 'ramp_width', 'rate', 'least_speed'):
+        for name in ('cutoff', 'ramp_width', 'rate'):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
                 raise UsageError(f'recipe: {name} must be positive, is {value!r}')

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.ndimage import minimum_filter1d
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.held_out import held_out
@@ -17,6 +16,7 @@ from robot_dynid.experiment import (
     TorqueModel,
     batch_samples,
     chunks,
+    swift,
 )
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.structure import Structure
@@ -25,7 +25,6 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
-from robot_dynid.types import FloatArray, Samples
 
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -34,8 +33,6 @@ DEFAULT_WIDTH = 0.01
 HIGHEST = 0.3
 #: rows of the recordings the choices are made on; more do not change them
 SELECTION_ROWS = 60_000
-#: share of its peak speed above which a joint is far from reversing
-SWIFT_SHARE = 0.05
 #: a lag is estimated to first order, so a long one needs repetition
 LAG_ROUNDS = 4
 
@@ -73,8 +70,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     cutoff = recipe.cutoff
     if cutoff is None:
         cutoff, scores = _choose_cutoff(robot, part, structure, progress)
-    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0,
-                             least_speed=recipe.least_speed or 0.0)
+    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
@@ -85,8 +81,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
 
 
 def _try(model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing) -> Experiment:
-    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part),
-                         settings.least_speed)
+    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part))
 
 
 def _choose_cutoff(
@@ -150,9 +145,9 @@ def effort_lag(
                 step = float(samples.time[segment.start + 1] - samples.time[segment.start])
                 rate[segment] = derivative(samples.effort[segment], step)
         regression = Regression(model, samples)
-        swift = _away_from_reversals(samples)
+        far = swift(model.robot, samples)
         for rows in chunks(samples):
-            used = swift[rows]
+            used = far[rows]
             late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
             accumulator.add(late * used.T[:, None, :], samples.effort[rows] * used,
                             samples.measured[rows] * used)
@@ -162,16 +157,6 @@ def effort_lag(
     solution = solve(information, weights)
     covariance, _ = batch_covariance(information, weights, solution)
     return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
-
-
-def _away_from_reversals(samples: Samples) -> FloatArray:
-    """Return (N, n) 1 where a joint stays swift for a period of the cut-off around, else 0."""
-    speed = np.abs(samples.velocity)
-    step = float(samples.time[1] - samples.time[0])
-    window = 2 * round(1.0 / ((samples.cutoff or 1.0) * step)) + 1
-    least = minimum_filter1d(speed, window, axis=0)
-    swift: FloatArray = (least > SWIFT_SHARE * speed.max(axis=0)).astype(np.float64)
-    return swift
 
 
 def _choose_width(

@@ -96,8 +96,8 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
         ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'),
         ('thinned to the cut-off', setting(settings.decimate)),
-        ('left out of the fit of a joint', f'slower than {number(settings.least_speed)} rad/s'
-         if settings.least_speed else 'nothing'),
+        ('weights near reversals', ', '.join(number(w) for w in model.provenance.get(
+            'weights_near_reversals', ())) or 'not known'),
         ('rest at both ends dropped', setting(settings.trim_rest)),
         ('friction', f'{model.structure.friction}; ramp widths {", ".join(widths)}'),
         ('rotor inertia', setting(model.structure.rotor_inertia)),

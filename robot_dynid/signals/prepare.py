@@ -28,8 +28,7 @@ class Preprocessing:
     ``cutoff`` [Hz] of the low-pass; ``rate`` [Hz] of the uniform grid (None: the recording's own);
     ``effort_lag`` [s] by which effort is later than position; ``decimate`` whether to thin out
     samples far above the cut-off; ``trim_rest`` whether to drop the rest before the first and
-    after the last motion. ``least_speed`` [rad/s, m/s] is for the fit: the equation of a joint
-    counts only where the joint is not slower.
+    after the last motion.
     """
 
     cutoff: float
@@ -37,7 +36,6 @@ class Preprocessing:
     effort_lag: float = 0.0
     decimate: bool = True
     trim_rest: bool = True
-    least_speed: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,74 @@
+"""Rows near reversals, where dry friction sticks, count by their own residual."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynid.cli.truth import distance, true_base
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.judge import robot_judge
+from robot_dynid.experiment import Experiment, swift
+from robot_dynid.identified.structure import Structure
+from robot_dynid.identified.weighting import slow_weights
+from robot_dynid.model.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
+from robot_dynid.simulation.arm import Arm, measured, record
+from robot_dynid.simulation.truth import Truth, load_truth
+
+ROBOT = load_robot('planar_3r')
+SETTINGS = Preprocessing(15.0)
+MODEL = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.002}).torque_model(ROBOT)
+
+
+def recorded(truth: Truth, seed: int = 0) -> Repaired:
+    request = parse_request('fourier', {'duration': 10.0, 'seed': seed})
+    trajectory = design(ROBOT, request, robot_judge(ROBOT)).trajectory
+    log = measured(record(Arm(ROBOT, truth), trajectory), ROBOT, truth.noise,
+                   np.random.default_rng(1))
+    return repair(ROBOT, log)
+
+
+@pytest.fixture(scope='module')
+def sticking() -> Repaired:
+    return recorded(load_truth(ROBOT))
+
+
+def test_sticking_joints_count_less() -> None:
+    weights = slow_weights(MODEL, [recorded(load_truth(ROBOT))], SETTINGS)
+    assert np.all(weights <= 1.0) and weights.min() < 0.8
+
+
+def test_the_fit_gains_on_average_over_motions() -> None:
+    true = true_base(ROBOT, load_truth(ROBOT), MODEL.reduction)
+    plain, weighted = [], []
+    for seed in range(4):
+        recording = recorded(load_truth(ROBOT), seed)
+        samples = prepare(ROBOT, recording, SETTINGS)
+        weights = slow_weights(MODEL, [recording], SETTINGS)
+        for found, used in ((plain, None), (weighted, weights)):
+            estimate = ESTIMATORS['wls'].fit(Experiment.of(MODEL, [samples], used))
+            found.append(distance(estimate.values, true))
+    assert np.mean(weighted) < 0.9 * np.mean(plain)
+
+
+def test_without_dry_friction_all_rows_count_alike() -> None:
+    truth = load_truth(ROBOT)
+    smooth = recorded(replace(truth, coulomb=np.zeros(ROBOT.n)))
+    assert slow_weights(MODEL, [smooth], SETTINGS).min() > 0.8
+
+
+def test_swift_rows_are_far_from_reversals_in_time(sticking: Repaired) -> None:
+    samples = prepare(ROBOT, sticking, SETTINGS)
+    far = swift(ROBOT, samples)
+    step = samples.time[1] - samples.time[0]
+    reach = round(1.0 / (SETTINGS.cutoff * step))
+    for j in range(ROBOT.n):
+        reversals = np.flatnonzero(np.diff(np.sign(samples.velocity[:, j])))
+        assert len(reversals)
+        for k in reversals:
+            assert not far[max(k - reach + 1, 0):k + reach, j].any()
+        assert far[:, j].any()
