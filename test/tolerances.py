@@ -42,7 +42,7 @@ RESAMPLED: Final = 3e-4
 # over its cut-off, of which half is dropped. Accelerations reach 10.
 ENDS: Final = (1e-4, 5e-3, 0.1)
 
-# Lag between channels from 10 s with 1e-3 rad/s of noise: measured 1e-5 s; the estimate is of first
+# Lag between channels from 10 s with 1e-3 rad/s of noise: measured 1e-5 s; the estimate is first
 # order in the lag.
 LAG: Final = 1e-4
 

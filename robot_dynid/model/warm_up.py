@@ -11,19 +11,21 @@ from robot_dynid.types import frozen
 
 
 def warm_up() -> None:
-    """Call each kernel on a one-joint robot; the compiled code is cached on disk."""
+    """Call each kernel on a robot of two joints; the compiled code is cached on disk."""
     body = parameters_from_com(1.0, [0.0, 0.0, 0.1], np.eye(3))
     robot = RobotModel(
-        name='warm_up', joints=('a',), types=np.zeros(1, np.int8), parents=np.array([-1]),
-        rotations=frozen(np.eye(3)[None]), translations=frozen(np.zeros((1, 3))),
-        axes=frozen([[0.0, 1.0, 0.0]]), bodies=('b',), nominal=frozen(body[None]),
-        limits=Limits.unknown(1),
+        name='warm_up', joints=('a', 'b'), types=np.zeros(2, np.int8), parents=np.array([-1, 0]),
+        rotations=frozen([np.eye(3)] * 2), translations=frozen(np.zeros((2, 3))),
+        axes=frozen([[0.0, 1.0, 0.0]] * 2), bodies=('c', 'd'), nominal=frozen([body] * 2),
+        limits=Limits.unknown(2),
     )
-    state = np.zeros((1, 1))
+    state = np.zeros((3, 2))
     dynamics.inverse_dynamics(robot, state, state, state)
     dynamics.mass_matrix(robot, state)
     dynamics.forward_dynamics(robot, (state, state, state))
     dynamics.regressor(robot, (state, state, state))
+    columns_of_several_blocks = np.zeros((2, 25, 3))
+    dynamics.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
 
 
 if __name__ == '__main__':
