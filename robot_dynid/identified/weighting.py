@@ -18,6 +18,8 @@ from robot_dynid.types import FloatArray, Samples
 LEAST_ROWS = 50
 #: growth of the held-out squared error that is put up with
 TOLERATED = 1.01
+#: power of the ratio that is applied: near reversals a residual is part noise, part missing law
+SHARE = 0.5
 
 
 def slow_weights(
@@ -26,9 +28,9 @@ def slow_weights(
     """Return weights (n,), at most one, of the rows of a joint near its own reversals.
 
     Dry friction sticks there and holds what no law of the speed knows, so the residual is larger;
-    the weight is the ratio of the residual deviations far from and near reversals, estimated from
-    the data itself (feasible generalised least squares, two regimes per joint). A joint whose
-    held-out error over all samples would grow keeps the weight one.
+    the weight is the root of the ratio of the residual deviations far from and near reversals,
+    estimated from the data itself (feasible generalised least squares, two regimes per joint). A
+    joint whose held-out error over all samples would grow keeps the weight one.
     """
     recordings = [prepare(model.robot, r, settings) for r in part]
     far = np.concatenate([swift(model.robot, s) for s in recordings]) > 0.5
@@ -45,7 +47,7 @@ def _residual_ratio(
     model: TorqueModel, recordings: Sequence[Samples], information: Information,
     far: NDArray[np.bool_],
 ) -> FloatArray:
-    """Return the deviation of the residual far from reversals over that near them, at most 1."""
+    """Return the root of the residual far from reversals over that near them, at most 1."""
     values = solve(information, joint_weights(information)).values
     residual = np.concatenate([_residual(model, s, values) for s in recordings])
     ratio = np.ones(model.robot.n)
@@ -54,7 +56,7 @@ def _residual_ratio(
         if min(rows.sum(), (~rows).sum()) >= LEAST_ROWS:
             near = float(np.sqrt(np.mean(residual[~rows, j] ** 2)))
             away = float(np.sqrt(np.mean(residual[rows, j] ** 2)))
-            ratio[j] = min(1.0, away / near) if near > 0.0 else 1.0
+            ratio[j] = min(1.0, away / near) ** SHARE if near > 0.0 else 1.0
     return ratio
 
 
