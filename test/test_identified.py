@@ -1,4 +1,4 @@
-"""The identified model: file, inverse and forward dynamics, messages of bad input."""
+"""The identified model: inverse and forward dynamics, messages of bad input."""
 
 from __future__ import annotations
 
@@ -6,43 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from nominal import COULOMB, ROTORS, VISCOUS, WIDTH, nominal_model, states
 from tolerances import SAME_FORMULA, SOLVED
 
 from robot_dynid.errors import DynIdError, ModelError, UsageError
 from robot_dynid.identified.identify import definiteness
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.model_file import END
-from robot_dynid.identified.structure import Structure
-from robot_dynid.model.robot_file import load_robot
-from robot_dynid.reduction.numeric import random_states
-from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import Samples
-
-ROTORS, VISCOUS, COULOMB, WIDTH = 0.3, 2.0, 1.5, 0.05
-
-
-def nominal_model(name, rotors=ROTORS, viscous=VISCOUS, coulomb=COULOMB, kind=None, width=WIDTH):
-    """Return the model a perfect identification of the nominal robot would give."""
-    robot = load_robot(name)
-    if kind is not None:
-        robot = replace(robot, drive=replace(robot.drive, kind=kind))
-    structure = Structure.uniform(robot, True, 'coulomb', {'width': width})
-    model = structure.torque_model(robot)
-    links = dict(zip(model.blocks[0].names, robot.nominal.ravel()))
-    others = {'Ia': rotors, 'fv': viscous, 'fc': coulomb, 'f0': 0.0}
-    standard = [links.get(n, others.get(n[:2], 0.0)) for n in model.reduction.standard]
-    base = model.reduction.base(standard)
-    return IdentifiedModel(
-        robot, structure, model.reduction, base, np.full(len(base), 0.1), 0.5 * base,
-        Preprocessing(10.0, effort_lag=0.001), 'wls', 'fine', (robot.joints[-1],), ('a warning',),
-        {'recordings': ['x.csv'], 'samples': 5},
-    )
-
-
-def states(model, count=30, seed=1):
-    """Return random q, qd, qdd (count, n)."""
-    found = random_states(model.robot, count, np.random.default_rng(seed))
-    return found.position, found.velocity, found.acceleration
 
 
 @pytest.fixture(scope='module')
@@ -55,111 +25,6 @@ def model():
 def planar():
     """Return a small model, whose file is short."""
     return nominal_model('planar_3r')
-
-
-@pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm', 'tx40', 'ur10e'])
-def test_file_keeps_every_bit(name, tmp_path):
-    model = nominal_model(name)
-    path = tmp_path / 'm.yaml'
-    model.save(path)
-    loaded = IdentifiedModel.load(path, load_robot(name))
-    q, qd, qdd = states(model)
-    effort = model.inverse(q, qd, qdd)
-    assert np.array_equal(loaded.inverse(q, qd, qdd), effort)
-    assert np.array_equal(loaded.forward(q, qd, effort), model.forward(q, qd, effort))
-    for field in ('values', 'std', 'control'):
-        assert np.array_equal(getattr(loaded, field), getattr(model, field))
-    for field in ('method', 'status', 'not_identified', 'warnings', 'preprocessing', 'structure',
-                  'provenance', 'names', 'labels', 'joints'):
-        assert getattr(loaded, field) == getattr(model, field)
-    assert loaded.to_yaml() == model.to_yaml()
-    assert [p.name for p in tmp_path.iterdir()] == ['m.yaml']
-
-
-def test_infinite_deviations_survive(planar):
-    std = planar.std.copy()
-    std[2] = np.inf
-    loaded = IdentifiedModel.from_yaml(replace(planar, std=std).to_yaml())
-    assert np.array_equal(loaded.std, std)
-
-
-def test_file_cut_off_anywhere_is_refused(planar):
-    text = planar.to_yaml()
-    for stop in range(0, len(text) - 1, 200):
-        with pytest.raises((ModelError, UsageError)):
-            IdentifiedModel.from_yaml(text[:stop], 'part')
-    for stop in range(len(text) - 25, len(text) - 2):
-        with pytest.raises((ModelError, UsageError)):
-            IdentifiedModel.from_yaml(text[:stop], 'part')
-
-
-def test_every_missing_key_is_refused(planar):
-    import yaml
-
-    content = yaml.safe_load(planar.to_yaml())
-    for key in content:
-        if key in ('software', END):
-            continue
-        rest = {k: v for k, v in content.items() if k != key}
-        with pytest.raises(ModelError, match='part'):
-            IdentifiedModel.from_yaml(yaml.safe_dump(rest, sort_keys=False), 'part')
-
-
-@pytest.mark.parametrize(('old', 'new', 'message'), [
-    ('robot_dynid model 1', 'robot_dynid model 9', "reads 'robot_dynid model 1'"),
-    ('law: coulomb', 'law: magic', 'damaged'),
-    ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
-    ('width: 0.05', 'width: 0.0', 'must be positive'),
-    ('width: 0.05', 'height: 0.05', 'damaged'),
-    (f'{END}: true', f'{END}: false', 'cut off'),
-    ('translation:', 'shift:', 'damaged'),
-])
-def test_edited_files_are_refused(planar, old, new, message):
-    text = planar.to_yaml()
-    assert old in text
-    with pytest.raises(ModelError, match=message):
-        IdentifiedModel.from_yaml(text.replace(old, new), 'm.yaml')
-
-
-def test_edited_geometry_is_noticed(planar):
-    text = planar.to_yaml()
-    assert '0.36' in text
-    with pytest.raises(ModelError, match='changed after the identification'):
-        IdentifiedModel.from_yaml(text.replace('[0.36,', '[0.37,'), 'm.yaml')
-
-
-def test_parameters_that_are_no_numbers_are_refused(planar):
-    text = planar.to_yaml()
-    broken = text.replace(repr(float(planar.values[0])), '.nan', 1)
-    assert broken != text
-    with pytest.raises(ModelError, match='not finite'):
-        IdentifiedModel.from_yaml(broken, 'm.yaml')
-
-
-@pytest.mark.parametrize('text', ['', '[]', '3', 'a: b', '\x00', '{', 'robot: {}', '&a [*a]'])
-def test_other_texts_are_no_models(text):
-    with pytest.raises(ModelError, match=r'm\.yaml'):
-        IdentifiedModel.from_yaml(text, 'm.yaml')
-
-
-def test_missing_binary_and_unwritable_files(planar, tmp_path):
-    with pytest.raises(UsageError, match='cannot be read'):
-        IdentifiedModel.load(tmp_path / 'none.yaml')
-    (tmp_path / 'bin.yaml').write_bytes(bytes(range(128, 256)))
-    with pytest.raises(ModelError, match='not a text file'):
-        IdentifiedModel.load(tmp_path / 'bin.yaml')
-    with pytest.raises(ModelError, match='cannot be written'):
-        planar.save(tmp_path / 'no_folder' / 'm.yaml')
-
-
-def test_model_of_another_robot_is_refused(planar, tmp_path):
-    planar.save(tmp_path / 'm.yaml')
-    with pytest.raises(ModelError, match=r'identified for planar_3r.*not for ur10e'):
-        IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('ur10e'))
-    tilted = load_robot('planar_3r').with_gravity([0.0, 0.0, -1.62])
-    with pytest.raises(ModelError, match='joints, geometry or gravity differ'):
-        IdentifiedModel.load(tmp_path / 'm.yaml', tilted)
-    assert IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('planar_3r'))
 
 
 @pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm', 'tx40', 'ur10e', 'seven_axis'])

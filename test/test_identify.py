@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_identified import nominal_model
+from nominal import nominal_model
 from tolerances import COUPLED
 
 from robot_dynid.errors import Cancelled, DataError, UsageError

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from nominal import nominal_model
 from scipy.integrate import solve_ivp
-from test_identified import nominal_model
 from tolerances import ROLLOUT
 
 from robot_dynid.errors import UsageError

@@ -6,76 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tolerances import ENDS, LAG, RESAMPLED
+from recordings import DT, JOINTS, effort_error, errors, prepared, recording, regular
+from tolerances import ENDS, RESAMPLED
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot_file import load_robot
-from robot_dynid.signals.alignment import shift, typical_step, velocity_lag
+from robot_dynid.signals.alignment import typical_step
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.types import RawLog, concatenate
-
-DT = 0.002
-JOINTS = ('joint_1', 'joint_2', 'joint_3')
-RATES = np.array([1.3, 2.1, 3.1])
 
 
 @pytest.fixture(scope='module')
 def robot():
     """Return a planar arm of three joints."""
     return load_robot('planar_3r')
-
-
-def motion(time):
-    """Return position, velocity and acceleration (T, 3) of a smooth motion."""
-    phase = np.outer(time, RATES)
-    return np.sin(phase), RATES * np.cos(phase), -RATES**2 * np.sin(phase)
-
-
-def recording(time, velocity=True, rest=0.0):
-    """Return a clean recording; effort is 5 times the velocity plus 3 times the acceleration.
-
-    With ``rest`` [s] the robot stands still at both ends and moves smoothly in between.
-    """
-    if rest:
-        span = time[-1] - time[0] - 2.0 * rest
-        u = np.clip((time - time[0] - rest) / span, 0.0, 1.0)[:, None] * np.ones(3)
-        q = 2.0 * (u - np.sin(2.0 * np.pi * u) / (2.0 * np.pi))
-        qd = 2.0 * (1.0 - np.cos(2.0 * np.pi * u)) / span
-        qdd = 4.0 * np.pi * np.sin(2.0 * np.pi * u) / span**2
-    else:
-        q, qd, qdd = motion(time)
-    effort = 5.0 * qd + 3.0 * qdd
-    return RawLog('run.csv', JOINTS, time, q, qd if velocity else None, effort)
-
-
-def regular(seconds=10.0):
-    """Return regular stamps."""
-    return np.arange(0.0, seconds, DT)
-
-
-def errors(samples, inside=1.0):
-    """Return the worst error of position, velocity, acceleration against the exact motion.
-
-    ``inside`` [s] is left out at the ends of the whole recording, where filters swing in.
-    """
-    exact = motion(samples.time)
-    rows = (samples.time > inside) & (samples.time < 10.0 - inside)
-    found = (samples.position, samples.velocity, samples.acceleration)
-    return np.array([float(np.abs((f - e)[rows]).max()) for f, e in zip(found, exact)])
-
-
-def effort_error(samples):
-    """Return the worst distance between effort and the law it was made with, inside."""
-    rows = (samples.time > 1.0) & (samples.time < 9.0)
-    law = 5.0 * samples.velocity + 3.0 * samples.acceleration
-    return float(np.abs((samples.effort - law)[rows]).max())
-
-
-def prepared(robot, log, **settings):
-    """Repair and prepare a recording at 20 Hz unless told otherwise."""
-    repaired = repair(robot, log)
-    return prepare(robot, repaired, Preprocessing(**{'cutoff': 20.0, **settings})), repaired.notes
 
 
 @pytest.mark.parametrize('velocity', [True, False])
@@ -243,41 +188,6 @@ def test_rate_resamples(robot):
     log = recording(regular())
     samples = prepare(robot, repair(robot, log, rate=100.0), Preprocessing(20.0, 100.0))
     assert np.diff(samples.time) == pytest.approx(0.01)
-
-
-@pytest.mark.parametrize('late', [-0.004, 0.0, 0.0015, 0.01])
-def test_velocity_lag_is_found(late):
-    rng = np.random.default_rng(7)
-    time = regular()
-    q, _, _ = motion(time)
-    _, qd, _ = motion(time - late)
-    lag = velocity_lag(q, qd + 1e-3 * rng.normal(size=q.shape), DT)
-    assert lag.seconds == pytest.approx(late, abs=LAG)
-    assert lag.significant == (late != 0.0)
-
-
-def test_late_velocity_is_corrected_and_said(robot):
-    time = regular()
-    q, _, _ = motion(time)
-    _, late, _ = motion(time - 0.004)
-    samples, notes = prepared(robot, replace(recording(time), position=q, velocity=late))
-    assert [n for n in notes if 'velocity is 4.01 +- ' in n and 'later than position' in n]
-    assert errors(samples)[1] < ENDS[1]
-
-
-def test_shift_moves_late_values_back():
-    time = regular()
-    late = np.sin(time - 0.0123)[:, None]
-    assert shift(late, 0.0123, DT)[:-10, 0] == pytest.approx(np.sin(time)[:-10], abs=1e-5)
-    assert shift(late, 0.0, DT) is late
-
-
-def test_effort_lag_setting_moves_the_effort(robot):
-    time = regular()
-    _, qd, qdd = motion(time - 0.006)
-    log = replace(recording(time), effort=5.0 * qd + 3.0 * qdd)
-    samples, _ = prepared(robot, log, effort_lag=0.006)
-    assert effort_error(samples) < 10 * RESAMPLED
 
 
 def test_current_becomes_torque_by_the_gains():

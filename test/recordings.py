@@ -1,0 +1,64 @@
+"""Recordings of a smooth motion whose every derivative is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import RawLog
+
+DT = 0.002
+JOINTS = ('joint_1', 'joint_2', 'joint_3')
+RATES = np.array([1.3, 2.1, 3.1])
+
+
+def motion(time):
+    """Return position, velocity and acceleration (T, 3) of a smooth motion."""
+    phase = np.outer(time, RATES)
+    return np.sin(phase), RATES * np.cos(phase), -RATES**2 * np.sin(phase)
+
+
+def recording(time, velocity=True, rest=0.0):
+    """Return a clean recording; effort is 5 times the velocity plus 3 times the acceleration.
+
+    With ``rest`` [s] the robot stands still at both ends and moves smoothly in between.
+    """
+    if rest:
+        span = time[-1] - time[0] - 2.0 * rest
+        u = np.clip((time - time[0] - rest) / span, 0.0, 1.0)[:, None] * np.ones(3)
+        q = 2.0 * (u - np.sin(2.0 * np.pi * u) / (2.0 * np.pi))
+        qd = 2.0 * (1.0 - np.cos(2.0 * np.pi * u)) / span
+        qdd = 4.0 * np.pi * np.sin(2.0 * np.pi * u) / span**2
+    else:
+        q, qd, qdd = motion(time)
+    effort = 5.0 * qd + 3.0 * qdd
+    return RawLog('run.csv', JOINTS, time, q, qd if velocity else None, effort)
+
+
+def regular(seconds=10.0):
+    """Return regular stamps."""
+    return np.arange(0.0, seconds, DT)
+
+
+def errors(samples, inside=1.0):
+    """Return the worst error of position, velocity, acceleration against the exact motion.
+
+    ``inside`` [s] is left out at the ends of the whole recording, where filters swing in.
+    """
+    exact = motion(samples.time)
+    rows = (samples.time > inside) & (samples.time < 10.0 - inside)
+    found = (samples.position, samples.velocity, samples.acceleration)
+    return np.array([float(np.abs((f - e)[rows]).max()) for f, e in zip(found, exact)])
+
+
+def effort_error(samples):
+    """Return the worst distance between effort and the law it was made with, inside."""
+    rows = (samples.time > 1.0) & (samples.time < 9.0)
+    law = 5.0 * samples.velocity + 3.0 * samples.acceleration
+    return float(np.abs((samples.effort - law)[rows]).max())
+
+
+def prepared(robot, log, **settings):
+    """Repair and prepare a recording at 20 Hz unless told otherwise."""
+    repaired = repair(robot, log)
+    return prepare(robot, repaired, Preprocessing(**{'cutoff': 20.0, **settings})), repaired.notes
