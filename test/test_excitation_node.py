@@ -98,7 +98,7 @@ def test_no_effort_measured(stage: Stage) -> None:
     client.fault('no_effort')
     result = client.excite()
     assert result.code == Code.INVALID
-    assert "joint states carry no effort of joint 'joint_1'" in result.message
+    assert "joint states carry no effort of joints 'joint_1', " in result.message
 
 
 @pytest.mark.parametrize(('fault', 'code', 'words'), [

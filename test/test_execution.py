@@ -108,6 +108,18 @@ def test_a_good_run_sends_both_segments_and_succeeds():
     assert not any(isinstance(c, (Cancel, Hold)) for _, c in bench.log)
 
 
+def test_tracking_error_while_holding_is_the_distance_from_where_the_stop_began():
+    bench = Bench().start()
+    bench.run(3.0)
+    assert np.all(np.abs(bench.execution.tracking_error(bench.now)) < 0.05)
+    bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'cancelled'))
+    bench.states_on = False
+    for later in (0.0, 0.5):
+        assert np.all(np.abs(bench.execution.tracking_error(bench.now + later)) < 0.05)
+    start = bench.execution.segment.points.position[0]
+    assert np.any(np.abs(start - bench.position) > 0.1)
+
+
 def test_a_lag_inside_the_window_is_tolerated_and_beyond_it_is_not():
     fast = replace(RULES, tolerances=replace(RULES.tolerances, tracking=np.full(2, 0.01)))
     bench = Bench(fast).start()

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dynid.excitation.guards import Code, EffortGuard, JointStates, Outcome
 from robot_dynid.excitation.sampled import faults
-from robot_dynid.excitation.watch import SUCCEEDED, Rules, Segment, Watch, explained
+from robot_dynid.excitation.watch import NEVER, SUCCEEDED, Rules, Segment, Watch, explained
 from robot_dynid.types import FloatArray
 
 
@@ -86,8 +86,13 @@ class Execution:
         return float(np.clip(elapsed / self.segment.points.duration, 0.0, 1.0))
 
     def tracking_error(self, now: float) -> FloatArray:
-        """Return desired minus measured position (n,) rad (m)."""
-        elapsed = now - self._watch.accepted if self.phase is Phase.RUNNING else 0.0
+        """Return desired minus measured position (n,) rad (m).
+
+        After a stop, what was desired when the stop began.
+        """
+        watch, elapsed = self._watch, 0.0
+        if watch.accepted > NEVER and watch.accepted >= watch.sent:
+            elapsed = (now if self.stopped_at is None else self.stopped_at) - watch.accepted
         error: FloatArray = self.segment.points.desired(elapsed) - self._states.position
         return error
 

@@ -163,10 +163,15 @@ class EffortGuard:
         if not self.enabled:
             return ()
         advice = 'or set effort_fraction to 0 to move without this guard'
-        found = [f"the effort limit of joint '{self._joints[i]}' is unknown; give it in the robot "
-                 f'YAML, {advice}' for i in np.flatnonzero(~np.isfinite(self._limits))]
-        found += [f"joint states carry no effort of joint '{joint}'; have the driver publish it, "
-                  f'{advice}' for joint in states.missing('effort')]
+        unknown = [self._joints[i] for i in np.flatnonzero(~np.isfinite(self._limits))]
+        silent = states.missing('effort')
+        found = []
+        if unknown:
+            found.append(f'the effort limit of {named(unknown)} is unknown; give it in the robot '
+                         f'YAML, {advice}')
+        if silent:
+            found.append(f'joint states carry no effort of {named(silent)}; have the driver '
+                         f'publish it, {advice}')
         return tuple(found)
 
     def check(self, effort: FloatArray) -> Outcome | None:
@@ -185,3 +190,9 @@ class EffortGuard:
             Code.EFFORT_LIMIT,
             f"effort of joint '{self._joints[i]}' is {effort[i]:.4g}, allowed are "
             f'{self._allowed[i]:.4g} (limit {self._limits[i]:.4g})')
+
+
+def named(joints: Sequence[str]) -> str:
+    """Return the joints as text: joint 'a', or joints 'a', 'b'."""
+    listed = ', '.join(f"'{joint}'" for joint in joints)
+    return f'joint {listed}' if len(joints) == 1 else f'joints {listed}'

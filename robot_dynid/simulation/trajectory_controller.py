@@ -141,7 +141,7 @@ class TrajectoryController:
         A goal under way ends at once with INVALID_GOAL.
         """
         self._finish(Status.ABORTED, Code.INVALID_GOAL,
-                     'Current goal cancelled due to new incoming action.')
+                     'Current goal preempted by new incoming action.')
         self._numbers += 1
         self._goal = self._numbers
         self._bounds = self._bounds_of(goal)
