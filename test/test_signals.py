@@ -186,8 +186,11 @@ def test_thinning_takes_every_nth_sample(robot):
 
 def test_rate_resamples(robot):
     log = recording(regular())
-    samples = prepare(robot, repair(robot, log, rate=100.0), Preprocessing(20.0, 100.0))
-    assert np.diff(samples.time) == pytest.approx(0.01)
+    whole = Preprocessing(20.0, 400.0, decimate=False)
+    samples = prepare(robot, repair(robot, log, rate=400.0), whole)
+    assert np.diff(samples.time) == pytest.approx(0.0025)
+    with pytest.raises(UsageError, match='leave rate out'):
+        repair(robot, log, rate=100.0)
 
 
 def test_current_becomes_torque_by_the_gains():

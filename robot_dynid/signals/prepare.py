@@ -17,6 +17,8 @@ from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
 #: samples kept per period of the cut-off frequency; more carry no information
 OVERSAMPLING = 8.0
+#: a grid may be this much coarser than the recording
+SLOWEST_GRID = 1.5
 #: low-pass [Hz] for the comparison of velocity with position; the least lag in steps that counts
 LAG_CUTOFF, LEAST_LAG_STEPS = 6.0, 0.05
 
@@ -66,7 +68,12 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     notes += more
     log, more = alignment.without_stale_rows(log)
     notes += more
-    step = 1.0 / rate if rate else alignment.typical_step([log])
+    own = alignment.typical_step([log])
+    step = 1.0 / rate if rate else own
+    if step > SLOWEST_GRID * own:
+        raise UsageError(f'{log.source}: a grid of {rate:g} Hz is below the rate of the recording '
+                         f'({1.0 / own:.4g} Hz) and would fold noise into the signals; leave rate '
+                         'out: samples are thinned after the low-pass')
     parts, more = alignment.split_at_gaps(log, step)
     notes += more
     uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
