@@ -21,7 +21,7 @@ class ExcitationSettings:
 
     robot: str = parameter('', 'name of a robot, path of a robot YAML or of a URDF')
     controller: str = parameter('joint_trajectory_controller', 'name of the controller')
-    trajectory_rate: float = parameter(100.0, 'points per second sent to the controller')
+    trajectory_rate: float = parameter(50.0, 'points per second sent to the controller')
     lead_in: float = parameter(0.2, 's granted for blending into the first point of a goal')
     approach_scale: float = parameter(
         0.2, 'part of velocity limits used by the move to the start pose; its square of '
