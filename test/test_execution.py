@@ -140,7 +140,7 @@ FAULTS = {
     'position unknown': (lambda b: b.offset.__setitem__(0, np.nan), Code.STALE_STATES,
                          "position of joint 'shoulder' is not finite", 0.02),
     'states stop': (lambda b: setattr(b, 'states_on', False), Code.STALE_STATES,
-                    "no state of joint 'shoulder' for 0.1.. s", 0.13),
+                    "no state of joint 'shoulder' for 0.1.. s, .* confirmed but not seen", 0.13),
     'server gone': (lambda b: setattr(b, 'server_ready', False), Code.CONTROLLER_LOST,
                     'action server of the controller went away', 0.02),
 }

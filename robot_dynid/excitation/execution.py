@@ -224,10 +224,12 @@ class Execution:
         """Finish once the stop is confirmed and the robot is seen at rest, or cannot be seen."""
         if not self._confirmed or self.outcome is None:
             return ()
-        if self._watch.visible(now) and self._watch.moving():
+        visible = self._watch.visible(now)
+        if visible and self._watch.moving():
             return ()
+        seen = 'the robot holds' if visible else 'confirmed but not seen: check that it stands'
         return self._finish(Outcome(
-            self.outcome.code, f'{self.outcome.text}; motion cancelled, the robot holds'))
+            self.outcome.code, f'{self.outcome.text}; motion cancelled, {seen}'))
 
     def _hold(self, now: float) -> Commands:
         """Bring the robot to rest by a message on the topic, once."""
