@@ -39,7 +39,7 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
     """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
     columns = ('joint', 'RMSE', 'robot itself', 'RMSE/std %', 'error %', 'control %',
-               'motion %', 'rest %', 'R²', 'quartiles', 'outliers %')
+               'motion %', 'rest %', 'R²', 'outliers %')
     terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
     terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
                   'fitted friction; robot itself: RMS deviation where the motion repeats',
@@ -50,7 +50,6 @@ def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
     def share(part: str) -> str:
         return percent(score[part]['relative_error']) if part in score else '-'
 
-    quartiles = ' '.join(f'{value:.2g}' for value in score['quartiles'])
     return (name, score['rmse'], score['repeatability'], percent(score['nrmse']),
             percent(score['relative_error']), share('control'), share('motion'), share('rest'),
-            f'{score["r2"]:.3f}', quartiles, percent(score['outliers']))
+            f'{score["r2"]:.3f}', percent(score['outliers']))
