@@ -124,7 +124,7 @@ def test_people_get_tables(stage: Stage, capsys: Capture) -> None:
     for words in ('base parameters', 'joint_3', 'control %', 'cut-off', 'condition', 'status'):
         assert words in out
     assert main(['validate', str(model), str(stage.test)]) == 0
-    assert 'quartiles' in capsys.readouterr().out
+    assert 'outliers %' in capsys.readouterr().out
 
 
 def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:

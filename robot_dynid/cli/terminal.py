@@ -59,7 +59,8 @@ class Terminal:
         cells = [[number(cell) for cell in row] for row in rows]
         for index, column in enumerate(columns):
             text = any(not _is_number(row[index]) for row in cells)
-            table.add_column(column, justify='left' if text else 'right', overflow='fold')
+            table.add_column(column, justify='left' if text else 'right', overflow='fold',
+                             no_wrap=index == 0)
         for row in cells:
             table.add_row(*row)
         self._console(sys.stdout).print(table)
