@@ -12,7 +12,6 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.held_out import folds, held_out
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
-    fixed_fit,
     joint_weights,
     residual_noise,
     solve,
@@ -256,19 +255,6 @@ def test_rounding_is_no_excitation():
     found = solve(data.accumulated(10), np.ones(2))
     assert [NAMES[i] for i in found.open_columns] == ['e']
     assert found.values[4] == 0.0
-
-
-def test_fixed_parameters_stay_and_the_rest_is_fitted():
-    data = Data(150)
-    information = data.accumulated(10)
-    found = fixed_fit(information, np.array([2.0, 1.0]), {0: 7.0, 3: -1.0})
-    tall, effort = data.stacked((2.0, 1.0))
-    free = [1, 2, 4]
-    rest = effort - 7.0 * tall[:, 0] + tall[:, 3]
-    assert found[[0, 3]].tolist() == [7.0, -1.0]
-    assert found[free] == pytest.approx(np.linalg.lstsq(tall[:, free], rest, rcond=None)[0])
-    everything = dict(enumerate(range(5)))
-    assert fixed_fit(information, np.ones(2), everything) == pytest.approx(np.arange(5.0))
 
 
 def test_held_out_errors_are_those_of_refits():

@@ -169,31 +169,9 @@ def _solve_definite(matrix: FloatArray, right: FloatArray) -> FloatArray:
 def textbook_covariance(
     information: Information, weights: FloatArray, solution: Solution
 ) -> FloatArray:
-    """Return sigma^2 (A^T A)^-1, right only for white residuals; shown beside the honest one."""
+    """Return sigma^2 (A^T A)^-1, right only for white residuals; for comparison."""
     tall = weighted_factor(information, weights)
     residual = tall[:, -1] - tall[:, :-1] @ solution.values
     rows = information.samples * len(information.structure)
     variance = float(residual @ residual) / max(rows - solution.rank, 1)
     return variance * (solution.root @ solution.root.T)
-
-
-def fixed_fit(
-    information: Information, weights: FloatArray, fixed: dict[int, float]
-) -> FloatArray:
-    """Return all parameters (b,) with those of ``fixed`` held at their values, the rest fitted."""
-    tall = weighted_factor(information, weights)
-    values = np.zeros(len(information.names))
-    for column, value in fixed.items():
-        values[column] = value
-    free = [c for c in range(len(values)) if c not in fixed]
-    if free:
-        target = tall[:, -1] - tall[:, :-1] @ values
-        design = tall[:, free]
-        scale = np.linalg.norm(design, axis=0)
-        scale[scale == 0.0] = 1.0
-        values[free] = np.linalg.lstsq(design / scale, target, rcond=RANK_TOLERANCE)[0] / scale
-    return values
-
-
-__all__ = ['LeastSquares', 'Solution', 'batch_covariance', 'fixed_fit', 'joint_weights',
-           'residual_noise', 'solve', 'textbook_covariance', 'weighted_factor']

@@ -13,7 +13,12 @@ from threadpoolctl import threadpool_limits
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import ESTIMATORS, Estimate, Status
 from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
-from robot_dynid.estimation.least_squares import joint_weights, weighted_factor
+from robot_dynid.estimation.least_squares import (
+    joint_weights,
+    solve,
+    textbook_covariance,
+    weighted_factor,
+)
 from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe
@@ -106,7 +111,7 @@ def _identify(
         values=estimate.values, std=estimate.std,
         control=control_parameters(experiment), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
-        provenance=_provenance(logs, experiment, choice, weights),
+        provenance=_provenance(logs, (experiment, estimate), choice, weights),
     )
     warnings += definiteness(identified)
     identified = replace(identified, warnings=tuple(warnings))
@@ -169,17 +174,29 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
 
 
 def _provenance(
-    logs: Sequence[RawLog], experiment: Experiment, choice: Choice, weights: FloatArray
+    logs: Sequence[RawLog], fit: tuple[Experiment, Estimate], choice: Choice, weights: FloatArray
 ) -> dict[str, Any]:
+    experiment, estimate = fit
     sources = getattr(logs, 'sources', None) or [log.source for log in logs]
     found: dict[str, Any] = {'recordings': [str(s) for s in sources],
                              'samples': int(experiment.information.samples),
-                             'weights_near_reversals': [float(w) for w in weights]}
+                             'weights_near_reversals': [float(w) for w in weights],
+                             'std_over_textbook': _std_over_textbook(experiment, estimate)}
     if choice.cutoffs:
         found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
     if choice.lag is not None:
         found['effort_lag'] = {'seconds': choice.lag.seconds, 'std': choice.lag.std}
     return found
+
+
+def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
+    """Return how many times larger the honest deviations are than those for white residuals."""
+    information = experiment.information
+    weights = joint_weights(information)
+    textbook = textbook_covariance(information, weights, solve(information, weights))
+    deviation = np.sqrt(np.diag(textbook))
+    known = np.isfinite(estimate.std) & (deviation > 0.0)
+    return float(np.median(estimate.std[known] / deviation[known])) if known.any() else 1.0
 
 
 def control_parameters(experiment: Experiment) -> FloatArray:
