@@ -24,8 +24,7 @@ EXCITATION = 'fourier'
 DURATION, HARMONICS, DRAWS = 30.0, 25, 10
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
-                         'feedback_timeout': 1.0, 'tracking_window': 1.0,
-                         'tracking_tolerance': 0.6, 'path_tolerance': 1.0}
+                         'feedback_timeout': 1.0}
 LONGEST_MOTION, LONGEST_FIT = 90.0, 60.0  # s
 BOUND = 0.02
 
