@@ -107,8 +107,7 @@ class IdentifiedModel:
 
     @cached_property
     def _friction_torque(self) -> FrictionTorque:
-        laws = self.torque_model.blocks[-1].laws  # type: ignore[attr-defined]
-        return FrictionTorque(axes_of(self.robot), laws, self.standard)
+        return FrictionTorque(axes_of(self.robot), self.structure.laws, self.standard)
 
     @cached_property
     def _forward_dynamics(self) -> dynamics.ForwardDynamics:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.experiment import TorqueModel
-from robot_dynid.friction import LAWS
+from robot_dynid.friction import LAWS, FrictionLaw
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import Block, JointFriction, RigidLinks, RotorInertia, axes_of
@@ -28,12 +28,16 @@ class Structure:
         count = len(axes_of(robot).labels)
         return cls(rotor_inertia, friction, tuple(dict(settings) for _ in range(count)))
 
+    @property
+    def laws(self) -> tuple[FrictionLaw, ...]:
+        """The friction law of every axis."""
+        return tuple(LAWS[self.friction](**s) for s in self.settings)
+
     def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
         """Build the blocks: links, rotors, friction."""
         axes = axes_of(robot)
-        laws = tuple(LAWS[self.friction](**s) for s in self.settings)
         rotors: tuple[Block, ...] = (RotorInertia(axes),) if self.rotor_inertia else ()
-        return (RigidLinks(robot), *rotors, JointFriction(axes, laws))
+        return (RigidLinks(robot), *rotors, JointFriction(axes, self.laws))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
         """Build the torque model, with a known ``reduction`` or a newly computed one.
