@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
-import itertools
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 
+from robot_dynid.cli.domain import claim_domain
+
 ROOT = Path(__file__).resolve().parents[1]
-DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
-_turn = itertools.count()
 
 
 @pytest.fixture(scope='session')
@@ -42,23 +38,6 @@ def ur10e_data(shared_data: Path) -> Path:
 def tx40_data(shared_data: Path) -> Path:
     """Return the folder of the TX40 recordings."""
     return shared_data / 'tx40'
-
-
-def claim_domain() -> tuple[int, IO[str]]:
-    """Lock a DDS domain nobody on this machine tests in; closing the file gives it back."""
-    folder = Path(tempfile.gettempdir()) / f'robot_dynid_domains_{os.getuid()}'
-    folder.mkdir(exist_ok=True)
-    first = os.getpid() * 7 + next(_turn)  # not the domain that was given back just now
-    for step in range(len(DOMAINS)):
-        domain = DOMAINS[(first + step) % len(DOMAINS)]
-        lock = (folder / str(domain)).open('w')
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-        else:
-            return domain, lock
-    raise RuntimeError(f'all {len(DOMAINS)} DDS domains are taken by running tests')
 
 
 @pytest.fixture

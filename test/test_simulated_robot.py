@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import claim_domain
+
+from robot_dynid.cli.domain import claim_domain
 
 pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')

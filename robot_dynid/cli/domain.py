@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import IO
 from robot_dynid.errors import DynIdError, MissingDependency
 
 DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
+_turn = itertools.count()
 
 
 @contextmanager
@@ -25,7 +27,7 @@ def own_domain() -> Iterator[int]:
               for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
     lock: IO[str] | None = None
     if before['ROS_DOMAIN_ID'] is None:
-        domain, lock = _claimed()
+        domain, lock = claim_domain()
         os.environ['ROS_DOMAIN_ID'] = str(domain)
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     try:
@@ -40,11 +42,14 @@ def own_domain() -> Iterator[int]:
             lock.close()
 
 
-def _claimed() -> tuple[int, IO[str]]:
-    """Lock the file of a domain nobody else on this machine holds; closing it gives it back."""
+def claim_domain() -> tuple[int, IO[str]]:
+    """Lock the file of a domain nobody else on this machine holds; closing it gives it back.
+
+    Raises DynIdError when every domain is taken.
+    """
     folder = Path(tempfile.gettempdir()) / f'robot_dynid_domains_{os.getuid()}'
     folder.mkdir(exist_ok=True)
-    first = os.getpid() * 7
+    first = os.getpid() * 7 + next(_turn)  # not the domain that was given back just now
     for step in range(len(DOMAINS)):
         domain = DOMAINS[(first + step) % len(DOMAINS)]
         lock = (folder / str(domain)).open('w')
