@@ -27,8 +27,9 @@ class Estimate:
 
     ``values`` and ``std`` (b,), ``covariance`` (b, b); ``noise`` (n,) residual deviation of each
     joint over the rows as they were weighted [N m]; ``condition_raw`` and ``condition`` of the
-    weighted regressor as it is and with unit columns; ``rank``; ``degrees_of_freedom`` of
-    the covariance; ``not_excited`` names of parameters the data leaves open (std infinite); ``not_identified`` joints.
+    weighted regressor as it is and with unit columns; ``rank``; ``degrees_of_freedom`` of the
+    covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
+    ``not_identified`` joints.
     """
 
     names: tuple[str, ...]
