@@ -10,16 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.linalg import expm
+from slow_dynamics import inverse_dynamics as slow_dynamics
 from slow_dynamics import poses
 from tolerances import SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.errors import DynIdError, RobotError
 from robot_dynid.model import dynamics, screws
-from robot_dynid.model.inertia import adjoint, move_parameters
+from robot_dynid.model.inertia import (
+    adjoint,
+    move_parameters,
+    parameters_from_pseudo_inertia,
+)
 from robot_dynid.model.locate import known_robots
 from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.model.screws import Screw, robot_from_screws
+from robot_dynid.reduction import reduce_numeric
+from robot_dynid.regressor import RigidLinks
 from robot_dynid.types import FloatArray
 
 number = st.floats(-2.0, 2.0, allow_subnormal=False)
@@ -30,7 +37,7 @@ PLANAR = """
 screws:
   - {name: a, axis: [-1, 0, 0], origin: [0, 0, 0], mass: 20, com: [0.2, 0, 0], inertia: {izz: 1}}
   - {name: b, axis: [-1, 0, 0], origin: [0.12, 0, 0.36], mass: 10, com: [0.2, 0, 0]}
-  - {name: c, type: continuous, axis: [-2.0, 0, 0], origin: [0.2425, 0, 0.72], mass: 5}
+  - {name: c, type: continuous, axis: [-2.0, 0, 0], origin: [0.2425, 0, 0], mass: 5}
 tip_link: c_link
 base_link: frame
 effort_kind: torque
@@ -119,6 +126,12 @@ def test_product_of_exponentials_gives_the_poses(name: str) -> None:
         assert np.allclose(adjoint(home) @ own, twists[j], atol=1e-12)
 
 
+def random_bodies(rng: np.random.Generator, n: int) -> FloatArray:
+    """Return standard parameters (n, 10) of bodies with positive density."""
+    spread = rng.normal(size=(n, 4, 6))
+    return np.array([parameters_from_pseudo_inertia(s @ s.T) for s in spread])
+
+
 def test_branches_name_their_parent() -> None:
     robot = robot_from_screws('tree', [
         Screw('trunk', [0, 0, 1], [0, 0, 0]),
@@ -137,14 +150,51 @@ def test_two_joints_may_share_a_frame() -> None:
     assert np.allclose(robot.translations, 0.0)
 
 
+def test_a_spherical_wrist_has_three_frames_at_one_point() -> None:
+    """Coincident origins: the dynamics and the minimal set of three crossing axes."""
+    rng = np.random.default_rng(3)
+    robot = robot_from_screws('wrist', [
+        Screw('roll', [1, 0, 0], [1, 0, 0.5]), Screw('pitch', [0, 1, 0], [1, 0, 0.5]),
+        Screw('yaw', [0, 0, 1], [1, 0, 0.5])]).with_nominal(random_bodies(rng, 3))
+    q, v, a = rng.normal(size=(3, 3))
+    expected = slow_dynamics(robot, q, v, a)
+    found = dynamics.inverse_dynamics(robot, q[None], v[None], a[None])[0]
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+    reduction = reduce_numeric(robot, (RigidLinks(robot),))
+    assert (len(reduction.kept), reduction.gap > 1e6) == (17, True)
+
+
+def test_the_same_screw_twice_is_two_turns_about_one_axis() -> None:
+    """Coincident frames: only the inertias about the axis and the outer weight can be told."""
+    twice = [Screw('a', [0, 1, 0], [0, 0, 1]), Screw('b', [0, 1, 0], [0, 0, 1])]
+    robot = robot_from_screws('twice', twice)
+    labels = reduce_numeric(robot, (RigidLinks(robot),)).labels
+    assert labels == ('mx1', 'my1', 'Izz1', 'mx2', 'my2', 'Izz2')
+    mass = dynamics.mass_matrix(robot, np.zeros((1, 2)), random_bodies(np.random.default_rng(0),
+                                                                      2))
+    assert np.linalg.eigvalsh(mass[0])[0] > 0.0
+
+
+def test_a_chain_without_revolute_joints_shows_masses_only() -> None:
+    robot = robot_from_screws('gantry', [
+        Screw(name, axis, [0, 0, 0], 'prismatic')
+        for name, axis in (('x', [1, 0, 0]), ('y', [0, 1, 0]), ('z', [0, 0, 1]))])
+    assert reduce_numeric(robot, (RigidLinks(robot),)).labels == ('m1', 'm2', 'm3')
+    bodies = random_bodies(np.random.default_rng(1), 3)
+    carried = np.cumsum(bodies[::-1, 0])[::-1]
+    mass = dynamics.mass_matrix(robot, np.ones((1, 3)), bodies)
+    assert np.allclose(mass[0], np.diag(carried))
+
+
 def test_the_planar_arm_of_the_paper(tmp_path: Path) -> None:
     path = tmp_path / 'planar.yaml'
     path.write_text(PLANAR)
     robot = load_robot(path)
     assert (robot.name, robot.base_link) == ('planar', 'frame')
     assert robot.joints == ('a', 'b', 'c')
-    # Table 1 and the labels of table 3: 0.36 m along the x axis of link 1.
-    assert np.allclose(robot.translations[1], [0.36, 0.0, -0.12])
+    # Table 1 and the labels of table 3: 0.36 m along the x axis of link 1, then back along that of
+    # link 2: m1 rcx1 + 0.36 m2 + 0.36 m3 keeps its sign in the text, m2 rcx2 - 0.36 m3 lost it.
+    assert np.allclose(robot.translations, [[0, 0, 0], [0.36, 0, -0.12], [-0.36, 0, -0.1225]])
     assert np.allclose(robot.rotations[1:], np.eye(3), atol=1e-15)
     assert np.allclose(robot.axes, [[0.0, 0.0, 1.0]] * 3)
     assert np.allclose(robot.nominal[0, [0, 1, 4, 6, 9]], [20.0, 4.0, 0.0, 0.8, 1.8])
