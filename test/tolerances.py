@@ -70,3 +70,6 @@ FIGURE: Final = 0.3
 
 # Friction coefficients against those of the source of the data, who used another filter.
 REFERENCE_FRICTION: Final = 0.1
+
+# Table II of Lin 1991 has four decimals: half a unit of the last one.
+PRINTED: Final = 0.5e-4
