@@ -16,6 +16,7 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import random_states, reduce_numeric
 from robot_dynid.regressor.block import Block, axes_of
+from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
 #: samples handled at once; the regressor of a chunk stays in the cache of one core
@@ -71,6 +72,22 @@ class TorqueModel:
                          acceleration=share * fast.acceleration)
         return np.asarray(np.sqrt(np.mean(self.columns(states) ** 2, axis=2)))
 
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """Which joints (n,) friction may hold at rest, as far as the model goes."""
+        return np.asarray(self.holding(np.ones(len(self.reduction.kept))) > 0.0)
+
+    def holding(self, parameters: FloatArray) -> FloatArray:
+        """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
+        held = np.zeros(self.robot.n)
+        first = 0
+        for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
+            values = np.abs(parameters[first:first + len(chosen)])
+            if isinstance(block, JointFriction):
+                held += block.holding[:, chosen] @ values
+            first += len(chosen)
+        return held
+
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of a motion."""
         regression = Regression(self, samples)
@@ -121,10 +138,15 @@ def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A torque model and the information the samples hold about its parameters."""
+    """A torque model and the information the samples hold about its parameters.
+
+    ``recordings`` and ``slow_weights`` are what it was made of, for estimators that need samples.
+    """
 
     model: TorqueModel
     information: Information
+    recordings: Iterable[Samples] = ()
+    slow_weights: FloatArray | None = None
 
     @classmethod
     def of(
@@ -143,14 +165,17 @@ class Experiment:
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
-            _accumulate(model, samples, accumulator, slow_weights)
+            regression = Regression(model, samples)
+            weights = row_weights(model.robot, samples, slow_weights)
+            for segment in samples.segments:
+                accumulate(regression, segment, accumulator, weights)
         information = accumulator.information() if accumulator else None
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
         if information is None or count < parameters:
             raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
                             'record a longer motion')
-        return cls(model, information)
+        return cls(model, information, recordings, slow_weights)
 
 
 def batch_samples(samples: Samples) -> int:
@@ -181,25 +206,30 @@ def swift(robot: RobotModel, samples: Samples) -> FloatArray:
     return far
 
 
-def _accumulate(
-    model: TorqueModel, samples: Samples, accumulator: Accumulator,
-    slow_weights: FloatArray | None,
+def row_weights(
+    robot: RobotModel, samples: Samples, slow_weights: FloatArray | None
+) -> FloatArray | None:
+    """Return the weights (N, n) of all equations; None counts all of them in full."""
+    if slow_weights is None:
+        return None
+    return np.where(swift(robot, samples) > 0.5, 1.0, slow_weights)
+
+
+def accumulate(
+    regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
 ) -> None:
+    """Add contiguous ``rows`` of a recording; raises DataError when it has no measured effort."""
+    samples = regression.samples
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
-    regression = Regression(model, samples)
-    weights = None
-    if slow_weights is not None:
-        weights = np.where(swift(model.robot, samples) > 0.5, 1.0, slow_weights)
-    for segment in samples.segments:
-        first = segment.start
-        while first < segment.stop:
-            stop = min(first + min(CHUNK, accumulator.room), segment.stop)
-            rows = slice(first, stop)
-            columns = regression.columns(rows)
-            effort, measured = samples.effort[rows], samples.measured[rows]
-            if weights is not None:
-                columns = columns * weights[rows].T[:, None, :]
-                effort, measured = effort * weights[rows], measured * weights[rows]
-            accumulator.add(columns, effort, measured)
-            first = stop
+    first = rows.start
+    while first < rows.stop:
+        stop = min(first + min(CHUNK, accumulator.room), rows.stop)
+        chunk = slice(first, stop)
+        columns = regression.columns(chunk)
+        effort, measured = samples.effort[chunk], samples.measured[chunk]
+        if weights is not None:
+            columns = columns * weights[chunk].T[:, None, :]
+            effort, measured = effort * weights[chunk], measured * weights[chunk]
+        accumulator.add(columns, effort, measured)
+        first = stop

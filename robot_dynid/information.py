@@ -59,6 +59,12 @@ def _merged_batch(batches: Sequence[Batch]) -> Batch:
                  sum(b.samples for b in batches))
 
 
+def _without_mean(wide: FloatArray) -> FloatArray:
+    """Return an expanded factor of the same samples, less their mean."""
+    one = wide[:, ONE - EXTRA]
+    return wide - np.outer(one, one @ wide) / (one @ one)
+
+
 @dataclass(frozen=True, eq=False)
 class Information:
     """What a set of samples says about b parameters of n joints.
@@ -99,6 +105,32 @@ class Information:
         wide = np.zeros((len(factor), b + EXTRA))
         wide[:, np.concatenate([active, b + np.arange(EXTRA)])] = factor
         return wide
+
+    def projected(
+        self, rows: Sequence[int], present: NDArray[np.bool_], directions: FloatArray,
+        known: FloatArray, centred: Sequence[int] = (),
+    ) -> Information:
+        """Return the information of joints ``rows`` about x, where parameters = known + D x.
+
+        ``directions`` D is (b, f), ``known`` (b,); a parameter counts in a row only where
+        ``present`` (n, b). Of the joints ``centred`` only the variation within each batch is
+        used. The rows of the factors stay, so they are no longer triangular.
+        """
+        structure = np.array([np.any(directions[present[j]] != 0.0, axis=0) for j in rows])
+        batches = []
+        for batch in self.batches:
+            factors = []
+            for row, j in enumerate(rows):
+                wide = self.expanded(j, batch)
+                if j in centred:
+                    wide = _without_mean(wide)
+                columns = np.where(present[j], wide[:, :-EXTRA], 0.0)
+                extra = wide[:, -EXTRA:].copy()
+                extra[:, [FILTERED, RAW]] -= (columns @ known)[:, None]
+                factors.append(np.hstack([(columns @ directions)[:, structure[row]], extra]))
+            batches.append(Batch(tuple(factors), batch.samples))
+        names = tuple(f'x{i + 1}' for i in range(directions.shape[1]))
+        return Information(names, structure, tuple(batches))
 
     def residual_energy(
         self, parameters: FloatArray, effort: int = RAW, batch: Batch | None = None

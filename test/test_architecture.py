@@ -18,7 +18,7 @@ LAYERS = (
     ('model', 'friction', 'signals'),
     ('regressor',),
     ('reduction',),
-    ('experiment', 'information'),
+    ('experiment', 'information', 'procedure'),
     ('excitation', 'estimation', 'residual'),
     ('identified',),
     ('io', 'simulation'),

@@ -1,8 +1,14 @@
 """Estimators by name; a new one is one file and one line here."""
 
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.estimation.staged import StagedEstimate, StagedLeastSquares
 
-ESTIMATORS = {'ols': LeastSquares(weighted=False), 'wls': LeastSquares(weighted=True)}
+ESTIMATORS: dict[str, Estimator] = {
+    'ols': LeastSquares(weighted=False),
+    'wls': LeastSquares(weighted=True),
+    'staged': StagedLeastSquares(),
+}
 
-__all__ = ['ESTIMATORS', 'Estimate', 'LeastSquares', 'Status']
+__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'LeastSquares', 'StagedEstimate',
+           'StagedLeastSquares', 'Status']

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 from scipy import stats
 
+from robot_dynid.experiment import Experiment
 from robot_dynid.types import FloatArray
 
 
@@ -19,6 +21,13 @@ class Status(Enum):
                    'joints move through most of their range at different speeds')
     NOT_IDENTIFIED = ('the effort of a joint is predicted no better than by its mean; check its '
                       'effort signal, and do not use the model for this joint')
+
+
+class Estimator(Protocol):
+    """Settings of a fit."""
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters; numerical trouble is in the status."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,10 +87,12 @@ def residual_noise(information: Information, values: FloatArray) -> FloatArray:
 def joint_weights(information: Information) -> FloatArray:
     """Return weights (n,), the inverse residual deviation of each joint, iterated to rest.
 
-    A joint without any residual (noise-free data) is bounded by rounding, not divided by zero.
+    A joint without any residual (noise-free data) is bounded by rounding, not divided by zero,
+    and one without any effort by a share of the largest.
     """
     weights = np.ones(len(information.structure))
-    floor = 1e-9 * np.maximum(information.spread(FILTERED), 1e-12)
+    size = information.size(FILTERED)
+    floor = 1e-9 * np.maximum(size, max(1e-3 * size.max(), 1e-12))
     for _ in range(WEIGHT_ROUNDS):
         noise = residual_noise(information, solve(information, weights).values)
         updated = 1.0 / np.maximum(noise, floor)

@@ -25,6 +25,10 @@ class FrictionLaw(Protocol):
     def parameters(self) -> tuple[str, ...]:
         """Short names of the parameters, such as ``fv``."""
 
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """Which of them hold an axis at rest against a load of either sign, such as ``fc``."""
+
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation import ESTIMATORS, Estimate, Status
+from robot_dynid.estimation import (
+    ESTIMATORS,
+    Estimate,
+    Estimator,
+    StagedEstimate,
+    StagedLeastSquares,
+    Status,
+)
 from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
 from robot_dynid.estimation.least_squares import (
     joint_weights,
@@ -19,14 +26,14 @@ from robot_dynid.estimation.least_squares import (
     textbook_covariance,
     weighted_factor,
 )
-from robot_dynid.experiment import Experiment, TorqueModel
+from robot_dynid.experiment import Experiment
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.signals.prepare import Repaired, prepare, repair
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples
 
 Progress = Callable[[str, float], None]
@@ -101,10 +108,12 @@ def _identify(
     choice = choose(robot, part, recipe, progress)
     model = choice.structure.torque_model(robot)
     weights = slow_weights(model, part, choice.preprocessing)
-    experiment, notes = _experiment(model, recordings, (choice, weights), progress)
+    prepared = _Prepared(model.robot, recordings, choice.preprocessing, progress)
+    experiment = Experiment.of(model, prepared, weights)
+    notes = [note for i in range(len(recordings)) for note in prepared.notes[i]]
     progress('fitting', 0.9)
     held = held_out(experiment.information)
-    estimate = _judged(ESTIMATORS[method].fit(experiment), robot, held)
+    estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
     warnings = [*robot.warnings, *notes, *_advice(estimate, choice)]
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure, reduction=model.reduction,
@@ -121,30 +130,40 @@ def _identify(
                                 tuple(warnings))
 
 
-def _experiment(
-    model: TorqueModel, recordings: Sequence[Repaired], chosen: tuple[Choice, FloatArray],
-    progress: Progress,
-) -> tuple[Experiment, list[str]]:
-    notes: list[str] = []
-    choice, weights = chosen
+def _estimator(method: str, recipe: Recipe) -> Estimator:
+    if method == 'staged':
+        return StagedLeastSquares(recipe.procedure)
+    return ESTIMATORS[method]
 
-    def ready(i: int) -> tuple[Repaired, Samples]:
-        recording = recordings[i]
-        return recording, prepare(model.robot, recording, choice.preprocessing)
 
-    def samples() -> Iterator[Samples]:
-        """Prepare the next recording on a second thread while this one is reduced."""
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """Prepares recordings, the next one on a second thread while one is worked on.
+
+    What was repaired is noted while the recordings are gone through for the first time.
+    """
+
+    robot: RobotModel
+    recordings: Sequence[Repaired]
+    settings: Preprocessing
+    progress: Progress
+    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def _ready(self, i: int) -> Samples:
+        recording = self.recordings[i]
+        self.notes.setdefault(i, recording.notes)
+        return prepare(self.robot, recording, self.settings)
+
+    def __iter__(self) -> Iterator[Samples]:
+        count = len(self.recordings)
         with ThreadPoolExecutor(max_workers=1) as ahead:
-            coming = ahead.submit(ready, 0)
-            for i in range(len(recordings)):
-                progress('reducing the recordings', 0.8 + 0.1 * i / len(recordings))
-                recording, found = coming.result()
-                if i + 1 < len(recordings):
-                    coming = ahead.submit(ready, i + 1)
-                notes.extend(recording.notes)
+            coming = ahead.submit(self._ready, 0)
+            for i in range(count):
+                self.progress('reducing the recordings', 0.8 + 0.1 * i / count)
+                found = coming.result()
+                if i + 1 < count:
+                    coming = ahead.submit(self._ready, i + 1)
                 yield found
-
-    return Experiment.of(model, samples(), weights), notes
 
 
 def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
@@ -182,6 +201,8 @@ def _provenance(
                              'samples': int(experiment.information.samples),
                              'weights_near_reversals': [float(w) for w in weights],
                              'std_over_textbook': _std_over_textbook(experiment, estimate)}
+    if isinstance(estimate, StagedEstimate):
+        found['stages'] = [stage.plain() for stage in estimate.stages]
     if choice.cutoffs:
         found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
     if choice.lag is not None:

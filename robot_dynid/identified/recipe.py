@@ -8,6 +8,7 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import LAWS
+from robot_dynid.procedure import PROCEDURES
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Recipe:
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
+    ``procedure`` is that of the method staged.
     """
 
     cutoff: float | None = None
@@ -25,12 +27,16 @@ class Recipe:
     rate: float | None = None
     rotor_inertia: bool = True
     friction: str = 'coulomb'
+    procedure: str = 'distal-to-proximal'
 
     def __post_init__(self) -> None:
         for name in ('cutoff', 'ramp_width', 'rate'):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
                 raise UsageError(f'recipe: {name} must be positive, is {value!r}')
+        if self.procedure not in PROCEDURES:
+            raise UsageError(f'recipe: procedure {self.procedure!r}: choose one of '
+                             f'{", ".join(PROCEDURES)}')
         if self.friction not in LAWS:
             raise UsageError(f'recipe: friction {self.friction!r}: choose one of '
                              f'{", ".join(LAWS)}')
@@ -45,7 +51,7 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
                          f'{", ".join(sorted(known))}')
     values: dict[str, Any] = {}
     for key, value in content.items():
-        if key in ('rotor_inertia', 'friction') or value is None:
+        if key in ('rotor_inertia', 'friction', 'procedure') or value is None:
             values[key] = value
             continue
         try:

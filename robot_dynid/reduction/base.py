@@ -16,13 +16,15 @@ class Reduction:
 
     ``standard`` (p,) names; ``kept`` (b,) indices of the kept, leftmost independent columns;
     ``matrix`` (b, p), identity on the kept columns; ``gap`` the ratio between the smallest
-    independent and the largest dependent column, far above one when the rank is certain.
+    independent and the largest dependent column, far above one when the rank is certain, and
+    infinite when it was counted instead of measured; ``warnings`` what is doubtful about it.
     """
 
     standard: tuple[str, ...]
     kept: NDArray[np.int64]
     matrix: FloatArray
     gap: float
+    warnings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -32,7 +34,7 @@ class Reduction:
     @property
     def labels(self) -> tuple[str, ...]:
         """Each base parameter as a combination, such as ``Izz1 + 0.1296*m2``; for display."""
-        return tuple(_label(row, self.standard, int(k))
+        return tuple(combination_label(row, self.standard, int(k))
                      for row, k in zip(self.matrix, self.kept, strict=True))
 
     def base(self, standard: ArrayLike) -> FloatArray:
@@ -47,7 +49,8 @@ class Reduction:
         return values
 
 
-def _label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
+def combination_label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
+    """Return the combination ``row`` of ``names``, its own one first."""
     terms = [names[own]]
     for i in np.flatnonzero(row):
         if i == own:

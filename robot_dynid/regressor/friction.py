@@ -31,6 +31,14 @@ class JointFriction:
             for p in law.parameters
         )
 
+    @property
+    def holding(self) -> FloatArray:
+        """Matrix (n, k): effort with which each parameter, at one, may hold a joint at rest."""
+        columns = [np.abs(axis) * float(p in law.holding)
+                   for axis, law in zip(self.axes.matrix, self.laws, strict=True)
+                   for p in law.parameters]
+        return np.array(columns).T
+
     def history(self, samples: Samples) -> FloatArray:
         """Return the torque (h, N) of every parameter of every axis at value one.
 

@@ -1,0 +1,297 @@
+"""Staged least squares: one joint moves at a time, and what is found enters the next stage.
+
+Sources: Lin, An identification method for estimating the inertia parameters of a manipulator,
+1991, section 3.3; Wang et al., Sensors 2025, 25, 5749, sections 3.2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.least_squares import (
+    Solution,
+    batch_covariance,
+    joint_weights,
+    residual_noise,
+    solve,
+    unknown_columns,
+    weighted_factor,
+)
+from robot_dynid.estimation.solo import solo_data
+from robot_dynid.experiment import Experiment, TorqueModel
+from robot_dynid.information import Information
+from robot_dynid.procedure import (
+    PROCEDURES,
+    Decomposition,
+    Free,
+    SoloMotion,
+    Stage,
+    centred_rows,
+    decompose,
+    labels,
+    own_stages,
+)
+from robot_dynid.types import FloatArray
+
+#: share of a base parameter that must lie in open directions to call it not excited
+OPEN_SHARE = 1e-9
+#: a combination is refused when its deviation is worth more than this share of the effort
+REFUSED = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class StageResult:
+    """What a stage found.
+
+    ``labels`` (s,) the combinations of base parameters, ``values`` and ``std`` (s,);
+    ``condition`` and ``condition_raw`` of its weighted regressor with unit columns and as it is.
+    """
+
+    stage: Stage
+    labels: tuple[str, ...]
+    values: FloatArray
+    std: FloatArray
+    condition: float
+    condition_raw: float
+    samples: int
+    degrees_of_freedom: int
+
+    def plain(self) -> dict[str, Any]:
+        """Return the result in plain types, for files and reports."""
+        found = [{'combination': label, 'value': float(value), 'std': float(std)}
+                 for label, value, std in zip(self.labels, self.values, self.std, strict=True)]
+        return {'stage': self.stage.name, 'motions': len(self.stage.motions),
+                'samples': self.samples, 'condition_number': self.condition,
+                'condition_number_raw': self.condition_raw, 'found': found}
+
+
+@dataclass(frozen=True, eq=False)
+class StagedEstimate(Estimate):
+    """An estimate with the stages it was made of."""
+
+    stages: tuple[StageResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class StagedLeastSquares:
+    """Least squares stage by stage; ``procedure`` is one of PROCEDURES."""
+
+    procedure: str = 'distal-to-proximal'
+    name = 'staged'
+
+    def __post_init__(self) -> None:
+        if self.procedure not in PROCEDURES:
+            raise UsageError(f'procedure {self.procedure!r}: choose one of '
+                             f'{", ".join(PROCEDURES)}')
+
+    def fit(self, experiment: Experiment) -> StagedEstimate:
+        """Find the solo motions in the recordings and estimate stage by stage.
+
+        Raises DataError naming the stage and the joint whose motion is missing.
+        """
+        model, data = experiment.model, solo_data(experiment)
+        motions = [motion for motion, _ in data]
+        own = own_stages(model, motions)
+        held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
+        stages = PROCEDURES[self.procedure](model, motions)
+        return fit_stages(experiment, stages, _of_stages(stages, data), held)
+
+
+def _of_stages(
+    stages: Sequence[Stage], data: Sequence[tuple[SoloMotion, Information]]
+) -> list[Information]:
+    """Return the information of every stage, merged over its motions."""
+    return [reduce(Information.merge, [i for m, i in data if m in stage.motions])
+            for stage in stages]
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is known between two stages: base parameters (b,), their covariance, what is free.
+
+    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked.
+    """
+
+    values: FloatArray
+    covariance: FloatArray
+    free: Free
+    held: FloatArray
+
+    @classmethod
+    def none(cls, count: int, joints: int, held: FloatArray | None = None) -> Knowledge:
+        """Return the start."""
+        friction = np.zeros(joints) if held is None else held
+        return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction)
+
+
+def fit_stages(
+    experiment: Experiment, stages: Sequence[Stage], information: Sequence[Information],
+    held: FloatArray | None = None,
+) -> StagedEstimate:
+    """Solve ``stages`` in order, each from its own ``information`` about all base parameters.
+
+    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked. What no stage
+    determines takes its nominal value, and is reported as not excited. The rank does not depend
+    on how the locked joints tremble.
+    """
+    model = experiment.model
+    results, known = _solved(model, stages, information, held)
+    left = known.free
+    values = known.values + left.directions @ nominal_base(model)[left.owners]
+    lost = {int(i) for i in np.flatnonzero(np.any(np.abs(left.directions) > OPEN_SHARE, axis=1))}
+    lost |= set(unknown_columns(experiment, known.covariance))
+    return StagedEstimate(
+        names=model.reduction.names, values=values, covariance=known.covariance,
+        noise=residual_noise(experiment.information, values),
+        condition_raw=max(r.condition_raw for r in results),
+        condition=max(r.condition for r in results),
+        rank=len(values) - left.directions.shape[1],
+        degrees_of_freedom=min(r.degrees_of_freedom for r in results),
+        method='staged', status=Status.NOT_EXCITED if lost else Status.OK,
+        not_excited=tuple(model.reduction.names[i] for i in sorted(lost)), stages=tuple(results),
+    )
+
+
+def _solved(
+    model: TorqueModel, stages: Sequence[Stage], information: Sequence[Information],
+    held: FloatArray | None = None,
+) -> tuple[list[StageResult], Knowledge]:
+    """Return what the stages that find something find, and what is known at the end."""
+    known = Knowledge.none(len(model.reduction.names), model.robot.n, held)
+    results = []
+    for stage, data in zip(stages, information, strict=True):
+        result, known = fit_stage(model, stage, data, known)
+        if result is not None:
+            results.append(result)
+    return results, known
+
+
+def nominal_base(model: TorqueModel) -> FloatArray:
+    """Return the base parameters (b,) of the nominal links alone."""
+    links = model.robot.nominal.ravel()
+    return np.asarray(model.reduction.matrix[:, :len(links)] @ links)
+
+
+def fit_stage(
+    model: TorqueModel, stage: Stage, data: Information, known: Knowledge
+) -> tuple[StageResult | None, Knowledge]:
+    """Return what one stage finds, None where that is nothing, and what is known after it.
+
+    Combinations that the effort at hand leaves open within wide bounds stay free.
+    """
+    found = decompose(model, stage, known.free)
+    if not len(found.solved):
+        return None, known
+    fit = _fit(model, (stage, found), data, known)
+    refused = _too_uncertain(model, (stage, found), data, (known, fit))
+    if len(refused) == len(found.solved):
+        return None, known
+    if len(refused):
+        found = found.without(refused)
+        fit = _fit(model, (stage, found), data, known)
+    step = known.free.directions[:, found.solved]
+    transfer = np.eye(len(known.values)) - step @ fit.sensitivity
+    after = Knowledge(
+        known.values + step @ fit.values,
+        _symmetric(transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T),
+        known.free.without(found), known.held)
+    result = StageResult(
+        stage, labels(model, known.free, found), fit.values, np.sqrt(np.diag(fit.covariance)),
+        fit.solution.condition, fit.solution.condition_raw, data.samples, fit.degrees)
+    return result, after
+
+
+def _symmetric(covariance: FloatArray) -> FloatArray:
+    """Return a covariance without what rounding did to its symmetry and its diagonal."""
+    even = 0.5 * (covariance + covariance.T)
+    np.fill_diagonal(even, np.maximum(np.diag(even), 0.0))
+    return even
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """The solved combinations (s,): values, covariance, -d values / d known parameters (s, b)."""
+
+    values: FloatArray
+    covariance: FloatArray
+    sensitivity: FloatArray
+    solution: Solution
+    degrees: int
+
+
+def _fit(
+    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information, known: Knowledge
+) -> _Fit:
+    stage, found = what
+    directions = known.free.directions[:, found.fitted]
+    centred = centred_rows(model, stage)
+    reduced = data.projected(stage.rows, found.present, directions, known.values, centred)
+    noise = 1.0 / joint_weights(reduced)
+    friction = np.array([known.held[j] if j in centred else 0.0 for j in stage.rows])
+    held = np.minimum(friction / np.sqrt(3.0), noise)
+    weights = 1.0 / np.hypot(noise, held * np.sqrt(data.samples))
+    solution = solve(reduced, weights)
+    covariance, degrees = batch_covariance(reduced, weights, solution)
+    covariance = covariance + _held_covariance((reduced, weights, solution), held)
+    own = slice(len(found.nuisance), None)
+    sensitivity = _sensitivity(what, data, (reduced, weights, solution))
+    return _Fit(solution.values[own], covariance[own, own], sensitivity[own], solution, degrees)
+
+
+def _held_covariance(
+    fit: tuple[Information, FloatArray, Solution], held: FloatArray
+) -> FloatArray:
+    """Return the covariance that comes from the friction which holds the locked joints.
+
+    Such a joint takes any part of the load up to its static friction, always against it, so the
+    error does not average out: it counts as if it had one sign throughout. Its deviation ``held``
+    (r,) [N m] is that of the residual, at most that of a uniform distribution within the friction.
+    """
+    information, weights, solution = fit
+    count = len(solution.values)
+    spread = np.zeros((count, count))
+    for row, (weight, deviation) in enumerate(zip(weights, held, strict=True)):
+        factor = information.expanded(row)[:, :count] * (weight**2 * deviation)
+        spread += information.samples * factor.T @ factor
+    inverse = solution.root @ solution.root.T
+    return np.asarray(inverse @ spread @ inverse)
+
+
+def _too_uncertain(
+    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information,
+    state: tuple[Knowledge, _Fit],
+) -> NDArray[np.int64]:
+    """Return the solved combinations that are not worth knowing.
+
+    One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
+    of the effort that was measured, in the joint they act on most.
+    """
+    (_, found), (known, fit) = what, state
+    reach = model.moderate_effort[:, known.free.owners[found.solved]]
+    size = data.size()[np.argmax(reach, axis=0)]
+    deviation = np.sqrt(np.diag(fit.covariance))
+    return np.flatnonzero(deviation * reach.max(axis=0) > REFUSED * size)
+
+
+def _sensitivity(
+    what: tuple[Stage, Decomposition], data: Information,
+    fit: tuple[Information, FloatArray, Solution],
+) -> FloatArray:
+    """Return how the fitted parameters (f,) fall when known ones (b,) rise: pinv(D) A."""
+    (stage, found), (reduced, weights, solution) = what, fit
+    count = len(data.names)
+    product = np.zeros((len(solution.values), count))
+    for batch, small in zip(data.batches, reduced.batches, strict=True):
+        rows = [w * np.where(found.present[j], data.expanded(j, batch)[:, :count], 0.0)
+                for w, j in zip(weights, stage.rows, strict=True)]
+        design = weighted_factor(reduced, weights, small)[:, :-1]
+        product += design.T @ np.vstack(rows)
+    return np.asarray(solution.root @ (solution.root.T @ product))
