@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_writable
-from robot_dynid.cli.terminal import percent
+from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
@@ -21,10 +21,15 @@ DEFAULT_RATE = 100.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('robot', metavar='ROBOT', help='name, URDF file or robot YAML')
-    parser.add_argument('--type', default='fourier', help='kind of trajectory (fourier)')
+    parser.add_argument('--type', default='fourier', help='fourier (default) or sine-sequence')
     parser.add_argument('--duration', type=float, help='length of the motion [s]')
     parser.add_argument('--harmonics', type=int, help='harmonics of a Fourier series')
-    parser.add_argument('--periods', type=int, help='periods of a Fourier series')
+    parser.add_argument('--periods', type=int,
+                        help='periods of a Fourier series, or of every swing of a sine sequence')
+    parser.add_argument('--procedure', help='of a sine sequence: distal-to-proximal (default) or '
+                                            'body-by-body')
+    parser.add_argument('--configurations', type=int,
+                        help='of the locked joints per stage of a sine sequence, at most')
     parser.add_argument('--draws', type=int, help='random candidates to choose from')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
                         help='points per second it has to keep the limits with '
@@ -44,7 +49,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
-               for name in ('duration', 'harmonics', 'periods', 'draws', 'seed', 'scale')
+               for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
+                            'draws', 'seed', 'scale')
                if getattr(arguments, name) is not None}
     request = parse_request(arguments.type, options)
     if not 0.0 < arguments.rate < float('inf'):
@@ -61,7 +67,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'condition_number': score.condition_number if score else None,
         'log_det': score.log_det if score else None,
         'duration': found.trajectory.duration, 'limits': found.used,
-        'warnings': found.warnings, 'seconds': time.perf_counter() - started,
+        'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
+        'seconds': time.perf_counter() - started,
     }
 
 
@@ -84,5 +91,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     names = list(dict.fromkeys(name for used in result['limits'].values() for name in used))
     rows = [(joint, *(percent(used.get(name)) for name in names))
             for joint, used in result['limits'].items()]
+    terminal.table('stages', ('stage', 'swings', 'condition', 'finds'), (
+        (s['name'], s['swings'], number(s['condition_number']), ', '.join(s['solves']))
+        for s in result['stages']))
     terminal.table('part of the limits used [%]', ('joint', *names), rows)
     terminal.warnings(result['warnings'])

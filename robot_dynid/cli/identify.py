@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
-    parser.add_argument('--method', default='wls', help='ols or wls (default)')
+    parser.add_argument('--method', default='wls', help='ols, wls (default) or staged')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
 
@@ -71,6 +71,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'preprocessing': _choices(result), 'joints': joint_scores(result.training),
         'parameters': parameters, 'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
+        'stages': model.provenance.get('stages', []),
     }
 
 
@@ -90,6 +91,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
         for p in result['parameters']))
+    terminal.table('stages', ('stage', 'motions', 'samples', 'condition', 'finds'), (
+        (s['stage'], s['motions'], s['samples'], number(s['condition_number']),
+         ', '.join(f['combination'] for f in s['found'])) for s in result['stages']))
     show_scores('prediction of the files of the fit', result['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),

@@ -50,13 +50,15 @@ class Terminal:
         self._console(sys.stdout).print(table)
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Print a table; numbers are aligned to the right."""
+        """Print a table, nothing without rows; numbers are aligned to the right."""
         from rich import box
         from rich.table import Table
 
         table = Table(title=title, title_justify='left', title_style='bold', box=box.SIMPLE_HEAD,
                       header_style='bold', pad_edge=False)
         cells = [[number(cell) for cell in row] for row in rows]
+        if not cells:
+            return
         for index, column in enumerate(columns):
             text = any(not _is_number(row[index]) for row in cells)
             table.add_column(column, justify='left' if text else 'right', overflow='fold',

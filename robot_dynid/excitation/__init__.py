@@ -8,17 +8,21 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.design import Family
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
+from robot_dynid.excitation.sequence import SineSequenceOptions, sine_sequence
+from robot_dynid.excitation.sine import SineSwing
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 
 # Everything a trajectory file can hold, by the name of its type.
 TRAJECTORIES: dict[str, type[Trajectory]] = {
     'fourier': FourierTrajectory,
+    'sine': SineSwing,
     'quintic': QuinticMove,
     'composite': Composite,
 }
 # Everything that can be designed: options and how to draw one candidate.
 DESIGNS: dict[str, Family] = {
-    'fourier': Family(FourierOptions, random_fourier),
+    'fourier': Family(FourierOptions, draw=random_fourier),
+    'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.excitation.trajectory import Motion, Trajectory
+from robot_dynid.experiment import TorqueModel
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, frozen
 
 SCORE_INSTANTS = 400
 EFFORT_STEP = 0.01
@@ -21,16 +22,21 @@ EFFORT_MARGIN = 0.98
 HALVINGS = 10
 
 Draw = Callable[[MotionLimits, Any, np.random.Generator], Trajectory]
+Plan = Callable[['Judge', MotionLimits, Any, np.random.Generator],
+                tuple[Trajectory, 'tuple[StageRow, ...]']]
 Inverse = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of excitation: its options class and how one candidate is drawn."""
+    """A kind of excitation: its options class, and how one candidate is drawn, or how the whole
+    is planned for a robot.
+    """
 
     options: type[Any]
-    draw: Draw
+    draw: Draw | None = None
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -81,12 +87,29 @@ class Judge:
     """What candidates are judged by; everything is optional.
 
     ``score`` maps a motion to a Score; ``inverse`` maps position, velocity, acceleration (K, n) to
-    efforts (K, n) N m (N); ``progress`` is told stage and fraction and may raise Cancelled.
+    efforts (K, n) N m (N); ``progress`` is told stage and fraction and may raise Cancelled;
+    ``model`` holds the parameters that planned excitations have to find.
     """
 
     score: Callable[[Motion], Score] | None = None
     inverse: Inverse | None = None
     progress: Progress | None = None
+    model: TorqueModel | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StageRow:
+    """A stage of a planned excitation.
+
+    ``moving`` joints that swing, ``swings`` their number; ``solves`` labels of what it
+    finds; ``condition_number`` of that with unit columns.
+    """
+
+    name: str
+    moving: tuple[str, ...]
+    swings: int
+    solves: tuple[str, ...]
+    condition_number: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +117,7 @@ class Design:
     """A trajectory with what it uses of the limits.
 
     ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
-    inverse model was given.
+    inverse model was given; ``stages`` of a planned excitation.
     """
 
     trajectory: Trajectory
@@ -102,6 +125,7 @@ class Design:
     used: dict[str, dict[str, float]]
     score: Score | None
     warnings: tuple[str, ...]
+    stages: tuple[StageRow, ...] = ()
 
 
 def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
@@ -138,9 +162,16 @@ def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Desig
     """Return the best candidate within given limits, see `design`."""
     from robot_dynid.excitation import DESIGNS
 
-    common, draw = request.common, DESIGNS[request.kind].draw
+    common, family = request.common, DESIGNS[request.kind]
     allowed = limits.scaled(common.scale)
     generator = np.random.default_rng(common.seed)
+    if family.plan is not None:
+        effort = replace(allowed, effort=frozen(common.scale * limits.effort))
+        trajectory, stages = family.plan(judge, effort, request.options, generator)
+        found = _report(trajectory, limits, _score(trajectory, judge), judge.inverse)
+        return replace(found, stages=stages)
+    draw = family.draw
+    assert draw is not None
     draws = common.draws if judge.score is not None else 1
     best: tuple[float, Trajectory, Score | None] | None = None
     for index, seed in enumerate(generator.integers(2**63, size=draws)):

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from robot_dynid.excitation.design import Judge, Progress, Score, regressor_score
 from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.experiment import TorqueModel
 from robot_dynid.friction import Coulomb
 from robot_dynid.model.dynamics import inverse_dynamics, stacked
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction import reduce_numeric
-from robot_dynid.regressor import Block, JointFriction, RigidLinks, axes_of
+from robot_dynid.regressor import Block, JointFriction, RigidLinks, RotorInertia, axes_of
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -22,7 +23,8 @@ def robot_judge(
 ) -> Judge:
     """Return the judge of a robot for the parameters of ``blocks`` (default: links, friction).
 
-    Efforts are predicted where the robot has nominal inertials.
+    Planned excitations look for rotor inertias, too, unless ``blocks`` are given. Efforts are
+    predicted where the robot has nominal inertials.
     """
     chosen = _default_blocks(robot) if blocks is None else tuple(blocks)
     kept = reduce_numeric(robot, chosen).kept
@@ -36,12 +38,19 @@ def robot_judge(
         return inverse_dynamics(robot, q, qd, qdd)
 
     known = bool(np.any(robot.nominal[:, 0] > 0.0))
-    return Judge(score, inverse if known else None, progress)
+    planned = _with_rotors(robot) if blocks is None else chosen
+    return Judge(score, inverse if known else None, progress,
+                 TorqueModel.of(robot, planned))
 
 
 def _default_blocks(robot: RobotModel) -> tuple[Block, ...]:
     axes = axes_of(robot)
     return RigidLinks(robot), JointFriction(axes, tuple(Coulomb() for _ in axes.labels))
+
+
+def _with_rotors(robot: RobotModel) -> tuple[Block, ...]:
+    links, friction = _default_blocks(robot)
+    return links, RotorInertia(axes_of(robot)), friction
 
 
 def _base_regressor(
