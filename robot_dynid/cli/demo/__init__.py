@@ -16,6 +16,8 @@ HELP = 'identify a simulated arm over ROS 2 and check the served model'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--robot', default='seven_axis', help='name or robot YAML (seven_axis)')
+    parser.add_argument('--excitation', default='fourier',
+                        help='fourier (default), or sine-sequence, identified in stages')
     parser.add_argument('--seed', type=int, default=0, help='of excitation and noise (default 0)')
     parser.add_argument('--out', metavar='DIR', default='out/demo',
                         help='folder for model, report, recording, logs (default out/demo)')
@@ -44,6 +46,6 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('model', result['model']), ('report', result['report']),
         ('recording', result['recording']), ('logs', result['logs']),
         ('seconds', f'{result["seconds"]:.0f}'),
-        ('verdict', 'ok' if result['ok'] else 'NOT within 2 %'),
+        ('verdict', ('' if result['ok'] else 'NOT ') + f'within {percent(result["bound"])} %'),
     ))
     terminal.warnings(result['warnings'])

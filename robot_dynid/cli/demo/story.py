@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,25 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.model.robot import RobotModel
 
-EXCITATION = 'fourier'
-DURATION, HARMONICS, DRAWS = 30.0, 25, 10
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """Options of an excitation, the method that suits it, and the error it may leave."""
+
+    options: str
+    method: str
+    bound: float
+
+
+EXCITATIONS = {
+    'fourier': Excitation('duration: 30.0, harmonics: 25, draws: 10', 'wls', 0.02),
+    'sine-sequence': Excitation('periods: 2, configurations: 2', 'staged', 0.1),
+}
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
                          'feedback_timeout': 1.0}
-LONGEST_MOTION, LONGEST_FIT = 90.0, 60.0  # s
-BOUND = 0.02
+LONGEST_MOTION, LONGEST_FIT = 600.0, 60.0  # s
 
 
 def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -38,6 +51,9 @@ def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     if arguments.seed < 0:
         raise UsageError(f"option 'seed' must not be negative, got {arguments.seed}")
+    if arguments.excitation not in EXCITATIONS:
+        raise UsageError(f"option 'excitation' must be one of {', '.join(EXCITATIONS)}, got "
+                         f'{arguments.excitation!r}')
     robot = load_robot(arguments.robot)
     name = arguments.robot
     name = str(Path(name).resolve()) if Path(name).is_file() else name
@@ -54,13 +70,15 @@ def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             from robot_dynid.cli.demo.client import connected
 
             with connected(running) as client:
-                model = _identified(client, arguments.seed, out, progress)
+                model = _identified(client, arguments, out, progress)
                 found = _compared(client, robot, model, name, arguments.seed)
     progress('report', 0.97)
     found['report'] = str(_report(robot, model, found, out))
     found |= {'robot': robot.name, 'model': str(out / 'model.yaml'), 'logs': str(out / 'logs'),
               'warnings': model.warnings, 'seconds': time.perf_counter() - started}
-    found['ok'] = max(found['parameters_error'], found['forward_dynamics_error']) <= BOUND
+    found['bound'] = EXCITATIONS[arguments.excitation].bound
+    found['ok'] = max(found['parameters_error'],
+                      found['forward_dynamics_error']) <= found['bound']
     return found
 
 
@@ -77,7 +95,8 @@ def _ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _identified(client: Client, seed: int, out: Path, progress: Progress) -> IdentifiedModel:
+def _identified(client: Client, arguments: argparse.Namespace, out: Path, progress: Progress
+                ) -> IdentifiedModel:
     """Record, excite, identify, save; return the saved model."""
     from std_srvs.srv import Trigger
 
@@ -90,8 +109,9 @@ def _identified(client: Client, seed: int, out: Path, progress: Progress) -> Ide
         'identifier/start_recording': Trigger, 'identifier/stop_recording': Trigger,
         'identifier/save_model': SaveModel, 'identifier/forward_dynamics': ComputeForwardDynamics})
     client.trigger('identifier/start_recording')
-    goal = Excite.Goal(type=EXCITATION, options=f'{{duration: {DURATION}, harmonics: {HARMONICS}, '
-                                                f'seed: {seed}, draws: {DRAWS}}}')
+    excitation = EXCITATIONS[arguments.excitation]
+    goal = Excite.Goal(type=arguments.excitation,
+                       options=f'{{{excitation.options}, seed: {arguments.seed}}}')
     parts = {'design': (0.05, 0.1), 'move_to_start': (0.15, 0.05), 'excitation': (0.2, 0.55)}
 
     def moving(feedback: Any) -> None:
@@ -100,7 +120,8 @@ def _identified(client: Client, seed: int, out: Path, progress: Progress) -> Ide
 
     client.perform((Excite, 'excitation/excite'), goal, LONGEST_MOTION, moving)
     client.trigger('identifier/stop_recording')
-    client.perform((Identify, 'identifier/identify'), Identify.Goal(), LONGEST_FIT,
+    client.perform((Identify, 'identifier/identify'), Identify.Goal(method=excitation.method),
+                   LONGEST_FIT,
                    lambda f: progress(f.stage, 0.75 + 0.2 * f.fraction))
     path = out / 'model.yaml'
     client.call('identifier/save_model', SaveModel.Request(path=str(path)))
