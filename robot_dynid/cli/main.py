@@ -9,7 +9,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
-from robot_dynid.cli import base, bench, demo, design, forward, identify, inverse, validate
+from robot_dynid.cli import (
+    base,
+    bench,
+    demo,
+    design,
+    forward,
+    identify,
+    inverse,
+    reproduce,
+    validate,
+)
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.errors import DynIdError, UsageError
@@ -36,6 +46,7 @@ class Verb(Protocol):
 VERBS: dict[str, Verb] = {
     'base': base, 'design': design, 'identify': identify, 'validate': validate,
     'forward': forward, 'inverse': inverse, 'demo': demo, 'bench': bench,
+    'reproduce': reproduce,
 }
 
 

@@ -1,0 +1,42 @@
+"""Published experiments by name: one module each, whose `rows` compares the paper with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from robot_dynid.errors import UsageError
+
+#: what each experiment is; its module is named the same, with underscores
+EXPERIMENTS = {
+    'minimal-set-3r': 'minimal set, sequential sinusoids, forward dynamics (Wang et al. 2025)',
+    'stanford-arm': 'composite bodies, one joint at a time (Lin 1991)',
+}
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: numbers or text; ``ok`` None where the paper's figure cannot be compared."""
+
+    quantity: str
+    paper: float | str | None
+    ours: float | str
+    ok: bool | None = None
+    note: str = ''
+
+
+def compared(quantity: str, paper: float, ours: float, tolerance: float, note: str = '') -> Row:
+    """Return a row that is right when the two differ by at most ``tolerance``."""
+    return Row(quantity, paper, float(ours), bool(abs(ours - paper) <= tolerance), note)
+
+
+def reproduce(name: str, progress: Progress) -> Sequence[Row]:
+    """Run a published experiment; raises UsageError with the names there are."""
+    if name not in EXPERIMENTS:
+        raise UsageError(f'experiment {name!r}: choose one of {", ".join(EXPERIMENTS)}')
+    module = import_module(f'{__name__}.{name.replace("-", "_")}')
+    rows: Sequence[Row] = module.rows(progress)
+    return rows
