@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tolerances import SAME_FORMULA
+from tolerances import KNOWN_CONDITION, SAME_FORMULA, VISCOUS_FROM_ONE_CYCLE
 
 from robot_dynid import reproduce
 from robot_dynid.cli.main import main
@@ -77,11 +77,13 @@ def test_minimal_set_3r(capsys: Capture) -> None:
     conditions = {q: row['ours'] for q, row in rows.items() if q.startswith('condition')}
     expected = {3: (868.9, 42.41), 2: (1787.5, 53.69), 1: (1524.9, 65.55)}
     for joint, (literal, divided) in expected.items():
-        assert conditions[f'condition of H, joint {joint}, w'] == pytest.approx(literal, rel=1e-3)
+        assert conditions[f'condition of H, joint {joint}, w'] == pytest.approx(
+            literal, rel=KNOWN_CONDITION)
         assert conditions[f'condition of H, joint {joint}, w / (2 pi)'] == pytest.approx(
-            divided, rel=1e-3)
+            divided, rel=KNOWN_CONDITION)
     assert sum(q.startswith('table 3: ') for q in rows) == 16
-    assert rows['table 3: fv1']['ours'] == pytest.approx(-157.56, rel=0.01)
+    assert rows['table 3: fv1']['ours'] == pytest.approx(
+        -157.56, rel=VISCOUS_FROM_ONE_CYCLE)
 
 
 def test_names_are_listed(capsys: Capture) -> None:

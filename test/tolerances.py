@@ -81,3 +81,13 @@ STAGED: Final = 2e-5
 # Sine of the angle between two row spaces: rounding times the condition number of the regressor,
 # 1e4 in the lengths of the robot, times that of reading off pivots. Measured: at most 5e-11.
 SAME_SPACE: Final = 1e-9
+
+# Condition numbers of reproduced regressors, known to four digits, relative.
+KNOWN_CONDITION: Final = 1e-3
+
+# Viscous friction of joint 1 from one cycle of noisy effort: three deviations of 0.47 of 157.56.
+VISCOUS_FROM_ONE_CYCLE: Final = 9e-3
+
+# Coefficients of a minimal set from two regressors, in the lengths of the robot and by the largest
+# of their row: what is below 1e-9 of it is dropped, in one of the two perhaps.
+COEFFICIENT: Final = 2e-9
