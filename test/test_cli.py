@@ -72,6 +72,9 @@ def test_base_counts_and_names_parameters(run: Run, capsys: Capture) -> None:
     assert len(found['kept']) == len(found['labels']) == 9
     assert all(label.startswith(name) for name, label in zip(found['kept'], found['labels']))
     assert run('base', ROBOT, '--rotor-inertia', '--friction')['base'] == 9 + 2 + 9
+    analytic = run('base', ROBOT, '--method', 'analytic')
+    assert [analytic[key] for key in ('kept', 'labels')] == [found['kept'], found['labels']]
+    assert found['gap'] > 1e6 and analytic['gap'] is None
     assert main(['base', ROBOT]) == 0
     assert '9 base parameters' in capsys.readouterr().out
 
@@ -170,7 +173,8 @@ def test_benches_are_listed(run: Run) -> None:
 
 @pytest.mark.parametrize(('words', 'code', 'message'), [
     ('', 2, 'which verb'), ('nonsense', 2, 'nonsense'), ('base', 2, 'ROBOT'),
-    ('base nobody', 2, 'nobody'), ('base planar_3r --method analytic', 2, 'analytic'),
+    ('base nobody', 2, 'nobody'), ('base planar_3r --method qr', 2, 'analytic'),
+    ('base planar_3r --method analytic --friction', 2, 'numeric'),
     ('design planar_3r', 2, '--out'), ('design planar_3r --type sinus --out t.yaml', 2, 'fourier'),
     ('design planar_3r --scale 2 --out t.yaml', 2, 'scale'),
     ('design planar_3r --rate -1 --out t.yaml', 2, 'rate'),

@@ -6,18 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tolerances import SAME_FORMULA
+from tolerances import COEFFICIENT, SAME_FORMULA
 
 pin = pytest.importorskip('pinocchio')
+from chains import chain, dimensionless, random_chain  # noqa: E402
 from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid.errors import RobotError  # noqa: E402
 from robot_dynid.experiment import TorqueModel  # noqa: E402
 from robot_dynid.friction import Coulomb  # noqa: E402
 from robot_dynid.model import dynamics  # noqa: E402
+from robot_dynid.model.inertia import rotation_about  # noqa: E402
 from robot_dynid.model.robot_file import load_robot  # noqa: E402
 from robot_dynid.model.urdf import robot_from_urdf  # noqa: E402
-from robot_dynid.reduction import reduce_numeric  # noqa: E402
+from robot_dynid.reduction import METHODS, reduce_numeric  # noqa: E402
 from robot_dynid.reduction.numeric import full_regressor, random_states  # noqa: E402
 from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of  # noqa: E402
 
@@ -34,22 +36,6 @@ def all_blocks(robot):
 def torque(robot, blocks, states, parameters):
     """Return the torque (n, N) of standard parameters."""
     return np.einsum('ikn,k->in', full_regressor(robot, blocks, states), parameters)
-
-
-@pytest.mark.parametrize(('name', 'size'), [
-    ('planar_3r', 9), ('puma560', 36), ('ur10e', 36), ('tx40', 36), ('seven_axis', 43),
-])
-def test_known_sizes_of_the_links_alone(name, size):
-    """Gautier and Khalil 1990: puma560 36; general six axes 36, seven 43 with a vertical first."""
-    robot = load_robot(name)
-    reduction = reduce_numeric(robot, (RigidLinks(robot),))
-    assert len(reduction.kept) == size
-    assert reduction.gap > 1e6
-
-
-def test_planar_arm_without_gravity_has_seven():
-    robot = load_robot('planar_3r').with_gravity(np.zeros(3))
-    assert len(reduce_numeric(robot, (RigidLinks(robot),)).kept) == 7
 
 
 def test_labels_of_the_planar_arm():
@@ -82,6 +68,39 @@ def test_base_parameters_make_the_same_torque(name):
     assert model.reduction.base(model.reduction.standard_values(base)) == pytest.approx(base)
 
 
+def test_labels_of_a_coupled_angle_have_sensible_digits():
+    """A link of 1/3 m at 30 degrees: no rounding shows, no coefficient is longer than six digits.
+    """
+    turn = np.deg2rad(30.0)
+    rotations = [np.eye(3), rotation_about([0.0, 0.0, 1.0], turn)]
+    robot = chain([0, 0], rotations, [[0.0] * 3, [1.0 / 3.0, 0.0, 0.0]], [[0.0, 0.0, 1.0]] * 2,
+                  gravity=[0.0, -9.81, 0.0])
+    for method in METHODS.values():
+        assert method(robot, (RigidLinks(robot),)).labels == (
+            'mx1 + 0.333333*m2', 'my1', 'Izz1 + 0.111111*m2', 'mx2', 'my2', 'Izz2')
+
+
+@pytest.mark.parametrize('seed', range(15))
+def test_no_rounding_shows_in_labels(seed):
+    robot = random_chain(np.random.default_rng(seed), 5)
+    for name in (word for label in reduce_numeric(robot, (RigidLinks(robot),)).labels
+                 for word in label.split() if '*' in word):
+        factor = name.partition('*')[0]
+        assert 1e-7 < float(factor) < 1e7
+        assert len(factor.replace('.', '').lstrip('0').partition('e')[0]) <= 6
+
+
+def test_coincident_frames_are_reduced():
+    """Two joints on one axis through one point: the inner link adds but its moment about it."""
+    robot = chain([0, 0, 0], [np.eye(3)] * 3, np.zeros((3, 3)),
+                  [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    numeric = reduce_numeric(robot, (RigidLinks(robot),))
+    assert numeric.names[:2] == ('Izz1', 'Izz2')
+    assert len(numeric.kept) == 1 + 1 + 7
+    assert numeric.gap > 1e9
+    assert METHODS['analytic'](robot, ()).labels == numeric.labels
+
+
 @pytest.mark.parametrize('name', ['puma560', 'seven_axis', 'tx40'])
 def test_choice_does_not_depend_on_the_random_states(name):
     robot = load_robot(name)
@@ -93,14 +112,41 @@ def test_choice_does_not_depend_on_the_random_states(name):
         assert other.matrix == pytest.approx(first.matrix, abs=1e-8)
 
 
-def test_small_robots_reduce_like_large_ones():
-    """Lengths in the size of a finger: the scale of the columns must not decide."""
-    robot = load_robot('ur10e')
-    for factor in (0.01, 100.0):
-        scaled = replace(robot, translations=factor * robot.translations)
-        reduction = reduce_numeric(scaled, (RigidLinks(scaled),))
-        assert len(reduction.kept) == 36
-        assert reduction.names == reduce_numeric(robot, (RigidLinks(robot),)).names
+FACTORS = (1e-6, 1e-3, 1e3, 1e6)
+
+
+@pytest.mark.parametrize('factor', FACTORS)
+@pytest.mark.parametrize('seed', range(8))
+def test_reduction_does_not_depend_on_the_size_of_the_robot(seed, factor):
+    """Robots of a micrometre or 1000 km, grams or tons: coefficients are powers of the length."""
+    rng = np.random.default_rng(500 + seed)
+    robot = random_chain(rng, int(rng.integers(1, 8)))
+    scaled = replace(robot, translations=factor * robot.translations,
+                     nominal=factor**3 * robot.nominal)
+    own = reduce_numeric(robot, (RigidLinks(robot),))
+    other = reduce_numeric(scaled, (RigidLinks(scaled),), np.random.default_rng(seed))
+    assert own.names == other.names
+    assert own.warnings + other.warnings == ()
+    assert dimensionless(scaled, other) == pytest.approx(
+        dimensionless(robot, own), abs=COEFFICIENT)
+
+
+@pytest.mark.parametrize('factor', [1e-3, 1e3])
+def test_friction_and_rotors_reduce_alike_in_millimetres_and_kilometres(factor):
+    robot = load_robot('tx40')
+    scaled = replace(robot, translations=factor * robot.translations)
+    assert reduce_numeric(scaled, all_blocks(scaled)).names == reduce_numeric(
+        robot, all_blocks(robot)).names
+
+
+def test_place_of_the_base_does_not_matter():
+    robot = load_robot('puma560')
+    moved = robot.translations.copy()
+    moved[0] += [30.0, -20.0, 50.0]
+    there = replace(robot, translations=moved)
+    own, other = (reduce_numeric(r, (RigidLinks(r),)) for r in (robot, there))
+    assert own.names == other.names
+    assert own.labels == other.labels
 
 
 def test_matrix_is_the_identity_on_the_kept_columns():

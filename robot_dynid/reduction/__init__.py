@@ -1,6 +1,15 @@
 """Minimal parameter sets; every method returns the same type."""
 
+from collections.abc import Callable, Sequence
+
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.reduction.analytic import reduce_analytic
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import reduce_numeric
+from robot_dynid.regressor.block import Block
 
-__all__ = ['Reduction', 'reduce_numeric']
+METHODS: dict[str, Callable[[RobotModel, Sequence[Block]], Reduction]] = {
+    'numeric': reduce_numeric, 'analytic': reduce_analytic,
+}
+
+__all__ = ['METHODS', 'Reduction', 'reduce_analytic', 'reduce_numeric']

@@ -55,7 +55,7 @@ def combination_label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
     for i in np.flatnonzero(row):
         if i == own:
             continue
-        size = f'{abs(row[i]):.6g}'
+        size = f'{float(f"{abs(row[i]):.9g}"):.6g}'  # rounding must not decide the sixth digit
         term = names[i] if size == '1' else f'{size}*{names[i]}'
         terms.append(f'{"-" if row[i] < 0 else "+"} {term}')
     return ' '.join(terms)

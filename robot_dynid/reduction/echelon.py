@@ -18,7 +18,8 @@ from robot_dynid.types import FloatArray
 #: what is less than this share of its size is nothing. Rounding leaves 1e-13; axes closer than
 #: 1e-5 rad are parallel in all but the rounding of a description (1.5708 for pi/2)
 RANK_TOLERANCE = 1e-5
-#: coefficients between columns of their sizes below this are rounding
+#: coefficients between columns of their sizes below this share of the largest of their row are
+#: rounding: small pivots enlarge both
 ZERO = 1e-9
 
 
@@ -46,10 +47,11 @@ def combinations(
 ) -> FloatArray:
     """Return K (k, p) of the columns (N, p) times their ``sizes`` (p,), identity on ``kept``.
 
-    Least squares; coefficients below ``zero`` before the sizes come in are dropped.
+    Least squares; coefficients below ``zero`` of the largest of their row, before the sizes come
+    in, are dropped.
     """
     matrix = np.linalg.lstsq(tall[:, kept], tall, rcond=None)[0]
-    matrix[np.abs(matrix) < zero] = 0.0
+    matrix[np.abs(matrix) < zero * np.abs(matrix).max(axis=1, keepdims=True)] = 0.0
     matrix = matrix / sizes[kept][:, None] * sizes
     matrix[:, kept] = np.eye(len(kept))
     return np.asarray(matrix)
@@ -80,8 +82,8 @@ def full_rank(
     """Return leftmost independent columns (k,) of (N, p), and K (k, p): tall = tall[:, kept] K.
 
     A column is dependent when less than ``tolerance`` of its norm is new, or when its norm is
-    less than that of the largest; coefficients between columns of unit norm below ``zero`` are
-    dropped.
+    less than that of the largest; coefficients between columns of unit norm below ``zero`` of the
+    largest of their row are dropped.
     """
     norms = np.linalg.norm(tall, axis=0)
     present = norms > tolerance * norms.max(initial=0.0)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.robot import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.echelon import row_echelon, row_space
+from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.block import Block
+from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.types import FloatArray, Samples
 
-#: a column is dependent when less than this share of its norm is new; rounding leaves about 1e-14
-RANK_TOLERANCE = 1e-8
-#: coefficients between columns of unit norm below this are rounding
-ZERO = 1e-9
+#: singular values above this count; rounding leaves 1e-13, and the smallest of arms in general
+#: position is 1e-2. Axes 1e-5 rad from parallel, the rounding of descriptions, leave 1e-4
+VISIBLE = 1e-4
+#: the least factor between it and any singular value that leaves no doubt
+CLEAR = 30.0
 SEED = 20250101
 
 
@@ -41,44 +46,65 @@ def reduce_numeric(
 ) -> Reduction:
     """Return the minimal set: leftmost independent columns, and how the others combine into them.
 
-    Gram-Schmidt with reorthogonalisation, so a dependent column leaves no trace in those after
-    it. Raises RobotError when no column moves the robot at all.
-    Source: Gautier, Numerical calculation of the base inertial parameters of robots, 1991.
+    The rank is that of the regressor of a robot whose length is one, moved at the pace of its
+    pendulum, so it depends neither on the size of the robot nor on the random states. ``gap`` is
+    the ratio of the singular values on both sides of it; where one of them is near the bound
+    between them (VISIBLE), or the gap below about 1e3, a warning names the doubtful parameters.
+    Pivots are chosen from the row space, which does not depend on the states at all.
+    Raises RobotError when no column moves the robot at all.
+    Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2.
     """
     names = tuple(n for block in blocks for n in block.names)
     generator = rng or np.random.default_rng(SEED)
-    samples = random_states(robot, 20 + 3 * len(names) // robot.n, generator)
-    columns = full_regressor(robot, blocks, samples)
-    tall = np.ascontiguousarray(columns.transpose(1, 0, 2)).reshape(len(names), -1)
-    norms = np.linalg.norm(tall, axis=1)
-    basis = np.empty((0, tall.shape[1]))
-    kept, new = [], np.zeros(len(names))
-    for c in np.flatnonzero(norms > RANK_TOLERANCE * norms.max(initial=0.0)):
-        column = tall[c] / norms[c]
-        for _ in range(2):
-            column = column - basis.T @ (basis @ column)
-        new[c] = np.linalg.norm(column)
-        if new[c] > RANK_TOLERANCE:
-            kept.append(int(c))
-            basis = np.vstack([basis, column / new[c]])
-    if not kept:
+    count = 20 + 3 * len(names) // robot.n
+    tall, sizes = _similar_regressor(robot, blocks, random_states(robot, count, generator))
+    values, directions = row_space(tall)
+    rank = int(np.count_nonzero(values > VISIBLE))
+    if not rank:
         raise RobotError(f'{robot.name}: no parameter influences any joint effort')
-    return Reduction(names, np.array(kept), _combination(tall, kept), _gap(new, kept))
+    kept, matrix = row_echelon(directions[:rank], sizes)
+    beyond = values[rank] if rank < len(values) else 0.0
+    gap = float(values[rank - 1] / max(beyond, np.finfo(float).eps))
+    doubtful = directions[(values > VISIBLE / CLEAR) & (values < VISIBLE * CLEAR)]
+    return Reduction(names, kept, matrix, gap, _doubts(robot.name, names, doubtful, gap))
 
 
-def _combination(tall: FloatArray, kept: list[int]) -> FloatArray:
-    """Express every column by the kept ones (least squares on the scaled columns)."""
-    norms = np.linalg.norm(tall, axis=1)
-    norms[norms <= RANK_TOLERANCE * norms.max()] = np.inf  # no effect: no part in any combination
-    unit = (tall / norms[:, None]).T
-    solution = np.linalg.lstsq(unit[:, kept], unit, rcond=None)[0]
-    solution[np.abs(solution) < ZERO] = 0.0
-    matrix = solution / norms[kept][:, None] * np.where(np.isfinite(norms), norms, 0.0)
-    matrix[:, kept] = np.eye(len(kept))
-    return np.asarray(matrix)
+def _doubts(
+    robot: str, names: tuple[str, ...], directions: FloatArray, gap: float
+) -> tuple[str, ...]:
+    """Return a warning that names the parameters of ``directions`` (k, p), if any."""
+    if not len(directions):
+        return ()
+    found = sorted({names[i] for i in np.argmax(np.abs(directions), axis=1)})
+    return (f'{robot}: the number of base parameters is in doubt (gap {gap:.1g}): '
+            f'{", ".join(found)} act on the efforts, but hardly; are axes nearly parallel, or '
+            'angles of the description rounded (1.57 for pi/2)?',)
 
 
-def _gap(new: FloatArray, kept: list[int]) -> float:
-    dependent = np.delete(new, kept)
-    largest = max(float(dependent.max(initial=0.0)), np.finfo(float).eps)
-    return float(new[kept].min()) / largest
+def _similar_regressor(
+    robot: RobotModel, blocks: Sequence[Block], states: Samples
+) -> tuple[FloatArray, FloatArray]:
+    """Return the dimensionless regressor (n N, p), and the sizes its columns were divided by.
+
+    Lengths count in lengths of the robot, time in such units that its weight and its inertia
+    matter alike: robots of the same shape have the same regressor.
+    """
+    length = length_of(robot)
+    weight = float(np.linalg.norm(robot.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
+    pace = 0.2 * np.sqrt(weight / length)
+    slides = np.where(robot.types == PRISMATIC, length, 1.0)
+    states = replace(states, position=slides * states.position,
+                     velocity=pace * slides * states.velocity,
+                     acceleration=pace**2 * slides * states.acceleration)
+    columns = full_regressor(robot, blocks, states) * slides[:, None, None]
+    tall = columns.transpose(2, 0, 1).reshape(-1, columns.shape[1]) / np.sqrt(columns[:, 0].size)
+    sizes = np.linalg.norm(tall, axis=0)
+    sizes[sizes == 0.0] = 1.0
+    first = 0
+    for block in blocks:
+        own = slice(first, first + len(block.names))
+        if isinstance(block, RigidLinks):
+            sizes[own] = pace**2 * parameter_sizes(robot.n, length)
+        first = own.stop
+    return np.ascontiguousarray(tall / sizes), sizes
+

@@ -1,0 +1,216 @@
+"""Minimal set of a chain from its axes alone: the inertia constants of composite bodies.
+
+Joint r is the first revolute one, s the first revolute one whose axis is not parallel to it. Of
+the constants of the composite bodies (model.composite) these reach some effort (Theorem 2):
+
+1. revolute j from r to before s: U_33; k_x, k_y unless nothing moves the axis sideways;
+2. revolute j from s on: U_11 - U_22, U_33, U_12, U_13, U_23, k_x, k_y;
+3. prismatic i: the mass m^;
+4. prismatic i after s: k_x, k_y, k_z;
+5. prismatic i between r and s, not parallel to r: -u_y k_x + u_x k_y and
+   -u_z (u_x k_x + u_y k_y) + (1 - u_z^2) k_z with u the axis of r in its frame.
+
+Without s items 1 and 5 hold to the end of the chain, without r only item 3.
+
+"Nothing moves the axis sideways" (delta_j = 0 in the source): gravity is parallel to u_r, so are
+all prismatic axes before j, and the axes of all revolute joints before j are the axis of j.
+
+What differs from the source. It always counts k_x, k_y from s on, which is minimal only where
+there is gravity. Without gravity, a revolute joint from s on whose axis passes through a point
+that rests whatever the joints before it do (no prismatic joint among them, all their axes through
+that point: a wrist on the ground) feels no first moment: only U_13 + t k_x and U_23 + t k_y
+matter, the products of inertia about that point, t being its place along the axis. Zero gravity
+counts as parallel to everything in delta_j.
+
+Source: Lin, An Identification Method for Estimating the Inertia Parameters of a Manipulator,
+1991, Theorems 2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.model.composite import composite_map, driving_placements
+from robot_dynid.model.inertia import PARAMETERS
+from robot_dynid.model.robot import REVOLUTE, RobotModel
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.echelon import RANK_TOLERANCE, row_echelon
+from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.regressor.block import Block
+from robot_dynid.regressor.rigid import RigidLinks
+from robot_dynid.types import FloatArray
+
+#: constants of one composite body, in the order of standard parameters
+CONSTANTS = ('m^{}', '(k{})x', '(k{})y', '(k{})z', '(U{})11', '(U{})12', '(U{})22', '(U{})13',
+             '(U{})23', '(U{})33')
+M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
+
+
+@dataclass(frozen=True, eq=False)
+class InertiaConstants:
+    """The minimal set of Theorem 2.
+
+    ``names`` (b,) such as ``(U2)11-(U2)22``, ``(k3)z``, ``m^3``; ``rows`` (b, 10 n):
+    constants = rows @ standard parameters; ``joints`` (b,) index of the composite body.
+    """
+
+    names: tuple[str, ...]
+    rows: FloatArray
+    joints: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Axes:
+    """Axes of a chain at q = 0: poses (n, 4, 4) in the base frame, gravity of length 1 or 0.
+
+    What is less than ``tolerance`` [rad, lengths of the robot] apart is parallel, or meets.
+    """
+
+    poses: FloatArray
+    revolute: NDArray[np.bool_]
+    gravity: FloatArray
+    length: float
+    tolerance: float
+
+    @classmethod
+    def of(cls, robot: RobotModel, tolerance: float) -> _Axes:
+        poses = driving_placements(robot)
+        for j in range(1, robot.n):
+            poses[j] = poses[j - 1] @ poses[j]
+        size = float(np.linalg.norm(robot.gravity))
+        gravity = robot.gravity / size if size > 0.0 else np.zeros(3)
+        return cls(poses, np.asarray(robot.types == REVOLUTE), gravity, length_of(robot),
+                   tolerance)
+
+    def direction(self, j: int) -> FloatArray:
+        return self.poses[j, :3, 2]
+
+    def parallel(self, j: int, direction: FloatArray) -> bool:
+        sine = np.linalg.norm(np.cross(self.direction(j), direction))
+        return bool(sine <= self.tolerance)
+
+    def through(self, j: int, point: FloatArray) -> bool:
+        arm = (point - self.poses[j, :3, 3]) / self.length
+        return bool(np.linalg.norm(np.cross(self.direction(j), arm)) <= self.tolerance)
+
+    @property
+    def first(self) -> int:
+        """Joint r, n without."""
+        return int(np.argmax(np.append(self.revolute, True)))
+
+    @property
+    def second(self) -> int:
+        """Joint s, n without."""
+        for j in range(self.first + 1, len(self.poses)):
+            if self.revolute[j] and not self.parallel(j, self.direction(self.first)):
+                return j
+        return len(self.poses)
+
+    def moves_sideways(self, j: int) -> bool:
+        """Whether gravity or a joint before it acts across the axis of revolute j before s."""
+        axis = self.direction(j)
+        return not (self.parallel(j, self.gravity) and all(
+            self.through(m, self.poses[j, :3, 3]) if self.revolute[m] else self.parallel(m, axis)
+            for m in range(j)))
+
+    def resting_point(self, j: int) -> float | None:
+        """Return where [m] along the axis of revolute j from s on a point rests without gravity.
+
+        None where there is gravity, or no such point.
+        """
+        if self.gravity.any() or not self.revolute[:j].all():
+            return None
+        axis, origin = self.direction(self.first), self.poses[self.first, :3, 3]
+        normal = np.cross(axis, self.direction(self.second))
+        # where the axis of r comes nearest to that of s
+        reach = np.cross(self.poses[self.second, :3, 3] - origin, self.direction(self.second))
+        point = origin + (reach @ normal) / (normal @ normal) * axis
+        if not all(self.through(m, point) for m in range(j + 1)):
+            return None
+        return float((point - self.poses[j, :3, 3]) @ self.direction(j))
+
+
+def inertia_constants(
+    robot: RobotModel, tolerance: float = RANK_TOLERANCE
+) -> InertiaConstants:
+    """Return the inertia constants of Theorem 2, joint by joint.
+
+    Axes closer than ``tolerance`` [rad, lengths of the robot] are parallel, or meet.
+    Raises UsageError when the robot is not a chain.
+    """
+    if not np.array_equal(robot.parents, np.arange(robot.n) - 1):
+        raise UsageError(f'{robot.name} branches: the analytic reduction is for chains; use '
+                         'the numeric method')
+    bodies, found = composite_map(robot), _set(_Axes.of(robot, tolerance))
+    return InertiaConstants(
+        tuple(_name(constant, j + 1) for j, constant in found),
+        np.array([constant @ bodies[j] for j, constant in found]),
+        np.array([j for j, _ in found]))
+
+
+def _set(axes: _Axes) -> list[tuple[int, FloatArray]]:
+    """Return joint by joint the combinations (10,) of its constants that reach an effort."""
+    return [(j, constant) for j in range(len(axes.poses)) for constant in _constants(axes, j)]
+
+
+def _constants(axes: _Axes, j: int) -> list[FloatArray]:
+    """Return what of composite body j reaches an effort, as combinations of its constants."""
+    if axes.revolute[j]:
+        if j < axes.second:
+            return [U33, KX, KY] if axes.moves_sideways(j) else [U33]
+        along = axes.resting_point(j)
+        if along is None:
+            return [U11 - U22, U33, U12, U13, U23, KX, KY]
+        return [U11 - U22, U33, U12, U13 + along * KX, U23 + along * KY]
+    if j < axes.first:
+        return [M]
+    if j > axes.second:
+        return [M, KX, KY, KZ]
+    if axes.parallel(j, axes.direction(axes.first)):
+        return [M]
+    x, y, z = axes.poses[j, :3, :3].T @ axes.direction(axes.first)
+    return [M, -y * KX + x * KY, -z * (x * KX + y * KY) + (1.0 - z * z) * KZ]
+
+
+def _name(constant: FloatArray, number: int) -> str:
+    text = ''
+    for i in (4, 5, 6, 7, 8, 9, 0, 1, 2, 3):  # moments of inertia first
+        size = f'{abs(constant[i]):.6g}'
+        if abs(constant[i]) > RANK_TOLERANCE:
+            sign = '-' if constant[i] < 0.0 else '+' if text else ''
+            text += sign + ('' if size == '1' else f'{size}*') + CONSTANTS[i].format(number)
+    return text
+
+
+def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reduction:
+    """Return the minimal set of the links of a chain by Theorem 2.
+
+    Kept are the leftmost independent columns, as `reduce_numeric` does, so names are the same.
+    ``gap`` is infinite: the rank is counted from the axes, nothing is measured. A warning names
+    the constants that depend on whether axes are taken as parallel, or as meeting.
+    Raises UsageError when the robot is not a chain, or ``blocks`` hold more than its links.
+    """
+    more = [type(block).__name__ for block in blocks if not isinstance(block, RigidLinks)]
+    if more:
+        raise UsageError(f'the analytic reduction is for the links alone, not for '
+                         f'{", ".join(more)}; use the numeric method')
+    rows, sizes = inertia_constants(robot).rows, parameter_sizes(robot.n, length_of(robot))
+    kept, matrix = row_echelon(rows / sizes, sizes)
+    names = tuple(f'{p}{i + 1}' for i in range(robot.n) for p in PARAMETERS)
+    return Reduction(names, kept, matrix, float('inf'), tuple(_doubts(robot)))
+
+
+def _doubts(robot: RobotModel) -> list[str]:
+    """Return a warning when the set would be another with another tolerance."""
+    strict, loose = (
+        {_name(constant, j + 1) for j, constant in _set(_Axes.of(robot, tolerance))}
+        for tolerance in (1e-2 * RANK_TOLERANCE, 1e3 * RANK_TOLERANCE))
+    doubtful = sorted(strict ^ loose)
+    return [f'{robot.name}: the number of base parameters is in doubt: axes are nearly but not '
+            f'quite parallel, or nearly meet, so it is open whether {", ".join(doubtful)} matter; '
+            'are angles of the description rounded (1.57 for pi/2)?'] if doubtful else []
