@@ -178,7 +178,9 @@ def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
 def _advice(estimate: Estimate, choice: Choice) -> list[str]:
     found = []
     if estimate.not_excited:
-        found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}; '
+        kept = '; what no stage determines keeps its nominal value' \
+            if isinstance(estimate, StagedEstimate) else ''
+        found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{kept}; '
                      f'{Status.NOT_EXCITED.value}')
     for joint in estimate.not_identified:
         found.append(f'joint {joint}: {Status.NOT_IDENTIFIED.value}')

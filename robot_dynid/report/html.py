@@ -12,6 +12,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
 from robot_dynid.report.parts import Section
+from robot_dynid.report.stages import stages
 from robot_dynid.types import RawLog
 
 try:
@@ -39,7 +40,7 @@ def identification_report(
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
-        sections.parameters(model), *sections.predictions(training, model),
+        sections.parameters(model), *stages(model), *sections.predictions(training, model),
         sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
@@ -53,7 +54,7 @@ def model_report(
     """Return the report of a saved model on recordings; ``extra`` sections follow the summary."""
     parts = (
         sections.validated(model, validation), *extra, sections.data(logs, model),
-        sections.scores(validation, 'Prediction'), sections.parameters(model),
+        sections.scores(validation, 'Prediction'), sections.parameters(model), *stages(model),
         *sections.predictions(validation, model), sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
