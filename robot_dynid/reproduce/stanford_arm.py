@@ -151,7 +151,8 @@ def _axis_row(robot: RobotModel, frame: int, angle: float) -> Row:
 
 
 def _entry_row(robot: RobotModel, key: tuple[int, str], value: float) -> Row:
-    """Return an entry of table II; where it is not the printed one, judge the paper's rounding."""
+    """Return an entry of table II: not judged where rounding in the paper explains its last digit.
+    """
     printed, (body, name) = TABLE_2[key], key
     what = f'II: body {body}, {name}'
     ours = shown(value, decimals(printed))
@@ -159,7 +160,8 @@ def _entry_row(robot: RobotModel, key: tuple[int, str], value: float) -> Row:
         return Row(what, printed, ours, as_printed(printed, value))
     spread = _spread(robot, body, name)
     room = 0.5 * 10.0 ** -decimals(printed) + 3.0 * spread
-    return Row(what, printed, ours, abs(value - float(printed)) <= room,
+    explained = abs(value - float(printed)) <= room
+    return Row(what, printed, ours, None if explained else False,
                f'not to the last digit: exact efforts give {value:.6f}; efforts known to four '
                f'decimals scatter it by {spread:.1g}, and entries that must be zero show that')
 
