@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynid.cli.bench import Target, forward, identify, regressor, row
+from robot_dynid.cli.bench import Target, forward, identify, regressor, rollout, row
 from robot_dynid.cli.bench.synthetic import write_recording
 from robot_dynid.cli.bench.timing import ROBOT, in_turns, random_motion
 from robot_dynid.errors import DynIdError
@@ -50,6 +50,25 @@ def test_peer_of_forward_dynamics_computes_the_same() -> None:
     np.testing.assert_allclose(ours(), samples.acceleration, rtol=1e-9, atol=1e-9)
     # ABA knows neither friction nor rotors: the same work, not the same numbers
     assert aba().shape == samples.acceleration.shape
+
+
+def test_peer_of_the_rollout_moves_the_same() -> None:
+    pytest.importorskip('mujoco')
+    rough, smooth = rollout.rough_and_smooth()
+    assert rough.coulomb.min() > 0.0
+    assert not smooth.coulomb.any()
+    model = rollout.rollout_model(smooth)
+    inputs = tuple(a[:2] for a in rollout.smooth_inputs(model))
+    found = model.rollout(*inputs, rollout.STEP).position
+    exact = rollout.Peer(smooth, 'RK4', rollout.FINE).batch(*inputs)
+    assert exact.shape == found.shape
+    assert np.abs(found - exact).max() < rollout.MOST_ERROR
+    assert np.ptp(found, axis=1).max() > 1.0
+    # of first order: near enough to see that it is given the same efforts
+    euler = rollout.Peer(smooth, 'EULER')
+    few = tuple(inputs[i][:, :100] if i == 2 else inputs[i] for i in range(3))
+    assert np.abs(euler.batch(*few) - exact[:, :100]).max() < 10.0 * rollout.MOST_ERROR
+    np.testing.assert_array_equal(euler.loop(*few), euler.batch(*few))
 
 
 @pytest.mark.slow

@@ -109,6 +109,23 @@ def test_rollout(served: Client, data: Data) -> None:
     assert response.success, response.message
     np.testing.assert_array_equal(response.position, positions[:, :, ORDER].ravel())
     np.testing.assert_array_equal(response.velocity, velocities[:, :, ORDER].ravel())
+    assert response.message == ''
+    assert list(response.limit_step) == list(response.stop_step) == [-1, -1, -1]
+
+
+def test_motions_that_leave_the_limits_or_stop_are_named(served: Client, data: Data) -> None:
+    q, qd = np.zeros((2, 3, 7))
+    q[1, 2], qd[1, 2] = data.model.robot.limits.upper[2] - 0.01, 2.0
+    effort = np.tile(data.model.gravity(q)[:, None], (1, 30, 1))
+    effort[2, 3:] = 1e300
+    response = served.call('rollout', joint_names=PERMUTED, position=q[:, ORDER],
+                           velocity=qd[:, ORDER], effort=effort[:, :, ORDER], dt=0.001)
+    found = data.model.rollout(q, qd, effort, 0.001)
+    assert (response.success, response.message) == (True, '; '.join(found.warnings))
+    np.testing.assert_array_equal(response.limit_step, found.limit_step)
+    np.testing.assert_array_equal(response.stop_step, found.stop_step)
+    assert response.limit_joint[:2] == ['', 'joint_3']
+    np.testing.assert_array_equal(response.position, found.position[:, :, ORDER].ravel())
 
 
 @pytest.mark.parametrize(('request_', 'words'), BAD_STATES)

@@ -15,9 +15,10 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
 from robot_dynid.identified.friction_torque import FrictionTorque
-from robot_dynid.identified.rollout import rollout
+from robot_dynid.identified.rollout import coulomb_friction, rollout
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model import dynamics
+from robot_dynid.model.integrate import Integrator, Rollout
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
@@ -113,6 +114,14 @@ class IdentifiedModel:
     def _forward_dynamics(self) -> dynamics.ForwardDynamics:
         return dynamics.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
 
+    @cached_property
+    def integrator(self) -> Integrator | None:
+        """The compiled integration of motions; None with a friction law it does not know."""
+        friction = coulomb_friction(self)
+        if friction is None:
+            return None
+        return Integrator(self._dynamics_robot, self._links, self._rotors, friction)
+
     def friction(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself."""
         return self._friction_torque(q, qd)
@@ -165,10 +174,12 @@ class IdentifiedModel:
 
     def rollout(
         self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> Rollout:
         """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
 
-        ``q0`` and ``qd0`` (K, n) or (n,). Raises UsageError on wrong shapes or numbers.
+        ``q0`` and ``qd0`` (K, n) or (n,). A motion that leaves the joint limits, or that cannot
+        go on, is named in the result and stops no other. Raises UsageError on wrong shapes or
+        numbers.
         """
         (q, qd), _ = self._states(position=q0, velocity=qd0)
         held = np.array(effort, dtype=np.float64, ndmin=3)

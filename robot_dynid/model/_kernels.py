@@ -7,8 +7,8 @@ recursions then need no transforms between links, trees cost the same as chains,
 inertias are plain sums (the recursions are those of Featherstone, Rigid Body Dynamics Algorithms,
 2008, chapters 5 and 6).
 
-Numba compares the date of the file that holds a kernel only: after a change here the caches of
-``_forward_kernel`` and ``_regressor_kernel`` are renewed by touching those files too.
+Numba looks at the file that holds a kernel only: after a change here the caches of the kernels in
+other files are renewed by ``python -m robot_dynid.model.warm_up``, as ``make setup`` does.
 
 Second moments ``SIG`` (integral of r r^T dm) stand in for rotational inertias: they transform like
 the pseudo-inertia, and ``I x = trace(SIG) x - SIG x``.
@@ -139,6 +139,15 @@ def _base(work, gravity):
 
 
 @inlined
+def _place(parent, own, g, local):
+    """Fill pose, screw and motion of a link from its rows INPUT and those of its parent."""
+    _sine_cosine(own)
+    _pose(parent, own, g, local)
+    _screw(own, g)
+    _motion(parent, own)
+
+
+@inlined
 def _forward_pass(work, parents, geometry, inputs, first):
     """Pose and motion of all links for the tile of samples that begins at ``first``."""
     q, qd, qdd = inputs
@@ -150,10 +159,7 @@ def _forward_pass(work, parents, geometry, inputs, first):
             own[INPUT, k] = q[first + k, j]
             own[INPUT + 1, k] = qd[first + k, j]
             own[INPUT + 2, k] = qdd[first + k, j]
-        _sine_cosine(own)
-        _pose(parent, own, geometry[j], local)
-        _screw(own, geometry[j])
-        _motion(parent, own)
+        _place(parent, own, geometry[j], local)
     return used
 
 

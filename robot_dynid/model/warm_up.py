@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from robot_dynid.model import dynamics
 from robot_dynid.model.inertia import parameters_from_com
+from robot_dynid.model.integrate import AxisFriction, Integrator
 from robot_dynid.model.robot import Limits, RobotModel
 from robot_dynid.types import frozen
 
@@ -26,7 +29,17 @@ def warm_up() -> None:
     dynamics.regressor(robot, (state, state, state))
     columns_of_several_blocks = np.zeros((2, 25, 3))
     dynamics.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
+    friction = AxisFriction(np.eye(2), np.ones((2, 4)))
+    integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
+    integrator(state, state, np.zeros((3, 1, 2)), 1e-3)
+
+
+def forget() -> None:
+    """Remove the compiled code beside the kernels, also what an older kernel left behind."""
+    for path in (Path(__file__).parent / '__pycache__').glob('*.nb[ci]'):
+        path.unlink()
 
 
 if __name__ == '__main__':
+    forget()
     warm_up()

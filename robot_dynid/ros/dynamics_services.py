@@ -19,7 +19,7 @@ from rclpy.parameter import Parameter
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rollout import LONGEST_STEP
+from robot_dynid.model.integrate import work_of
 from robot_dynid.ros.answers import answered
 from robot_dynid.ros.convert import joint_order, like, matrix, numbers, require_finite
 from robot_dynid.types import FloatArray
@@ -30,7 +30,7 @@ from robot_dynid_interfaces.srv import (
 )
 
 LARGEST_ROLLOUT = 1_000_000  # states per call
-MOST_STEPS = 20_000  # of the integration in one call, some seconds
+MOST_STEPS = 5_000_000  # of the integration in one call, about ten seconds
 
 
 class DynamicsServices:
@@ -119,19 +119,27 @@ class DynamicsServices:
         effort = _steps(request.effort, q)
         if not (np.isfinite(request.dt) and request.dt > 0.0):
             raise UsageError(f'dt is {request.dt}, it must be finite and above zero')
-        if effort.shape[1] * max(request.dt, LONGEST_STEP) > MOST_STEPS * LONGEST_STEP:
+        if work_of(len(q), effort.shape[1], request.dt) > MOST_STEPS:
             raise UsageError(
-                f'{effort.shape[1]} steps of {request.dt:g} s are more than the {MOST_STEPS} '
-                f'internal steps of {LONGEST_STEP:g} s allowed in one call: continue from the '
-                'last state in another call')
+                f'{effort.shape[1]} steps of {request.dt:g} s for {len(q)} motions are more than '
+                f'the {MOST_STEPS} internal steps allowed in one call: continue from the last '
+                'state in another call')
         given = {'position': q, 'velocity': qd, 'effort': effort}
         if order is not None:
             q, qd, effort = (a[..., order.to_model] for a in (q, qd, effort))
-        motion = partial(model.rollout, q, qd, effort, request.dt)
-        positions, velocities = _checked(motion, given, request, model)
+        try:
+            result = model.rollout(q, qd, effort, request.dt)
+        except DynIdError:
+            require_finite(given, request.joint_names or model.joints)
+            raise
+        positions, velocities = result
         if order is not None:
             positions, velocities = (a[..., order.back] for a in (positions, velocities))
         response.position, response.velocity = numbers(positions), numbers(velocities)
+        response.limit_step = result.limit_step.tolist()
+        response.limit_joint = [model.joints[j] if j >= 0 else '' for j in result.limit_joint]
+        response.stop_step = result.stop_step.tolist()
+        response.message = '; '.join(result.warnings)
 
 
 def _checked(
@@ -144,8 +152,7 @@ def _checked(
     except DynIdError:
         require_finite(given, names)
         raise
-    last = result[-1] if isinstance(result, tuple) else result
-    if not np.isfinite(last).all():
+    if not np.isfinite(result).all():
         require_finite(given, names)
         raise UsageError('the result is beyond all numbers: are the units of the request right?')
     return result

@@ -1,0 +1,134 @@
+"""Motions of a robot under given efforts, many at once; the loops are in the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.model import _rollout_kernel
+from robot_dynid.model._kernels import LANES
+from robot_dynid.model.robot import Limits, RobotModel
+from robot_dynid.types import FloatArray
+
+#: longest internal step [s]; longer samples are divided
+LONGEST_STEP = 1e-3
+CAUSES = {
+    _rollout_kernel.INDEFINITE:
+        'the mass matrix is not positive definite there, which least squares does not guarantee: '
+        'identify from a motion that excites all parameters',
+    _rollout_kernel.OVERFLOW: 'the state grows beyond all numbers: are the units right?',
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """K motions of T samples; unpacks as ``position, velocity``.
+
+    ``position`` and ``velocity`` (K, T, n) at the end of each sample, rad and rad/s (m, m/s).
+    Joint limits do not stop a motion: ``limit_step`` (K,) is the sample in which a joint first
+    leaves them and ``limit_joint`` (K,) its index, both -1 where none does. ``stop_step`` (K,) is
+    the first sample that could not be computed, -1 where all were; the state is NaN from there on
+    and ``stop_cause`` (K,) says why, a key of CAUSES or 0.
+    """
+
+    joints: tuple[str, ...]
+    position: FloatArray
+    velocity: FloatArray
+    limit_step: NDArray[np.int64]
+    limit_joint: NDArray[np.int64]
+    stop_step: NDArray[np.int64]
+    stop_cause: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, joints: tuple[str, ...], shape: tuple[int, ...]) -> Rollout:
+        """Return arrays for ``shape`` (K, T, n) without events."""
+        limit_step, limit_joint, stop_step = np.full((3, shape[0]), -1, dtype=np.int64)
+        return cls(joints, np.empty(shape), np.empty(shape), limit_step, limit_joint, stop_step,
+                   np.zeros(shape[0], dtype=np.int64))
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.position, self.velocity))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What happened to how many motions, and where first."""
+        found = []
+        count = len(self.limit_step)
+        outside = np.flatnonzero(self.limit_step >= 0)
+        stopped = np.flatnonzero(self.stop_step >= 0)
+        if len(outside):
+            k = outside[0]
+            found.append(f'{len(outside)} of {count} motions leave the joint limits: motion {k} '
+                         f'those of {self.joints[self.limit_joint[k]]} in sample '
+                         f'{self.limit_step[k]}')
+        if len(stopped):
+            k = stopped[0]
+            found.append(f'{len(stopped)} of {count} motions stop: motion {k} in sample '
+                         f'{self.stop_step[k]}, {CAUSES[int(self.stop_cause[k])]}')
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisFriction:
+    """Friction f0 + fv x + fc clip(x / width, -1, 1) of m axes, x = axes @ joint velocity.
+
+    ``axes`` (m, n); ``table`` (m, 4) of fv, fc, f0, width.
+    """
+
+    axes: FloatArray
+    table: FloatArray
+
+
+def step_count(dt: float) -> int:
+    """Return how many internal steps a sample of ``dt`` [s] takes."""
+    return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
+
+
+def work_of(motions: int, samples: int, dt: float) -> int:
+    """Return the internal steps of a call; motions count in whole tiles."""
+    return -(-motions // LANES) * LANES * samples * step_count(dt)
+
+
+def limit_table(limits: Limits) -> FloatArray:
+    """Return lower and upper limits (2, n), infinite where unknown."""
+    return np.array([np.where(np.isnan(limits.lower), -np.inf, limits.lower),
+                     np.where(np.isnan(limits.upper), np.inf, limits.upper)])
+
+
+class Integrator:
+    """Motions of one robot, prepared for many calls.
+
+    ``parameters`` (n, 10) standard parameters, ``rotors`` (n, n) kg m^2 added to the mass matrix.
+    Source of the scheme: see the kernel.
+    """
+
+    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: FloatArray,
+                 friction: AxisFriction) -> None:
+        parents = np.array(robot.parents, dtype=np.int64)
+        parents.flags.writeable = False
+        self._joints = robot.joints
+        self._tree = (robot.geometry, parents, _constant(parameters), _constant(rotors))
+        self._gravity = _constant(robot.gravity)
+        self._friction = (_constant(friction.axes), _constant(friction.table))
+        self._limits = _constant(limit_table(robot.limits))
+
+    def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float) -> Rollout:
+        """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s]."""
+        result = Rollout.empty(self._joints, effort.shape)
+        steps = step_count(dt)
+        _rollout_kernel.rollout(
+            self._tree, self._gravity, self._friction, self._limits,
+            (_constant(q0), _constant(qd0)), _constant(effort), (dt / steps, steps),
+            (result.position, result.velocity),
+            (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause))
+        return result
+
+
+def _constant(array: FloatArray) -> FloatArray:
+    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
+    view = np.require(array, np.float64, ['C', 'A']).view()
+    view.flags.writeable = False
+    return view
