@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import FIGURE, REFERENCE_FRICTION
+from tolerances import FIGURE, REFERENCE_FRICTION, STAGED_OVER_CONTROL
 
 from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult, identify
@@ -135,3 +135,19 @@ def test_ur10e_single_joint_leaves_parameters_open(ur10e_data, joint):
     others = [f'{p}{i}' for i in range(1, 7) for p in ('fv', 'fc') if i != joint]
     assert len(set(others) & set(estimate.not_excited)) >= 9
     assert not {f'fv{joint}', f'fc{joint}'} & set(estimate.not_excited)
+
+
+@pytest.mark.slow
+def test_ur10e_one_joint_at_a_time(ur10e_data):
+    """Staged identification beats least squares on the same recordings, and the control row."""
+    robot = load_robot('ur10e')
+    logs = [load_log(f, robot) for f in sorted((ur10e_data / 'single_joint').iterdir())]
+    tests = [load_log(f, robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    staged, once = (identify(robot, logs, method) for method in ('staged', 'wls'))
+    assert staged.estimate.status is Status.NOT_EXCITED  # one configuration per joint
+    error = np.array(percent(staged.model, tests))
+    scores = validate(staged.model, tests).control['all']
+    control = np.array([100.0 * s.relative_error for s in scores.values()])
+    assert np.all(error < 0.75 * np.array(percent(once.model, tests)))
+    assert np.all(error <= STAGED_OVER_CONTROL * control)
+    assert np.all(error[:2] < 0.9 * control[:2])

@@ -16,6 +16,9 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import LeastSquares, StagedLeastSquares, Status
 from robot_dynid.estimation.staged import fit_stages
 from robot_dynid.experiment import Experiment
+from robot_dynid.identified.identify import identify
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.recipe import Recipe
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf
 from robot_dynid.procedure import (
@@ -26,6 +29,7 @@ from robot_dynid.procedure import (
     decompose,
     distal_to_proximal,
 )
+from robot_dynid.types import RawLog
 
 
 @pytest.mark.parametrize('procedure', PROCEDURES)
@@ -125,6 +129,24 @@ def test_motion_of_all_joints_at_once_is_refused():
     together = np.repeat(samples.position[:, :1], 3, axis=1)
     with pytest.raises(DataError, match='one joint moves while all others rest'):
         StagedLeastSquares().fit(Experiment.of(model, [replace(samples, position=together)]))
+
+
+@pytest.mark.parametrize('procedure', PROCEDURES)
+def test_recordings_become_a_model(procedure):
+    """From positions and noisy efforts alone; the stages are kept with the model."""
+    robot = load_robot('planar_3r')
+    model = torque_model(robot)
+    truth = truth_of(model, 0.2)
+    samples = with_effort(model, planned(model, procedure=procedure), truth, 1e-3)
+    log = RawLog('run', robot.joints, samples.time, samples.position, effort=samples.effort)
+    result = identify(robot, [log], 'staged', Recipe(
+        cutoff=20.0, ramp_width=0.05, effort_lag=0.0, procedure=procedure))
+    assert result.estimate.status is Status.OK
+    assert np.abs(result.model.values - truth).max() < 0.01
+    stages = result.model.provenance['stages']
+    assert stages[0]['stage'] == 'joint_3'
+    assert stages[0]['found'][0]['combination'] == 'mx3'
+    assert IdentifiedModel.from_yaml(result.model.to_yaml()).provenance['stages'] == stages
 
 
 def test_an_unknown_procedure_is_refused():

@@ -16,25 +16,16 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.least_squares import (
-    Solution,
-    batch_covariance,
-    joint_weights,
-    residual_noise,
-    solve,
-    unknown_columns,
-    weighted_factor,
-)
+from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
 from robot_dynid.estimation.solo import solo_data
+from robot_dynid.estimation.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.information import Information
 from robot_dynid.procedure import (
     PROCEDURES,
     Decomposition,
-    Free,
     SoloMotion,
     Stage,
-    centred_rows,
     decompose,
     labels,
     own_stages,
@@ -45,6 +36,8 @@ from robot_dynid.types import FloatArray
 OPEN_SHARE = 1e-9
 #: a combination is refused when its deviation is worth more than this share of the effort
 REFUSED = 0.1
+#: weight of nominal values that know nothing of a rotor or of friction, against those of links
+FAINT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,25 +106,6 @@ def _of_stages(
             for stage in stages]
 
 
-@dataclass(frozen=True, eq=False)
-class Knowledge:
-    """What is known between two stages: base parameters (b,), their covariance, what is free.
-
-    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked.
-    """
-
-    values: FloatArray
-    covariance: FloatArray
-    free: Free
-    held: FloatArray
-
-    @classmethod
-    def none(cls, count: int, joints: int, held: FloatArray | None = None) -> Knowledge:
-        """Return the start."""
-        friction = np.zeros(joints) if held is None else held
-        return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction)
-
-
 def fit_stages(
     experiment: Experiment, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,
@@ -145,7 +119,7 @@ def fit_stages(
     model = experiment.model
     results, known = _solved(model, stages, information, held)
     left = known.free
-    values = known.values + left.directions @ nominal_base(model)[left.owners]
+    values = known.values + left.directions @ _nominal(model, known)
     lost = {int(i) for i in np.flatnonzero(np.any(np.abs(left.directions) > OPEN_SHARE, axis=1))}
     lost |= set(unknown_columns(experiment, known.covariance))
     return StagedEstimate(
@@ -174,10 +148,19 @@ def _solved(
     return results, known
 
 
-def nominal_base(model: TorqueModel) -> FloatArray:
-    """Return the base parameters (b,) of the nominal links alone."""
+def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
+    """Return the free parameters (f,) that bring the base parameters closest to nominal.
+
+    The distance is in effort at a moderate motion. Nothing is nominally known of rotors and
+    friction, so base parameters they are part of count little.
+    """
     links = model.robot.nominal.ravel()
-    return np.asarray(model.reduction.matrix[:, :len(links)] @ links)
+    matrix = model.reduction.matrix
+    reach = model.moderate_effort.max(axis=0)
+    weight = reach * np.where(np.any(matrix[:, len(links):] != 0.0, axis=1), FAINT, 1.0)
+    missing = matrix[:, :len(links)] @ links - known.values
+    design = weight[:, None] * known.free.directions
+    return np.asarray(np.linalg.lstsq(design, weight * missing, rcond=None)[0])
 
 
 def fit_stage(
@@ -190,13 +173,13 @@ def fit_stage(
     found = decompose(model, stage, known.free)
     if not len(found.solved):
         return None, known
-    fit = _fit(model, (stage, found), data, known)
+    fit = stage_fit(model, (stage, found), data, known)
     refused = _too_uncertain(model, (stage, found), data, (known, fit))
     if len(refused) == len(found.solved):
         return None, known
     if len(refused):
         found = found.without(refused)
-        fit = _fit(model, (stage, found), data, known)
+        fit = stage_fit(model, (stage, found), data, known)
     step = known.free.directions[:, found.solved]
     transfer = np.eye(len(known.values)) - step @ fit.sensitivity
     after = Knowledge(
@@ -216,58 +199,9 @@ def _symmetric(covariance: FloatArray) -> FloatArray:
     return even
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """The solved combinations (s,): values, covariance, -d values / d known parameters (s, b)."""
-
-    values: FloatArray
-    covariance: FloatArray
-    sensitivity: FloatArray
-    solution: Solution
-    degrees: int
-
-
-def _fit(
-    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information, known: Knowledge
-) -> _Fit:
-    stage, found = what
-    directions = known.free.directions[:, found.fitted]
-    centred = centred_rows(model, stage)
-    reduced = data.projected(stage.rows, found.present, directions, known.values, centred)
-    noise = 1.0 / joint_weights(reduced)
-    friction = np.array([known.held[j] if j in centred else 0.0 for j in stage.rows])
-    held = np.minimum(friction / np.sqrt(3.0), noise)
-    weights = 1.0 / np.hypot(noise, held * np.sqrt(data.samples))
-    solution = solve(reduced, weights)
-    covariance, degrees = batch_covariance(reduced, weights, solution)
-    covariance = covariance + _held_covariance((reduced, weights, solution), held)
-    own = slice(len(found.nuisance), None)
-    sensitivity = _sensitivity(what, data, (reduced, weights, solution))
-    return _Fit(solution.values[own], covariance[own, own], sensitivity[own], solution, degrees)
-
-
-def _held_covariance(
-    fit: tuple[Information, FloatArray, Solution], held: FloatArray
-) -> FloatArray:
-    """Return the covariance that comes from the friction which holds the locked joints.
-
-    Such a joint takes any part of the load up to its static friction, always against it, so the
-    error does not average out: it counts as if it had one sign throughout. Its deviation ``held``
-    (r,) [N m] is that of the residual, at most that of a uniform distribution within the friction.
-    """
-    information, weights, solution = fit
-    count = len(solution.values)
-    spread = np.zeros((count, count))
-    for row, (weight, deviation) in enumerate(zip(weights, held, strict=True)):
-        factor = information.expanded(row)[:, :count] * (weight**2 * deviation)
-        spread += information.samples * factor.T @ factor
-    inverse = solution.root @ solution.root.T
-    return np.asarray(inverse @ spread @ inverse)
-
-
 def _too_uncertain(
     model: TorqueModel, what: tuple[Stage, Decomposition], data: Information,
-    state: tuple[Knowledge, _Fit],
+    state: tuple[Knowledge, StageFit],
 ) -> NDArray[np.int64]:
     """Return the solved combinations that are not worth knowing.
 
@@ -279,19 +213,3 @@ def _too_uncertain(
     size = data.size()[np.argmax(reach, axis=0)]
     deviation = np.sqrt(np.diag(fit.covariance))
     return np.flatnonzero(deviation * reach.max(axis=0) > REFUSED * size)
-
-
-def _sensitivity(
-    what: tuple[Stage, Decomposition], data: Information,
-    fit: tuple[Information, FloatArray, Solution],
-) -> FloatArray:
-    """Return how the fitted parameters (f,) fall when known ones (b,) rise: pinv(D) A."""
-    (stage, found), (reduced, weights, solution) = what, fit
-    count = len(data.names)
-    product = np.zeros((len(solution.values), count))
-    for batch, small in zip(data.batches, reduced.batches, strict=True):
-        rows = [w * np.where(found.present[j], data.expanded(j, batch)[:, :count], 0.0)
-                for w, j in zip(weights, stage.rows, strict=True)]
-        design = weighted_factor(reduced, weights, small)[:, :-1]
-        product += design.T @ np.vstack(rows)
-    return np.asarray(solution.root @ (solution.root.T @ product))

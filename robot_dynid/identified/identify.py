@@ -19,6 +19,7 @@ from robot_dynid.estimation import (
     StagedLeastSquares,
     Status,
 )
+from robot_dynid.estimation.consistency import consistency
 from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
 from robot_dynid.estimation.least_squares import (
     joint_weights,
@@ -114,13 +115,16 @@ def _identify(
     progress('fitting', 0.9)
     held = held_out(experiment.information)
     estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
-    warnings = [*robot.warnings, *notes, *_advice(estimate, choice)]
+    fitting = consistency(experiment.information)
+    warnings = [*robot.warnings, *model.reduction.warnings, *notes, *_advice(estimate, choice),
+                *fitting.warnings(robot.joints)]
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure, reduction=model.reduction,
         values=estimate.values, std=estimate.std,
         control=control_parameters(experiment), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
         provenance=_provenance(logs, (experiment, estimate), choice, weights),
+        feasible=getattr(estimate, 'standard', None),
     )
     warnings += definiteness(identified)
     identified = replace(identified, warnings=tuple(warnings))

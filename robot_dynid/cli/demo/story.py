@@ -34,11 +34,11 @@ class Excitation:
 
 EXCITATIONS = {
     'fourier': Excitation('duration: 30.0, harmonics: 25, draws: 10', 'wls', 0.02),
-    'sine-sequence': Excitation('periods: 2, configurations: 2', 'staged', 0.1),
+    'sine-sequence': Excitation('periods: 1, configurations: 2', 'staged', 0.05),
 }
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
-                         'feedback_timeout': 1.0}
+                         'feedback_timeout': 1.0, 'tracking_window': 0.2}
 LONGEST_MOTION, LONGEST_FIT = 600.0, 60.0  # s
 
 
