@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from feasible_models import feasible_model, random_links
 from nominal import nominal_model, states
 
 from robot_dynid.errors import ModelError, UsageError
@@ -96,6 +97,42 @@ def test_parameters_that_are_no_numbers_are_refused(planar):
     assert broken != text
     with pytest.raises(ModelError, match='not finite'):
         IdentifiedModel.from_yaml(broken, 'm.yaml')
+
+
+@pytest.fixture(scope='module')
+def feasible():
+    """Return a small model with feasible parameters."""
+    robot = load_robot('planar_3r')
+    rng = np.random.default_rng(0)
+    return feasible_model(robot, random_links(rng, robot.n), rng)
+
+
+def test_feasible_parameters_are_kept(feasible, planar):
+    loaded = IdentifiedModel.from_yaml(feasible.to_yaml())
+    assert np.array_equal(loaded.feasible, feasible.feasible)
+    assert loaded.to_yaml() == feasible.to_yaml()
+    assert 'feasible: {m1: ' in feasible.to_yaml()
+    assert 'feasible' not in planar.to_yaml(), 'as written before there were any'
+    assert IdentifiedModel.from_yaml(planar.to_yaml()).feasible is None
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'m1': np.nan}, 'feasible parameters that are not finite'),
+    ({'Izz3': 1e300}, 'do not give its base parameters'),
+    ({'fv1': 0.0}, 'do not give its base parameters'),
+    ({'m7': 1.0}, 'not those of its blocks'),
+])
+def test_feasible_parameters_of_another_fit_are_refused(feasible, change, message):
+    content = yaml.safe_load(feasible.to_yaml())
+    content['feasible'] |= change
+    with pytest.raises(ModelError, match=rf'm\.yaml: .*{message}'):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
+    del content['feasible']['m1']
+    with pytest.raises(ModelError, match='not those of its blocks'):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
+    content['feasible'] = [1.0]
+    with pytest.raises(ModelError, match=r'm\.yaml: '):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
 
 
 @pytest.mark.parametrize('text', ['', '[]', '3', 'a: b', '\x00', '{', 'robot: {}', '&a [*a]'])

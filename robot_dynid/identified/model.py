@@ -32,8 +32,10 @@ class IdentifiedModel:
 
     ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
     inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
-    of the fit, ``not_identified`` the joints the model must not be used for. Efforts are N m (N)
-    on the joint side, whatever unit the robot reports.
+    of the fit, ``not_identified`` the joints the model must not be used for. ``feasible`` (p,) are
+    standard parameters that a real robot can have, where the fit gave such: ``values`` are
+    ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint side, whatever unit the
+    robot reports.
     """
 
     robot: RobotModel
@@ -48,6 +50,7 @@ class IdentifiedModel:
     not_identified: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    feasible: FloatArray | None = None
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -71,14 +74,27 @@ class IdentifiedModel:
 
     @cached_property
     def standard(self) -> dict[str, float]:
-        """Standard parameters by name that give the same motion: the dependent ones are zero."""
-        values = self.reduction.standard_values(self.values)
-        return dict(zip(self.reduction.standard, (float(v) for v in values), strict=True))
+        """Standard parameters by name: feasible ones, or such of the same motion.
+
+        The latter are zero where the base parameters do not need them.
+        """
+        values = (float(v) for v in self._standard_values)
+        return dict(zip(self.reduction.standard, values, strict=True))
+
+    @cached_property
+    def _standard_values(self) -> FloatArray:
+        if self.feasible is not None:
+            return self.feasible
+        return self.reduction.standard_values(self.values)
 
     @cached_property
     def _links(self) -> FloatArray:
-        n = self.robot.n
-        return self.reduction.standard_values(self.values)[:10 * n].reshape(n, 10).copy()
+        return self._standard_values[:10 * self.robot.n].reshape(-1, 10).copy()
+
+    @property
+    def feasible_links(self) -> FloatArray | None:
+        """Feasible parameters (n, 10) of the links, in their frames; None where there are none."""
+        return None if self.feasible is None else self._links.copy()
 
     @cached_property
     def _rotors(self) -> FloatArray:

@@ -13,7 +13,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.model.plain import robot_from_plain, robot_to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import frozen
+from robot_dynid.types import FloatArray, frozen
 from robot_dynid.version import VERSION
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FORMAT = 'robot_dynid model 1'
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
+#: base parameters and those of the feasible ones differ by rounding, relative to their terms
+CONSISTENT = 1e-9
 
 Dumper = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 Loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
@@ -43,7 +45,7 @@ def dump(model: IdentifiedModel) -> str:
     content = {
         'format': FORMAT, 'software': f'robot_dynid {VERSION}', 'method': model.method,
         'status': model.status, 'not_identified': list(model.not_identified),
-        'warnings': list(model.warnings), 'parameters': parameters,
+        'warnings': list(model.warnings), 'parameters': parameters, **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
             'friction': {'law': model.structure.friction,
@@ -57,6 +59,13 @@ def dump(model: IdentifiedModel) -> str:
     text: str = yaml.dump(content, Dumper=Dumper, sort_keys=False, width=99,
                           default_flow_style=None)
     return text
+
+
+def _feasible(model: IdentifiedModel) -> dict[str, Any]:
+    if model.feasible is None:
+        return {}
+    values = (float(value) for value in model.feasible)
+    return {'feasible': dict(zip(model.reduction.standard, values, strict=True))}
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
@@ -106,7 +115,28 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'method': content['method'], 'status': content['status'],
         'not_identified': tuple(content['not_identified']),
         'warnings': tuple(content['warnings']), 'provenance': content['provenance'],
+        'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
     }
+
+
+def _read_feasible(
+    given: dict[str, float] | None, reduction: Reduction, values: FloatArray, source: str
+) -> FloatArray | None:
+    """Return the feasible parameters (p,), which must belong to the base parameters ``values``."""
+    if given is None:
+        return None
+    if set(given) != set(reduction.standard):
+        raise ModelError(f'{source}: its feasible parameters are not those of its blocks; '
+                         'identify again')
+    feasible = np.array([given[name] for name in reduction.standard], dtype=np.float64)
+    if not np.all(np.isfinite(feasible)):
+        raise ModelError(f'{source}: holds feasible parameters that are not finite; identify '
+                         'again')
+    scale = np.abs(reduction.matrix) @ np.abs(feasible)
+    if np.any(np.abs(reduction.base(feasible) - values) > CONSISTENT * scale):
+        raise ModelError(f'{source}: its feasible parameters do not give its base parameters; '
+                         'one of them was changed; identify again')
+    return frozen(feasible)
 
 
 def _reduction(content: dict[str, Any], names: list[str]) -> Reduction:
