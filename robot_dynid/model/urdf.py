@@ -167,12 +167,29 @@ def robot_from_urdf(
     )
 
 
-def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
-    """Read a URDF file; see robot_from_urdf. Raises UsageError when there is no such file."""
+def read_urdf_text(path: str | Path) -> str:
+    """Return the text of a URDF file, line ends as they are.
+
+    Raises UsageError when there is no such file, RobotError when it is not a text.
+    """
     try:
-        text = Path(path).read_text(encoding='utf-8')
+        return Path(path).read_bytes().decode()
     except OSError as error:
         raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
     except UnicodeDecodeError:
         raise RobotError(f'{path}: is not a text file') from None
-    return robot_from_urdf(text, selection, str(path))
+
+
+def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
+    """Read a URDF file; see robot_from_urdf. Raises UsageError when there is no such file."""
+    return robot_from_urdf(read_urdf_text(path), selection, str(path))
+
+
+def source_text(robot: RobotModel) -> str:
+    """Return the text of the URDF file that ``robot`` was read from.
+
+    Raises UsageError when it was not read from one, or the file is gone.
+    """
+    if not robot.source or Path(robot.source).suffix in ('.yaml', '.yml'):
+        raise UsageError(f'{robot.name} is not described by a URDF file')
+    return read_urdf_text(robot.source)

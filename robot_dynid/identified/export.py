@@ -1,0 +1,220 @@
+"""The identified parameters inside the URDF they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import eigh
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.model.inertia import (
+    com_from_parameters,
+    move_parameters,
+    parameters_from_com,
+    pseudo_inertia,
+)
+from robot_dynid.model.robot import STANDARD_GRAVITY, Link, RobotModel
+from robot_dynid.model.tree import Selection
+from robot_dynid.model.urdf import robot_from_urdf
+from robot_dynid.model.urdf_text import Element, UrdfText, number_text
+from robot_dynid.types import FloatArray
+
+#: part of the sum of moments that rounding in other readers stays below (MuJoCo allows none)
+LEAST_MOMENT = 1e-12
+#: part of the sum of moments by which an impossible inertia is brought beyond a flat body's
+FROM_FLAT = 1e-6
+#: links fixed to a body keep their inertials if they leave it this part of its own
+LEAST_REST = 1e-3
+#: part of the largest possible size that inertials too large for their body are scaled to
+SCALED_TO = 0.5
+#: relative difference of parameters that is rounding only
+ROUNDING = 1e-12
+INERTIA = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
+           'izz': (2, 2)}
+
+
+class Export(NamedTuple):
+    """A URDF ``text`` with identified inertials, the links that differ, and what to know."""
+
+    text: str
+    changed_links: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def exported_urdf(model: IdentifiedModel, urdf_text: str, source: str = 'URDF') -> Export:
+    """Return ``urdf_text`` with the inertials, damping and friction of ``model``.
+
+    Inertials are about the centre of mass in the axes of the link. Links fixed to a moving one
+    keep their own inertials and it gets what is left of the identified body; where that would be
+    impossible theirs are scaled down. Everything else stays as it is written. Raises ModelError
+    when the model has no physically feasible parameters or belongs to another robot, RobotError
+    when the text is unusable.
+    """
+    links = physical_links(model)
+    selection = Selection(base_link=model.robot.base_link, joints=model.joints)
+    try:
+        robot = robot_from_urdf(urdf_text, selection, source)
+    except UsageError as error:
+        raise ModelError(f'the model was identified for another robot: {error}') from None
+    model.require(robot.with_gravity(model.robot.gravity))
+    warnings: list[str] = []
+    changes: dict[str, FloatArray] = {}
+    for body in range(robot.n):
+        changes |= _shares(robot, body, links[body], warnings)
+    text = UrdfText(urdf_text, source)
+    elements = text.root.named('link')
+    for name, parameters in changes.items():
+        _write_inertial(text, elements[name], parameters)
+    warnings += _write_friction(text, model)
+    warnings += [*_left_out(model), *_shapes(text, robot)]
+    return Export(text.changed(), tuple(changes), tuple(warnings))
+
+
+def physical_links(model: IdentifiedModel) -> FloatArray:
+    """Return the feasible parameters (n, 10) of the links.
+
+    Raises ModelError when there are none, or a body cannot have them.
+    """
+    links = model.feasible_links
+    if links is None:
+        raise ModelError(
+            f'the model of {model.robot.name} has no physically feasible parameters (method '
+            f'{model.method or "unknown"}), so no inertials can be told from it; identify with '
+            '--method feasible')
+    for name, parameters in zip(model.robot.bodies, links, strict=True):
+        if not is_physical(parameters):
+            raise ModelError(f'link {name!r}: no body has the parameters of the model; identify '
+                             'again with --method feasible')
+    return links
+
+
+def is_physical(parameters: ArrayLike) -> bool:
+    """Return whether a body of positive density has the ten ``parameters``."""
+    if not np.asarray(parameters)[0] > 0.0:
+        return False
+    margin, total = _margin(com_from_parameters(parameters)[2])
+    return bool(margin > LEAST_MOMENT * total)
+
+
+def _margin(inertia: FloatArray) -> tuple[float, float]:
+    """Return by how much two principal moments exceed the third at least, and their sum."""
+    moments = np.linalg.eigvalsh(inertia)
+    return float(moments[0] + moments[1] - moments[2]), float(np.abs(moments).sum())
+
+
+def _shares(
+    robot: RobotModel, body: int, identified: FloatArray, warnings: list[str]
+) -> dict[str, FloatArray]:
+    """Return what the links of a body get, by name, where it differs from what they have."""
+    own, *others = _members(robot, body)
+    kept = {link.name: _possible(link, warnings) for link in others if link.has_inertial}
+    places = {link.name: link.placement for link in others}
+    total = np.sum([move_parameters(kept[name], places[name]) for name in kept], axis=0) \
+        if kept else np.zeros(10)
+    # the largest factor by which the others may be multiplied is the inverse of this
+    taken = eigh(pseudo_inertia(total), pseudo_inertia(identified), eigvals_only=True)[-1]
+    scale = 1.0 if taken <= 1.0 - LEAST_REST else SCALED_TO / taken
+    if scale < 1.0:
+        warnings.append(
+            f'link {own.name!r}: the inertials of {", ".join(kept)}, which move with it, leave no '
+            f'possible rest of the identified body; they are multiplied by {scale:.3g}')
+    shares = {name: scale * kept[name] for name in kept}
+    shares = {own.name: identified - scale * total, **shares}
+    has = {link.name: link for link in (own, *others)}
+    return {name: share for name, share in shares.items()
+            if not has[name].has_inertial or not _same(share, has[name].parameters)}
+
+
+def _members(robot: RobotModel, body: int) -> list[Link]:
+    """Return the links of a body, the one its joint moves first."""
+    members = [link for link in robot.links if link.body == body]
+    return sorted(members, key=lambda link: link.name != robot.bodies[body])
+
+
+def _possible(link: Link, warnings: list[str]) -> FloatArray:
+    """Return the parameters of a link, with more inertia where no body has them."""
+    mass, com, inertia = com_from_parameters(link.parameters)
+    margin, total = _margin(inertia)
+    if margin >= -LEAST_MOMENT * total:  # flat bodies, too
+        return link.parameters
+    more = FROM_FLAT * total - margin
+    warnings.append(f'link {link.name!r}: no body has its inertia, which was not identified; '
+                    f'raised by {more:.3g} kg m^2 about every axis')
+    return parameters_from_com(mass, com, inertia + more * np.eye(3))
+
+
+def _same(a: FloatArray, b: FloatArray) -> bool:
+    """Compare mass, first and second moments, each kind by its largest number."""
+    return all(np.abs(a[kind] - b[kind]).max() <= ROUNDING * np.abs(b[kind]).max()
+               for kind in (slice(0, 1), slice(1, 4), slice(4, 10)))
+
+
+def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> None:
+    mass, com, inertia = com_from_parameters(parameters)
+    moments = {name: [float(inertia[place])] for name, place in INERTIA.items()}
+    inertial = link.find('inertial')
+    if inertial is None:
+        numbers = ' '.join(f'{name}="{number_text(m)}"' for name, m in moments.items())
+        text.insert(link, [
+            '<inertial>', f'\t<origin xyz="{number_text(com)}" rpy="0 0 0"/>',
+            f'\t<mass value="{number_text([mass])}"/>', f'\t<inertia {numbers}/>', '</inertial>'])
+        return
+    origin, weight, tensor = (inertial.find(tag) for tag in ('origin', 'mass', 'inertia'))
+    assert weight is not None and tensor is not None  # the reader insists on them
+    text.set_numbers(weight, {'value': [mass]})
+    text.set_numbers(tensor, moments)
+    if origin is None:
+        text.insert(inertial, [f'<origin xyz="{number_text(com)}" rpy="0 0 0"/>'])
+    else:
+        text.set_numbers(origin, {'xyz': list(com), 'rpy': [0.0, 0.0, 0.0]})
+
+
+def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
+    """Write damping and friction of every joint; return what had to be changed for it."""
+    notes = []
+    elements = text.root.named('joint')
+    for i, name in enumerate(model.joints, 1):
+        values = {tag: model.standard.get(f'{parameter}{i}', 0.0)
+                  for tag, parameter in (('damping', 'fv'), ('friction', 'fc'))}
+        for tag, value in values.items():
+            if value < 0.0:
+                notes.append(f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is '
+                             'written')
+        numbers = {tag: [max(value, 0.0)] for tag, value in values.items()}
+        dynamics = elements[name].find('dynamics')
+        if dynamics is not None:
+            text.set_numbers(dynamics, numbers)
+        elif any(number[0] for number in numbers.values()):
+            written = ' '.join(f'{tag}="{number_text(n)}"' for tag, n in numbers.items())
+            text.append(elements[name], f'<dynamics {written}/>')
+    return notes
+
+
+def _left_out(model: IdentifiedModel) -> Iterator[str]:
+    """Yield what a URDF cannot say."""
+    said = {f'{parameter}{i + 1}' for i in range(model.robot.n) for parameter in ('fv', 'fc')}
+    others = model.reduction.standard[10 * model.robot.n:]
+    left = [name for name in others if name not in said and model.standard[name] != 0.0]
+    if left:
+        yield (f'only in the model file, a URDF cannot hold them: {", ".join(left)} (rotor '
+               'inertia, offsets, friction other than damping and friction of one joint)')
+    if not np.array_equal(model.robot.gravity, STANDARD_GRAVITY):
+        yield (f'gravity is {model.robot.gravity.tolist()} m/s^2 in the base frame, which a URDF '
+               'cannot say; set it where the URDF is used')
+    if model.not_identified:
+        yield f'not identified, do not rely on them: {", ".join(model.not_identified)}'
+
+
+def _shapes(text: UrdfText, robot: RobotModel) -> Iterator[str]:
+    """Yield the links without inertial to which some readers give the mass of their shape."""
+    elements = text.root.named('link')
+    found = [link.name for link in robot.links
+             if not link.has_inertial and link.name not in robot.bodies
+             and elements[link.name].find('collision') is not None]
+    if found:
+        yield (f'{", ".join(found)}: no inertial but a collision shape, whose mass MuJoCo adds '
+               'unless its compiler is told inertiafromgeom="false"')
