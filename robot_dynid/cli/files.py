@@ -31,6 +31,14 @@ def check_writable(*paths: str | None) -> None:
             raise UsageError(f'{path}: no permission to write there')
 
 
+def write_text(path: str, text: str) -> None:
+    """Write a text as it is; an existing file is replaced only once the new one is complete."""
+    target = Path(path)
+    temporary = target.with_name(f'.{target.name}.tmp')
+    temporary.write_bytes(text.encode())
+    temporary.replace(target)
+
+
 def load_logs(
     paths: Sequence[str], robot: RobotModel, progress: Progress
 ) -> list[RawLog]:

@@ -6,15 +6,18 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_writable, load_logs
+from robot_dynid.cli.files import check_writable, load_logs, write_text
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
+from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identified.identify import IdentificationResult
+    from robot_dynid.model.robot import RobotModel
 
 HELP = 'identify a dynamic model from recordings'
+FEASIBLE = ('feasible', 'sequential-feasible')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--method', default='wls', help='ols, wls (default) or staged')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
+    parser.add_argument('--urdf', metavar='OUT.urdf',
+                        help="the robot's URDF with the identified inertials; needs --method "
+                             f'{" or ".join(FEASIBLE)}')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -36,9 +42,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.model.robot_file import load_robot
 
     started = time.perf_counter()
-    check_writable(arguments.out, arguments.report)
+    check_writable(arguments.out, arguments.report, arguments.urdf)
     recipe = read_recipe(arguments.recipe) if arguments.recipe else None
     robot = load_robot(arguments.robot)
+    urdf = _urdf(robot, arguments.method) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress)
         result = identify(robot, logs, arguments.method, recipe, progress)
@@ -50,8 +57,29 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             write_report(identification_report(result, logs), arguments.report)
     found = _result(result)
+    if arguments.urdf:
+        found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': {log.source: log.findings for log in logs if log.findings}}
+
+
+def _urdf(robot: RobotModel, method: str) -> str:
+    """Return the text to be written anew; raises UsageError when there is nothing to do so."""
+    from robot_dynid.model.urdf import source_text
+
+    if method not in FEASIBLE:
+        raise UsageError('--urdf needs physically feasible parameters, which method '
+                         f'{method} does not give; choose --method {" or ".join(FEASIBLE)}')
+    return source_text(robot)
+
+
+def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, Any]:
+    from robot_dynid.identified.export import exported_urdf
+
+    export = exported_urdf(result.model, urdf, result.model.robot.source)
+    write_text(path, export.text)
+    return {'urdf': path, 'changed_links': export.changed_links,
+            'warnings': (*result.warnings, *export.warnings)}
 
 
 def _result(result: IdentificationResult) -> dict[str, Any]:
@@ -102,7 +130,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('condition', f'{number(result["condition_number"])} with unit columns, '
                       f'{number(result["condition_number_raw"])} raw'),
         *_told(result['preprocessing']),
-        ('model', result['out']), ('report', result['report']),
+        ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
         ('seconds', f'{result["seconds"]:.1f}'),
     ))
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()

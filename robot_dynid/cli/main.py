@@ -14,6 +14,7 @@ from robot_dynid.cli import (
     bench,
     demo,
     design,
+    export,
     forward,
     identify,
     inverse,
@@ -45,7 +46,7 @@ class Verb(Protocol):
 
 VERBS: dict[str, Verb] = {
     'base': base, 'design': design, 'identify': identify, 'validate': validate,
-    'forward': forward, 'inverse': inverse, 'demo': demo, 'bench': bench,
+    'forward': forward, 'inverse': inverse, 'export': export, 'demo': demo, 'bench': bench,
     'reproduce': reproduce,
 }
 
