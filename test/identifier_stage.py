@@ -14,6 +14,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from robot_dynid.excitation.design import design, parse_request
@@ -81,6 +82,7 @@ class Client:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.models: list[DynamicModel] = []
+        self.descriptions: list[String] = []
         self.diagnostics: list[DiagnosticArray] = []
         self.feedback: list[tuple[str, float]] = []
         self.node.create_subscription(
@@ -95,6 +97,12 @@ class Client:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_subscription(
             DynamicModel, 'identifier/model', self.models.append, latched)
+
+    def listen_to_description(self) -> None:
+        """Subscribe to the latched URDF."""
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.node.create_subscription(
+            String, 'identifier/robot_description', self.descriptions.append, latched)
 
     def close(self) -> None:
         self.node.destroy_node()

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
@@ -16,14 +15,13 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.ros.answers import answered
 from robot_dynid.ros.convert import model_message
 from robot_dynid.ros.identification_job import save_model
+from robot_dynid.ros.robot_description import LATCHED, RobotDescription
 from robot_dynid_interfaces.msg import DynamicModel
 from robot_dynid_interfaces.srv import LoadModel, SaveModel
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
 
 class ModelServices:
-    """The served model with ~/load_model, ~/save_model and the latched ~/model.
+    """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
 
     ``robot`` is the robot a model must belong to; None takes models of any robot.
     """
@@ -33,6 +31,7 @@ class ModelServices:
         self._robot = robot
         self.model: IdentifiedModel | None = None
         self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
+        self._description = RobotDescription(node, robot)
         for name, kind, handler in (
             ('load_model', LoadModel, self._load),
             ('save_model', SaveModel, self._save),
@@ -47,6 +46,7 @@ class ModelServices:
             model.forward(zeros, zeros, zeros)
         self.model = model
         self._latched.publish(message)
+        self._description.describe(model)
         return message
 
     def load(self, path: str) -> DynamicModel:
