@@ -7,7 +7,7 @@ Sources: Lin, An identification method for estimating the inertia parameters of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -20,7 +20,7 @@ from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
 from robot_dynid.estimation.solo import solo_data
 from robot_dynid.estimation.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.experiment import Experiment, TorqueModel
-from robot_dynid.information import Information
+from robot_dynid.information import FILTERED, Information
 from robot_dynid.procedure import (
     PROCEDURES,
     Decomposition,
@@ -68,9 +68,14 @@ class StageResult:
 
 @dataclass(frozen=True, eq=False)
 class StagedEstimate(Estimate):
-    """An estimate with the stages it was made of."""
+    """An estimate with the stages it was made of.
+
+    ``share`` (n,) of the variance of each joint's effort that is predicted while it moves; None
+    where the stages were written by hand.
+    """
 
     stages: tuple[StageResult, ...] = ()
+    share: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,17 @@ class StagedLeastSquares:
         own = own_stages(model, motions)
         held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
         stages = PROCEDURES[self.procedure](model, motions)
-        return fit_stages(experiment, stages, _of_stages(stages, data), held)
+        estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
+        return replace(estimate, share=_share(_of_stages(own, data), estimate.values))
+
+
+def _share(own: Sequence[Information], values: FloatArray) -> FloatArray:
+    """Return the share (n,) of variance predicted, from the own stages, the last joint's first."""
+    shares = []
+    for joint, information in enumerate(reversed(own)):
+        energy = information.residual_energy(values, FILTERED)[joint] / information.samples
+        shares.append(1.0 - energy / max(information.spread(FILTERED)[joint] ** 2, 1e-300))
+    return np.array(shares)
 
 
 def _of_stages(

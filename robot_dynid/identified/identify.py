@@ -171,8 +171,13 @@ class _Prepared:
 
 
 def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
-    """Mark the joints that are predicted no better than by their mean on held-out data."""
-    lost = tuple(j for j, share in zip(robot.joints, held.share, strict=True)
+    """Mark the joints that are predicted no better than by their mean on held-out data.
+
+    After a staged identification only what a joint does while it moves counts.
+    """
+    own = estimate.share if isinstance(estimate, StagedEstimate) else None
+    shares = held.share if own is None else own
+    lost = tuple(j for j, share in zip(robot.joints, shares, strict=True)
                  if not share > LEAST_SHARE)
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if lost else estimate.status
