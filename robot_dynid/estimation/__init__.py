@@ -1,6 +1,7 @@
 """Estimators by name; a new one is one file and one line here."""
 
 from robot_dynid.estimation.estimate import Estimate, Estimator, Status
+from robot_dynid.estimation.feasible import Feasible, FeasibleEstimate
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.staged import StagedEstimate, StagedLeastSquares
 
@@ -8,7 +9,8 @@ ESTIMATORS: dict[str, Estimator] = {
     'ols': LeastSquares(weighted=False),
     'wls': LeastSquares(weighted=True),
     'staged': StagedLeastSquares(),
+    'feasible': Feasible(),
 }
 
-__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'LeastSquares', 'StagedEstimate',
-           'StagedLeastSquares', 'Status']
+__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate', 'LeastSquares',
+           'StagedEstimate', 'StagedLeastSquares', 'Status']

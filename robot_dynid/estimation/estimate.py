@@ -21,6 +21,9 @@ class Status(Enum):
                    'joints move through most of their range at different speeds')
     NOT_IDENTIFIED = ('the effort of a joint is predicted no better than by its mean; check its '
                       'effort signal, and do not use the model for this joint')
+    NOT_SOLVED = ('the conic solver stopped short of the optimum: the parameters are feasible, '
+                  'but not the best; excite the motion better, give the prior a larger weight '
+                  '(prior_weight), or check the bounds')
 
 
 class Estimator(Protocol):

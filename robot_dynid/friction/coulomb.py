@@ -24,6 +24,7 @@ class Coulomb:
     width: float = 0.01
     parameters: ClassVar[tuple[str, ...]] = ('fv', 'fc', 'f0')
     holding: ClassVar[tuple[str, ...]] = ('fc',)
+    nonnegative: ClassVar[tuple[str, ...]] = ('fv', 'fc')
 
     def __post_init__(self) -> None:
         if not self.width > 0.0:

@@ -29,6 +29,10 @@ class FrictionLaw(Protocol):
     def holding(self) -> tuple[str, ...]:
         """Which of them hold an axis at rest against a load of either sign, such as ``fc``."""
 
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """Which of them a passive axis has at zero or above, such as ``fv``."""
+
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
 

@@ -19,6 +19,10 @@ class Block(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names of the parameters."""
 
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """Those of them that no real robot has below zero, each by itself."""
+
     def history(self, samples: Samples) -> FloatArray:
         """Return signals (h, N) that depend on the past, computed over whole segments.
 

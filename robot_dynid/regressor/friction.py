@@ -32,6 +32,14 @@ class JointFriction:
         )
 
     @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """Those that the laws of the axes say."""
+        return tuple(
+            f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
+            for p in law.nonnegative
+        )
+
+    @property
     def holding(self) -> FloatArray:
         """Matrix (n, k): effort with which each parameter, at one, may hold a joint at rest."""
         columns = [np.abs(axis) * float(p in law.holding)

@@ -25,6 +25,11 @@ class RotorInertia:
         """``Ia1`` and so on; ``Iam6`` for the coupled motor of joint 6."""
         return tuple(f'Ia{label}' for label in self.axes.labels)
 
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.names
+
     def history(self, samples: Samples) -> FloatArray:
         """Return nothing: rotors have no memory."""
         return np.empty((0, len(samples)))

@@ -24,6 +24,11 @@ class RigidLinks:
         """``m1, mx1, ..., Izz1, m2, ...``: links counted from one, in the order of the joints."""
         return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
 
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """None by itself: what a body can have is a condition on all ten together."""
+        return ()
+
     def history(self, samples: Samples) -> FloatArray:
         """Return nothing: rigid links have no memory."""
         return np.empty((0, len(samples)))

@@ -47,6 +47,11 @@ class ScrewLinks:
         """``m1, mx1, ..., Izz3``."""
         return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
 
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """None by itself."""
+        return ()
+
     def history(self, samples: Samples) -> FloatArray:
         """Return nothing: rigid links have no memory."""
         return np.empty((0, len(samples)))
@@ -71,6 +76,11 @@ class SignFriction:
     def names(self) -> tuple[str, ...]:
         """``fv1, fc1, ..., fc3``."""
         return tuple(f'{p}{i + 1}' for i in range(self.joints) for p in ('fv', 'fc'))
+
+    @property
+    def nonnegative(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.names
 
     def history(self, samples: Samples) -> FloatArray:
         """Return nothing: this friction has no memory."""

@@ -1,0 +1,166 @@
+"""Convex conic problems, and the one place that knows the solver, Clarabel.
+
+Source: Goulart, Chen, Clarabel: an interior-point solver for conic programs with quadratic
+objectives, 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid.types import FloatArray
+
+#: most steps of the solver; the problems here take 10 to 40
+MOST_STEPS = 200
+ROOT_2 = float(np.sqrt(2.0))
+
+
+class Kind(Enum):
+    """The cones a slack may lie in."""
+
+    ZERO = 'zero'
+    NONNEGATIVE = 'nonnegative'
+    SEMIDEFINITE = 'semidefinite'
+    EXPONENTIAL = 'exponential'
+
+
+@dataclass(frozen=True)
+class Cone:
+    """``size`` is the number of rows, but of a semidefinite cone that of its matrix.
+
+    Semidefinite slacks are upper triangles, see `vector_of`; exponential ones are all
+    (x, y, z) with y exp(x / y) <= z, y > 0.
+    """
+
+    kind: Kind
+    size: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the slack."""
+        square = self.size * (self.size + 1) // 2
+        return square if self.kind is Kind.SEMIDEFINITE else self.size
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise ``1/2 x^T P x + q^T x`` subject to ``b - A x`` in the product of ``cones``.
+
+    ``hessian`` P (k, k) positive semidefinite, ``linear`` q (k,), ``matrix`` A (m, k) sparse,
+    ``offset`` b (m,).
+    """
+
+    hessian: FloatArray
+    linear: FloatArray
+    matrix: sparse.csc_matrix
+    offset: FloatArray
+    cones: tuple[Cone, ...]
+
+
+class Outcome(Enum):
+    """How the solver ended."""
+
+    SOLVED = 'solved'
+    INACCURATE = 'solved to a reduced accuracy'
+    INFEASIBLE = 'no point satisfies all constraints'
+    UNBOUNDED = 'the objective falls without end'
+    STALLED = 'stopped short of a solution'
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """``values`` (k,); ``primal`` and ``dual`` objective; ``steps`` that were taken."""
+
+    values: FloatArray
+    outcome: Outcome
+    primal: float
+    dual: float
+    steps: int
+
+    @property
+    def usable(self) -> bool:
+        """Whether the values are a solution, to the accuracy that ``outcome`` says."""
+        return self.outcome in (Outcome.SOLVED, Outcome.INACCURATE)
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual objective, relative to their size (at least one)."""
+        size = max(1.0, min(abs(self.primal), abs(self.dual)))
+        return abs(self.primal - self.dual) / size
+
+
+def solver() -> Any:
+    """Return the solver's module. Raises MissingDependency when it is not installed."""
+    try:
+        import clarabel
+    except ImportError:
+        raise MissingDependency('feasible identification needs the solver Clarabel: '
+                                'pip install clarabel') from None
+    return clarabel
+
+
+def solve(problem: Problem) -> Solution:
+    """Solve by Clarabel's interior-point method. Raises MissingDependency when it is absent."""
+    clarabel = solver()
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = MOST_STEPS
+    named = {Kind.ZERO: clarabel.ZeroConeT, Kind.NONNEGATIVE: clarabel.NonnegativeConeT,
+             Kind.SEMIDEFINITE: clarabel.PSDTriangleConeT}
+    cones = [clarabel.ExponentialConeT() if cone.kind is Kind.EXPONENTIAL
+             else named[cone.kind](cone.size) for cone in problem.cones]
+    upper = sparse.csc_matrix(np.triu(problem.hessian))
+    found = clarabel.DefaultSolver(upper, problem.linear, problem.matrix, problem.offset, cones,
+                                   settings).solve()
+    return Solution(np.asarray(found.x, dtype=np.float64), _outcome(str(found.status)),
+                    float(found.obj_val), float(found.obj_val_dual), int(found.iterations))
+
+
+def _outcome(status: str) -> Outcome:
+    known = {'Solved': Outcome.SOLVED, 'AlmostSolved': Outcome.INACCURATE}
+    if status in known:
+        return known[status]
+    if 'PrimalInfeasible' in status:
+        return Outcome.INFEASIBLE
+    return Outcome.UNBOUNDED if 'DualInfeasible' in status else Outcome.STALLED
+
+
+def triangle(size: int) -> list[tuple[int, int]]:
+    """Return the (row, column) of every entry of an upper triangle, column by column."""
+    return [(row, column) for column in range(size) for row in range(column + 1)]
+
+
+_FOUR = triangle(4)
+_ROWS, _COLUMNS = (np.array(index) for index in zip(*_FOUR, strict=True))
+_WEIGHTS = np.where(_ROWS == _COLUMNS, 1.0, ROOT_2)
+
+
+def vector_of(matrix: FloatArray) -> FloatArray:
+    """Return a symmetric (..., 4, 4) as (..., 10), with the same scalar product."""
+    return np.asarray(matrix[..., _ROWS, _COLUMNS] * _WEIGHTS)
+
+
+def matrix_of(vector: FloatArray) -> FloatArray:
+    """Return the symmetric (..., 4, 4) of vectors (..., 10); the inverse of `vector_of`."""
+    matrix = np.zeros((*vector.shape[:-1], 4, 4))
+    matrix[..., _ROWS, _COLUMNS] = matrix[..., _COLUMNS, _ROWS] = vector / _WEIGHTS
+    return matrix
+
+
+#: some rows of a problem: A, b and their cones
+Rows = tuple[sparse.csc_matrix, FloatArray, tuple[Cone, ...]]
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all ``parts``, one below the other."""
+    kept = [part for part in parts if part[0].shape[0]]
+    matrix = sparse.vstack([part[0] for part in kept], format='csc')
+    return (sparse.csc_matrix(matrix), np.concatenate([part[1] for part in kept]),
+            tuple(cone for part in kept for cone in part[2]))
