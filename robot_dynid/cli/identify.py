@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
-    parser.add_argument('--method', default='wls', help='ols, wls (default) or staged')
+    parser.add_argument('--method', default='wls', help='ols, wls (default), staged, '
+                        'feasible or sequential-feasible')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--urdf', metavar='OUT.urdf',

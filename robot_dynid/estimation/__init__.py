@@ -3,6 +3,7 @@
 from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.feasible import Feasible, FeasibleEstimate
 from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.estimation.staged import StagedEstimate, StagedLeastSquares
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -10,7 +11,8 @@ ESTIMATORS: dict[str, Estimator] = {
     'wls': LeastSquares(weighted=True),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
+    'sequential-feasible': SequentialFeasible(),
 }
 
 __all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate', 'LeastSquares',
-           'StagedEstimate', 'StagedLeastSquares', 'Status']
+           'SequentialFeasible', 'StagedEstimate', 'StagedLeastSquares', 'Status']

@@ -178,7 +178,8 @@ def bounds_from_dict(content: Any, source: str) -> Bounds:
     """Build bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``.
 
     Keys of a link: ``mass`` is ``[a, b]``, ``com`` is ``[[x, y, z], [x, y, z]]``,
-    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}``, ``symmetric`` a list of axes. Raises UsageError naming the key.
+    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}``, ``symmetric`` a list of axes.
+    Raises UsageError naming the key.
     """
     where = f'{source}: bounds'
     known = _mapping(content, where, ('total_mass', 'links'))

@@ -11,7 +11,7 @@ IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -37,8 +37,8 @@ from robot_dynid.experiment import Experiment
 from robot_dynid.information import FILTERED, RAW, Information
 from robot_dynid.types import FloatArray
 
-#: weights of the prior that cross-validation chooses from
-WEIGHTS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+#: weights of the prior that cross-validation chooses from, the largest first
+WEIGHTS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 #: the largest weight is taken at which no joint's held-out error exceeds its least by this share
 TOLERATED = 0.01
 #: weight without held-out data to choose it by
@@ -49,10 +49,12 @@ SMALLEST = 1e-6
 BEST_KNOWN = 1e-3
 #: gap, relative to the objective, that a solution of reduced accuracy may have
 WIDEST_GAP = 1e-4
+#: share of the way to the nominal robot by which rounding of the solver may be repaired
+FARTHEST = 1e-5
 
 
-#: returns the answer for one weight of the prior
-Fitter = Callable[[float], Answer]
+#: returns the answer for a weight of the prior; an answer for another weight may help
+Fitter = Callable[[float, Answer | None], Answer]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,6 +133,15 @@ class Task:
         return np.asarray(self.matrix @ v)
 
 
+def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
+    """Return orthonormal equations ``E v = e`` of all points that predict as least squares."""
+    weights = joint_weights(information)
+    found = solve(information, weights)
+    white = weighted_factor(information, weights)[:, :-1]
+    rows = (white @ found.root).T @ white
+    return excited(rows @ task.matrix, rows @ found.values)
+
+
 def excited(design: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return orthonormal equations ``E v = e`` of all least-squares solutions of D v = t."""
     u, s, vt = np.linalg.svd(design, full_matrices=False)
@@ -168,17 +179,12 @@ class Feasible:
         if answer is None:
             if weight is None:
                 weight = cross_validated(task, self.fitter)
-            answer = self.fitter(task, information)(weight or SMALLEST)
+            answer = self.fitter(task, information)(weight or SMALLEST, None)
         return finished(task, answer, self.name)
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
         """Return the point nearest to the prior that predicts as least squares does, if any."""
-        weights = joint_weights(information)
-        least = solve(information, weights)
-        white = weighted_factor(information, weights)[:, :-1]
-        excited_rows = (white @ least.root).T @ white
-        equations = excited(excited_rows @ task.matrix, excited_rows @ least.values)
-        found = task.whole.nearest(equations)
+        found = task.whole.nearest(least_squares(task, information))
         if not found.usable or not task.feasible.holds(found.values):
             return None
         return Answer(task.feasible.clipped(found.values), 0.0, found.gap, found.steps)
@@ -188,37 +194,43 @@ class Feasible:
         base, target, rest = task.compressed(information)
         design = base @ task.matrix
 
-        def fit(weight: float) -> Answer:
+        def fit(weight: float, near: Answer | None) -> Answer:
             found = task.whole.minimise(design, target, task.share(weight))
             residual = design @ found.values - target
             objective = float(residual @ residual) + rest
-            return checked(task.feasible, found, weight,
-                           task.share(weight) / max(objective, 1e-300))
+            gap = task.share(weight) * abs(found.primal - found.dual) / max(objective, 1e-300)
+            return checked(task.feasible, (found.values, _doubtful(found)), weight,
+                           (gap, found.steps))
 
         return fit
 
 
-def checked(feasible: FeasibleSet, found: Solution, weight: float, unit: float) -> Answer:
+def _doubtful(found: Solution) -> list[Solution]:
+    return [] if found.outcome is Outcome.SOLVED else [found]
+
+
+def checked(
+    feasible: FeasibleSet, found: tuple[FloatArray, Sequence[Solution]], weight: float,
+    effort: tuple[float, int],
+) -> Answer:
     """Return a feasible answer whatever the solver says; ``trouble`` says what was wrong.
 
-    ``unit`` turns its objective into shares of the whole one. A point that is not feasible is
-    drawn towards the nominal robot until it is.
+    ``found`` is the point v (p,) and the solutions that are less than solved, ``effort`` the gap
+    relative to the objective and the steps. A point that is not feasible is drawn towards the
+    nominal robot until it is.
     """
-    gap = abs(found.primal - found.dual) * unit
-    trouble = '' if found.outcome is Outcome.SOLVED or (found.usable and gap < WIDEST_GAP) \
-        else found.outcome.value
-    v, centre = found.values, feasible.whitening.centre
-    if not np.isfinite(v).all():
-        v, trouble = centre, trouble or Outcome.STALLED.value
-    part = 1e-9
-    start = v
-    while not feasible.holds(v) and part < 1.0:
+    (start, doubtful), (gap, steps) = found, effort
+    centre = feasible.whitening.centre
+    troubles = [s.outcome.value for s in doubtful if not (s.usable and gap < WIDEST_GAP)]
+    v, part = start, 1e-9
+    while not feasible.holds(v) and part <= 1.0:
         v = start + part * (centre - start)
         part *= 10.0
-    if part > 1e-5:
-        trouble = trouble or 'the constraints are not kept'
-        v = v if feasible.holds(v) else centre
-    return Answer(feasible.clipped(v), weight, gap, found.steps, trouble)
+    if not feasible.holds(v):
+        v = centre
+    if part > FARTHEST:
+        troubles.append('the constraints are not kept')
+    return Answer(feasible.clipped(v), weight, gap, steps, '; '.join(dict.fromkeys(troubles)))
 
 
 def cross_validated(
@@ -237,9 +249,9 @@ def cross_validated(
     for part in parts:
         rest = information.subset([i for i in range(count) if i not in part])
         test = information.subset(part).total
-        fit = fitter(task, rest)
+        fit, answer = fitter(task, rest), None
         for row, weight in enumerate(WEIGHTS):
-            answer = fit(weight)
+            answer = fit(weight, answer)
             energy[row] += np.inf if answer.trouble else \
                 information.residual_energy(task.base(answer.v), RAW, test)
     error = np.sqrt(energy)
@@ -247,7 +259,7 @@ def cross_validated(
         return UNCHOSEN
     worst = np.max(error / np.maximum(error.min(axis=0), 1e-300), axis=1)
     good = np.flatnonzero(worst <= 1.0 + TOLERATED)
-    return WEIGHTS[good[-1] if len(good) else int(np.argmin(worst))]
+    return WEIGHTS[good[0] if len(good) else int(np.argmin(worst))]
 
 
 def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:

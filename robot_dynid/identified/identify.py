@@ -15,10 +15,14 @@ from robot_dynid.estimation import (
     ESTIMATORS,
     Estimate,
     Estimator,
+    Feasible,
+    FeasibleEstimate,
+    SequentialFeasible,
     StagedEstimate,
     StagedLeastSquares,
     Status,
 )
+from robot_dynid.estimation.bounds import limits_of
 from robot_dynid.estimation.consistency import consistency
 from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
 from robot_dynid.estimation.least_squares import (
@@ -79,6 +83,8 @@ def identify(
             f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
             'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
             'robot YAML (two lines: urdf and effort_kind) and give that')
+    if recipe is not None:
+        limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
         return _identify(robot, logs, method, recipe or Recipe(), progress or (lambda *_: None))
 
@@ -116,8 +122,8 @@ def _identify(
     held = held_out(experiment.information)
     estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
     fitting = consistency(experiment.information)
-    warnings = [*robot.warnings, *model.reduction.warnings, *notes, *_advice(estimate, choice),
-                *fitting.warnings(robot.joints)]
+    warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
+                *_advice(estimate, choice), *fitting.warnings(robot.joints)]
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure, reduction=model.reduction,
         values=estimate.values, std=estimate.std,
@@ -135,9 +141,15 @@ def _identify(
 
 
 def _estimator(method: str, recipe: Recipe) -> Estimator:
-    if method == 'staged':
+    chosen = ESTIMATORS[method]
+    if isinstance(chosen, StagedLeastSquares):
         return StagedLeastSquares(recipe.procedure)
-    return ESTIMATORS[method]
+    if isinstance(chosen, SequentialFeasible):
+        chosen = replace(chosen, sweeps=recipe.sweeps)
+    if isinstance(chosen, Feasible):
+        return replace(chosen, prior=recipe.prior, prior_weight=recipe.prior_weight,
+                       bounds=recipe.bounds)
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +200,9 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
     found = []
     if estimate.not_excited:
         kept = '; what no stage determines keeps its nominal value' \
-            if isinstance(estimate, StagedEstimate) else ''
+            if isinstance(estimate, StagedEstimate) else \
+            '; what the data leaves open is near the nominal robot' \
+            if isinstance(estimate, FeasibleEstimate) else ''
         found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{kept}; '
                      f'{Status.NOT_EXCITED.value}')
     for joint in estimate.not_identified:
@@ -214,6 +228,9 @@ def _provenance(
                              'std_over_textbook': _std_over_textbook(experiment, estimate)}
     if isinstance(estimate, StagedEstimate):
         found['stages'] = [stage.plain() for stage in estimate.stages]
+    if isinstance(estimate, FeasibleEstimate):
+        found['prior_weight'] = estimate.prior_weight
+        found['certificate'] = estimate.certificate.plain()
     if choice.cutoffs:
         found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
     if choice.lag is not None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from robot_dynid.errors import UsageError
+from robot_dynid.estimation.bounds import Bounds, bounds_from_dict
+from robot_dynid.estimation.feasible import Feasible
+from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.friction import LAWS
 from robot_dynid.procedure import PROCEDURES
+
+#: keys whose values are taken as they are
+PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps')
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,8 @@ class Recipe:
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
-    ``procedure`` is that of the method staged.
+    ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of the
+    methods feasible and sequential-feasible, ``sweeps`` of the latter.
     """
 
     cutoff: float | None = None
@@ -28,8 +35,13 @@ class Recipe:
     rotor_inertia: bool = True
     friction: str = 'coulomb'
     procedure: str = 'distal-to-proximal'
+    prior: str = Feasible.prior
+    prior_weight: float | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    sweeps: int = SequentialFeasible.sweeps
 
     def __post_init__(self) -> None:
+        SequentialFeasible(self.prior, self.prior_weight, self.bounds, self.sweeps)  # checks them
         for name in ('cutoff', 'ramp_width', 'rate'):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
@@ -51,7 +63,10 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
                          f'{", ".join(sorted(known))}')
     values: dict[str, Any] = {}
     for key, value in content.items():
-        if key in ('rotor_inertia', 'friction', 'procedure') or value is None:
+        if key == 'bounds':
+            values[key] = bounds_from_dict(value or {}, source)
+            continue
+        if key in PLAIN or value is None:
             values[key] = value
             continue
         try:
@@ -60,4 +75,6 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
             raise UsageError(f'{source}: {key} must be a number, is {value!r}') from None
     if not isinstance(values.get('rotor_inertia', True), bool):
         raise UsageError(f'{source}: rotor_inertia must be true or false')
+    if not isinstance(values.get('sweeps', 0), int):
+        raise UsageError(f'{source}: sweeps must be a whole number, is {values["sweeps"]!r}')
     return Recipe(**values)
