@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from feasible_models import feasible_model
 from nominal import nominal_model
+from synthetic_recordings import write_recording
 
 from robot_dynid.cli.domain import claim_domain
 
@@ -109,3 +110,16 @@ def test_no_description_without_the_urdf(client: Client, models: Path) -> None:
         load(client, models / FEASIBLE)
         assert late_descriptions(0) == []
         assert told(node, 'no ~/robot_description: the parameter robot is empty') == 1
+
+
+def test_feasible_identification_is_described(client: Client, tmp_path: Path) -> None:
+    robot = load_robot('planar_3r')
+    data = write_recording(tmp_path, 'train', robot, 1)
+    parameters = {'robot': 'planar_3r', 'recordings': tmp_path / 'recordings'}
+    with running('identifier_node', parameters):
+        client.listen_to_description()
+        result = client.identify(files=[str(data)], method='feasible')
+        assert result.success, result.message
+        client.wait(lambda: client.descriptions)
+        masses = robot_from_urdf(client.descriptions[-1].data).nominal[:, 0]
+        np.testing.assert_allclose(masses, robot.nominal[:, 0], rtol=0.5)
