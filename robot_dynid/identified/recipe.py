@@ -24,8 +24,8 @@ class Recipe:
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
-    ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of the
-    methods feasible and sequential-feasible, ``sweeps`` of the latter.
+    ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of
+    the methods feasible and sequential-feasible, ``sweeps`` of the latter.
     """
 
     cutoff: float | None = None

@@ -19,6 +19,7 @@ BENCHES = {
     'regressor': '20 000 samples of a seven-axis arm beside Pinocchio in a Python loop',
     'identify': 'one hour at 1 kHz from memory-mapped arrays to parameters',
     'rollout': 'simulated steps of a seven-axis arm beside MuJoCo, one core',
+    'feasible': 'feasible parameters beside CVXPY on all samples, and up to 60 joints',
     'forward': 'forward dynamics beside Pinocchio, service round trip beside a bare echo',
 }
 Row = dict[str, Any]
