@@ -57,6 +57,14 @@ def test_added_elements_look_like_their_neighbours() -> None:
     assert sum(line.startswith('    <dynamics damping') for line in lines) == 1
 
 
+def test_axes_that_are_those_of_the_link_need_no_word() -> None:
+    text = ARM.replace('<origin xyz="0.1 0 0" rpy=\'0 0 0.5\'/>', '<origin xyz="0.1 0 0"/>')
+    export = exported_urdf(arm_model(), text)
+    inertial = export.text[export.text.index('<link name="upper">'):].partition('</inertial>')[0]
+    assert 'rpy' not in inertial
+    assert_same_dynamics(export, arm_model())
+
+
 def test_what_is_identified_already_stays_byte_for_byte() -> None:
     model = arm_model()
     once = exported_urdf(model, ARM)

@@ -170,7 +170,8 @@ def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> No
     if origin is None:
         text.insert(inertial, [f'<origin xyz="{number_text(com)}" rpy="0 0 0"/>'])
     else:
-        text.set_numbers(origin, {'xyz': list(com), 'rpy': [0.0, 0.0, 0.0]})
+        turned = {'rpy': [0.0, 0.0, 0.0]} if 'rpy' in origin.attributes else {}
+        text.set_numbers(origin, {'xyz': list(com), **turned})
 
 
 def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
