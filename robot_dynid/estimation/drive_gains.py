@@ -1,0 +1,261 @@
+"""Drive gains from a payload of known mass.
+
+The measured current of joint j is ``i_j = k_j X_j x`` with k_j = 1 / gain, X_j the regressor of
+arm and payload and x their parameters. All noise is in the current, so the least sum of weighted
+squares over k and x is the total least-squares solution of ``X x - diag(gain) i = 0`` with an
+exact X; the known mass sets its scale. Least squares with the current among the regressors would
+pull the gains towards zero. Gains are positive by construction (their logarithms are fitted), and
+the payload is a body that can exist.
+Source: Gautier, Briot, Global identification of joint drive gains and dynamic parameters of
+robots, ASME J. Dyn. Sys., Meas., Control 136, 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.body import RANK_TOLERANCE, TEN, fit_body, without
+from robot_dynid.estimation.jackknife import deviations, leave_one_out
+from robot_dynid.information import FILTERED, Batch, Information
+from robot_dynid.model.inertia import com_from_parameters
+from robot_dynid.types import FloatArray
+
+#: a gain is determined when its relative deviation is below this
+DETERMINED = 0.03
+#: Gauss-Newton steps, of the fit and of one with a batch left out, which starts from it
+STEPS, STEPS_LEFT_OUT, SETTLED = 60, 3, 1e-9
+#: largest change of the logarithm of a gain in one step
+LONGEST_STEP = 0.5
+#: share of a direction without information at which a gain counts as open
+OPEN_SHARE = 1e-2
+WEIGHT_ROUNDS = 4
+
+
+class GainStatus(Enum):
+    """Outcome of a fit; the value is the advice."""
+
+    OK = 'the data determines the gain of every joint'
+    NOT_DETERMINED = ('the gains of some joints are not determined; let the payload load them: '
+                      'a heavier one, further out, in a motion that turns and speeds them up')
+    NOT_CONVERGED = ('the fit did not settle, so the gains must not be used; check that mass, '
+                     'recordings and robot belong together')
+
+
+@dataclass(frozen=True)
+class KnownLoad:
+    """A weighed payload: ``mass`` [kg] and, where known, ``centre_of_mass`` [m].
+
+    The latter in the frame of ``link``, which carries it; empty: the last one.
+
+    Raises UsageError for a mass that is not above zero.
+    """
+
+    mass: float
+    centre_of_mass: tuple[float, float, float] | None = None
+    link: str = ''
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.mass < np.inf:
+            raise UsageError(f'known mass {self.mass:g} kg: must be above zero')
+
+    @property
+    def fixed(self) -> FloatArray:
+        """The first one or four standard parameters."""
+        centre = self.centre_of_mass or ()
+        return np.array([self.mass, *(self.mass * c for c in centre)])
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Gains (n,) [N m per unit of the measured effort], joint side.
+
+    ``estimates`` (n,) whatever they are worth; ``relative_std`` (n,) deviations of their
+    logarithms, infinite where the data is silent; ``determined`` (n,); ``centre_of_mass`` (3,)
+    [m] of the payload; ``noise`` (n,) residual deviation in the measured unit, over the rows as
+    they were weighted.
+    """
+
+    estimates: FloatArray
+    relative_std: FloatArray
+    determined: NDArray[np.bool_]
+    degrees_of_freedom: int
+    centre_of_mass: FloatArray
+    noise: FloatArray
+    status: GainStatus
+
+    @property
+    def values(self) -> FloatArray:
+        """The gains (n,) that are determined; NaN for the others."""
+        return np.where(self.determined, self.estimates, np.nan)
+
+    def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Return lower and upper bounds (n,) of the confidence intervals."""
+        factor = stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom)
+        with np.errstate(over='ignore'):
+            reach = np.exp(factor * self.relative_std)
+        return self.estimates / reach, self.estimates * reach
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Logarithms of the reciprocal gains of every group, and parameters (arm, then payload)."""
+
+    logarithms: FloatArray
+    parameters: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What does not change from step to step; ``groups`` (n,) the gain each joint has."""
+
+    information: Information
+    groups: NDArray[np.int64]
+    load: KnownLoad
+
+    def rows(self, factors: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return ``[X_j, i_j]`` of every joint."""
+        width = len(self.information.names)
+        batch, kept = Batch(tuple(factors), 0), [*range(width), width + FILTERED]
+        return [self.information.expanded(j, batch)[:, kept] for j in range(len(factors))]
+
+    def prediction(self, row: FloatArray, joint: int, point: _Point) -> FloatArray:
+        """Return the current of one joint."""
+        scale = np.exp(point.logarithms[self.groups[joint]])
+        return np.asarray(scale * (row[:, :-1] @ point.parameters))
+
+    def linearised(
+        self, rows: Sequence[FloatArray], weights: FloatArray, point: _Point
+    ) -> FloatArray:
+        """Return ``[d/d logarithms, d/d parameters | target]``, arm before payload.
+
+        The parameters come out as such, the logarithms as changes.
+        """
+        count = int(self.groups.max()) + 1
+        parts = []
+        for joint, row in enumerate(rows):
+            scale = np.exp(point.logarithms[self.groups[joint]])
+            slopes = np.zeros((len(row), count))
+            slopes[:, self.groups[joint]] = self.prediction(row, joint, point)
+            parts.append(weights[joint] * np.hstack([slopes, scale * row[:, :-1], row[:, -1:]]))
+        return np.vstack(parts)
+
+
+def fit_drive_gains(
+    information: Information, load: KnownLoad, groups: NDArray[np.int64] | None = None
+) -> DriveGains:
+    """Estimate drive gains from ``information`` about arm and payload, its last ten parameters.
+
+    Its effort is what was measured, in any unit; it must hold motions with and without the
+    payload. ``groups`` (n,) gives joints with the same number the same gain; None: all differ.
+    Raises DataError for too little data.
+    """
+    n = len(information.structure)
+    if len(information.batches) < 2 or information.samples < len(information.names):
+        raise DataError(f'{information.samples} usable samples for {len(information.names)} '
+                        'parameters: too few; record longer motions')
+    numbers = np.arange(n) if groups is None else groups
+    problem = _Problem(information, numbers, load)
+    rows = problem.rows(information.total.factors)
+    weights = _weights(information, np.zeros(n))
+    point, settled = _start(problem, rows, weights), False
+    for _ in range(WEIGHT_ROUNDS):
+        point, settled = _descended(problem, rows, weights, point, STEPS)
+        noise = _noise(problem, rows, point)
+        weights = _weights(information, noise)
+    changed = []
+    for factors in leave_one_out(information.batches):
+        other = problem.rows(factors)
+        changed.append(_descended(problem, other, weights, point, STEPS_LEFT_OUT)[0].logarithms)
+    spread = np.where(_open(problem, rows, weights, point), np.inf, deviations(changed))[numbers]
+    determined = spread < DETERMINED
+    status = GainStatus.OK if determined.all() else GainStatus.NOT_DETERMINED
+    _, centre, _ = com_from_parameters(point.parameters[-TEN:])
+    return DriveGains(np.exp(-point.logarithms[numbers]), spread, determined & settled,
+                      len(information.batches) - 1, centre, noise,
+                      status if settled else GainStatus.NOT_CONVERGED)
+
+
+def _weights(information: Information, noise: FloatArray) -> FloatArray:
+    """Return one over the noise (n,), or over the size of the effort where that is not known."""
+    size = information.size(FILTERED)
+    floor = 1e-9 * np.maximum(size, 1e-3 * size.max(initial=1e-12))
+    return np.asarray(1.0 / np.maximum(np.where(noise > 0.0, noise, size), floor))
+
+
+def _noise(problem: _Problem, rows: Sequence[FloatArray], point: _Point) -> FloatArray:
+    samples = problem.information.samples
+    energy = [np.sum((row[:, -1] - problem.prediction(row, j, point)) ** 2)
+              for j, row in enumerate(rows)]
+    return np.asarray(np.sqrt(np.array(energy) / samples))
+
+
+def _start(
+    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray
+) -> _Point:
+    """Return the least-squares solution of ``X x - diag(gain) i = 0``, the known mass given.
+
+    Gains that are not positive there are replaced by the typical one.
+    """
+    fixed = problem.load.fixed
+    count, width = int(problem.groups.max()) + 1, len(problem.information.names)
+    parts = []
+    for j, row in enumerate(rows):
+        currents = np.zeros((len(row), count))
+        currents[:, problem.groups[j]] = -row[:, -1]
+        parts.append(weights[j] * np.hstack([currents, row[:, :-1]]))
+    tall = np.vstack(parts)
+    first = count + width - TEN
+    given = slice(first, first + len(fixed))
+    found = _least(np.delete(tall, range(first, first + len(fixed)), axis=1),
+                   -tall[:, given] @ fixed)
+    gains, rest = found[:count], found[count:]
+    typical = float(np.median(gains[gains > 0.0])) if np.any(gains > 0.0) else 1.0
+    gains = np.where(gains > 0.0, gains, typical)
+    parameters = np.insert(rest, [width - TEN] * len(fixed), fixed)
+    return _Point(-np.log(gains), parameters)
+
+
+def _least(design: FloatArray, target: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(design, axis=0)
+    scale = np.where(norms > 1e-12 * norms.max(initial=0.0), norms, np.inf)
+    found = np.linalg.lstsq(design / scale, target, rcond=RANK_TOLERANCE)[0] / scale
+    return np.asarray(found)
+
+
+def _descended(
+    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point, steps: int
+) -> tuple[_Point, bool]:
+    """Return the point after Gauss-Newton steps, and whether they have settled."""
+    count = len(point.logarithms)
+    for _ in range(steps):
+        tall = problem.linearised(rows, weights, point)
+        others = tall.shape[1] - 1 - TEN
+        payload = fit_body(without(tall, others), problem.load.fixed).values
+        target = tall[:, -1] - tall[:, others:-1] @ payload
+        found = _least(tall[:, :others], target)
+        change = np.clip(found[:count], -LONGEST_STEP, LONGEST_STEP)
+        point = _Point(point.logarithms + change, np.concatenate([found[count:], payload]))
+        if np.max(np.abs(change)) < SETTLED:
+            return point, True
+    return point, False
+
+
+def _open(
+    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point
+) -> NDArray[np.bool_]:
+    """Return which gains (groups,) the equations are silent about."""
+    tall = problem.linearised(rows, weights, point)[:, :-1]
+    known = len(problem.load.fixed)
+    first = tall.shape[1] - TEN
+    tall = np.delete(tall, range(first, first + known), axis=1)
+    norms = np.linalg.norm(tall, axis=0)
+    _, s, vt = np.linalg.svd(tall / np.where(norms > 0.0, norms, 1.0), full_matrices=False)
+    share = np.sum(vt[s <= RANK_TOLERANCE * s[0]] ** 2, axis=0)
+    return np.asarray(share[:len(point.logarithms)] > OPEN_SHARE)

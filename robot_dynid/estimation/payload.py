@@ -1,0 +1,203 @@
+"""The ten parameters of a payload, and only those."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy import stats
+
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.body import TEN, Body, fit_body, without
+from robot_dynid.estimation.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.least_squares import (
+    batch_covariance,
+    joint_weights,
+    residual_noise,
+    solve,
+)
+from robot_dynid.information import FILTERED, Batch, Information
+from robot_dynid.model.inertia import PARAMETERS, com_from_parameters
+from robot_dynid.types import FloatArray
+
+M, MX, IXX = 0, 1, 4
+#: where the six moments (xx, xy, yy, xz, yz, zz) stand in a matrix
+SIX = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+#: first moments that the moments about the centre of mass need: Ixx has no part of mx, and so on
+NEEDED = ((1, 2), (0, 1), (0, 2), (0, 2), (1, 2), (0, 1))
+#: coefficients below this are left out when a direction is written down
+VISIBLE = 0.05
+RANK_TOLERANCE = 1e-7
+CONFIDENCE = 0.95
+
+
+class PayloadStatus(Enum):
+    """Outcome of a fit; the value is the advice."""
+
+    OK = 'the data determines every parameter of the payload'
+    NOT_EXCITED = ('the motion does not show every parameter of the payload; turn the last joints '
+                   'through most of their range, at different speeds, while the others move')
+    NO_PAYLOAD = ('no payload is seen: the mass is zero within its interval; is it attached, and '
+                  'is the recording the one with the payload?')
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadEstimate:
+    """A payload that can exist, in the frame of the link that carries it.
+
+    ``parameters`` (10,) standard parameters; ``mass`` [kg], ``centre_of_mass`` (3,) [m],
+    ``inertia`` (3, 3) about it in the axes of the frame [kg m^2]; their deviations beside them,
+    infinite for what the data leaves open. ``noise`` (n,) residual deviation of each joint [N m];
+    ``not_excited`` parameters and ``directions`` combinations of them without information;
+    ``constrained`` whether least squares alone would be a body that cannot exist, by
+    ``least_eigenvalue`` of its pseudo-inertia in units of the payload.
+    """
+
+    parameters: FloatArray
+    parameters_std: FloatArray
+    mass: float
+    mass_std: float
+    centre_of_mass: FloatArray
+    centre_of_mass_std: FloatArray
+    inertia: FloatArray
+    inertia_std: FloatArray
+    degrees_of_freedom: int
+    noise: FloatArray
+    status: PayloadStatus
+    not_excited: tuple[str, ...]
+    directions: tuple[str, ...]
+    least_eigenvalue: float
+    constrained: bool
+
+    def margin(self, level: float = CONFIDENCE) -> float:
+        """Return the factor from a deviation to half of a confidence interval."""
+        return float(stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom))
+
+
+def fit_payload(information: Information, reach: FloatArray) -> PayloadEstimate:
+    """Estimate a payload from ``information`` whose last ten parameters are its own.
+
+    The parameters before, such as a change of friction, are fitted too and forgotten. ``reach``
+    (n, 10) [N m] is the effort of each parameter at one in a motion at about 1 rad/s. Deviations
+    come from leaving out one batch of time after the other.
+    Raises DataError for a mass below zero, and for too little data.
+    """
+    weights = joint_weights(information)
+    _require_mass(information, weights)
+    body = _fitted(information, weights, information.total.factors)
+    changed = [_described(_fitted(information, weights, factors).values)
+               for factors in leave_one_out(information.batches)]
+    spread = deviations(changed)
+    not_excited, directions = _open(information, weights, reach)
+    known = _known(not_excited)
+    values = np.where(known, _described(body.values), np.nan)
+    std = np.where(known, spread, np.inf)
+    freedom = len(information.batches) - 1
+    seen = values[TEN] > stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom) * std[TEN]
+    status = PayloadStatus.NOT_EXCITED if not_excited else PayloadStatus.OK
+    if known[TEN] and not seen:
+        status = PayloadStatus.NO_PAYLOAD
+        values[TEN + 1:], std[TEN + 1:] = np.nan, np.inf
+    return PayloadEstimate(
+        parameters=body.values, parameters_std=std[:TEN], mass=float(values[TEN]),
+        mass_std=float(std[TEN]), centre_of_mass=values[TEN + 1:TEN + 4],
+        centre_of_mass_std=std[TEN + 1:TEN + 4], inertia=_square(values[TEN + 4:]),
+        inertia_std=_square(std[TEN + 4:]), degrees_of_freedom=freedom,
+        noise=residual_noise(information, solve(information, weights).values), status=status,
+        not_excited=not_excited, directions=directions, least_eigenvalue=body.least_eigenvalue,
+        constrained=body.active,
+    )
+
+
+def _require_mass(information: Information, weights: FloatArray) -> None:
+    """Raise DataError when there are too few samples, or the mass is below zero for certain."""
+    count, parameters = len(information.batches), len(information.names)
+    if count < 2 or information.samples < parameters:
+        raise DataError(f'{information.samples} usable samples for {parameters} parameters: too '
+                        'few; record a longer motion')
+    solution = solve(information, weights)
+    covariance, freedom = batch_covariance(information, weights, solution)
+    index = len(information.names) - TEN
+    mass, std = float(solution.values[index]), float(np.sqrt(covariance[index, index]))
+    if mass < -float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom)) * std:
+        raise DataError(f'the mass of the payload comes out negative ({mass:.4g} +- {std:.2g} kg):'
+                        ' are the recordings with and without it exchanged, or the sign of the '
+                        'effort or of gravity?')
+
+
+def _fitted(
+    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...]
+) -> Body:
+    """Return the best possible body; joints count by their ``weights`` (n,)."""
+    return fit_body(equations(information, weights, factors, len(information.names) - TEN))
+
+
+def equations(
+    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...], others: int
+) -> FloatArray:
+    """Return (11, 11) equations ``[A, y]`` of the last ten parameters, the others eliminated."""
+    batch = Batch(factors, information.samples)
+    width = len(information.names)
+    kept = [*range(width), width + FILTERED]
+    rows = [w * information.expanded(j, batch)[:, kept] for j, w in enumerate(weights)]
+    return without(np.vstack(rows), others)
+
+
+def _described(parameters: FloatArray) -> FloatArray:
+    """Return (20,): the parameters, then mass, centre of mass and six moments about it."""
+    found = np.full(20, np.nan)
+    found[:TEN], found[TEN] = parameters, parameters[M]
+    if parameters[M] > 0.0:
+        _, com, inertia = com_from_parameters(parameters)
+        found[TEN + 1:TEN + 4], found[TEN + 4:] = com, inertia[SIX]
+    return found
+
+
+def _square(six: FloatArray) -> FloatArray:
+    matrix = np.empty((3, 3))
+    matrix[SIX] = matrix[SIX[::-1]] = six
+    return matrix
+
+
+def _open(
+    information: Information, weights: FloatArray, reach: FloatArray
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the parameters the data leaves open, and the combinations it is silent about.
+
+    Open is also what could explain, within its deviation, all measured effort in a motion at
+    1 rad/s.
+    """
+    solution = solve(information, weights)
+    others = len(information.names) - TEN
+    covariance, _ = batch_covariance(information, weights, solution)
+    std = np.sqrt(np.diag(covariance))[others:]
+    size = information.size()[np.argmax(reach, axis=0)]
+    found = {i - others for i in solution.open_columns if i >= others}
+    found |= {int(i) for i in np.flatnonzero(std * reach.max(axis=0) > size)}
+    design = equations(information, weights, information.total.factors, others)[:, :TEN]
+    return tuple(PARAMETERS[i] for i in sorted(found)), _silent(design)
+
+
+def _silent(design: FloatArray) -> tuple[str, ...]:
+    norms = np.linalg.norm(design, axis=0)
+    scale = np.where(norms > 0.0, norms, 1.0)
+    _, s, vt = np.linalg.svd(design / scale)
+    directions = []
+    for row in vt[s <= RANK_TOLERANCE * s[0]] / scale:
+        row = row / row[np.argmax(np.abs(row))]
+        terms = [f'{value:+.3g} {name}' for value, name in zip(row, PARAMETERS, strict=True)
+                 if abs(value) > VISIBLE]
+        directions.append(' '.join(terms).removeprefix('+'))
+    return tuple(directions)
+
+
+def _known(not_excited: tuple[str, ...]) -> FloatArray:
+    """Return which (20,) of the described numbers are determined."""
+    known = np.ones(20, dtype=bool)
+    known[:TEN] = [name not in not_excited for name in PARAMETERS]
+    known[TEN] = known[M]
+    known[TEN + 1:TEN + 4] = known[MX:IXX] & known[M]
+    for i, moments in enumerate(NEEDED):
+        known[TEN + 4 + i] = known[IXX + i] and all(known[TEN + 1 + k] for k in moments)
+    return known

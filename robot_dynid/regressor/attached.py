@@ -1,0 +1,65 @@
+"""A body fixed to a link: a payload, addressed in the frame of that link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.model import dynamics
+from robot_dynid.model.inertia import PARAMETERS, move_parameters
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class AttachedBody:
+    """A rigid body on ``link``; ``placement`` (4, 4) puts its frame into the link of ``joint``."""
+
+    robot: RobotModel
+    link: str
+    joint: int
+    placement: FloatArray
+
+    @classmethod
+    def on(cls, robot: RobotModel, link: str = '') -> AttachedBody:
+        """Attach a body to a link by name, by default to the last one of a chain.
+
+        Raises UsageError when no joint moves the link, or a tree has several last links.
+        """
+        placed = {name: (j, np.eye(4)) for j, name in enumerate(robot.bodies)}
+        placed.update({known.name: (known.body, known.placement) for known in robot.links})
+        if not link:
+            last = [robot.bodies[j] for j in range(robot.n) if j not in robot.parents]
+            if len(last) > 1:
+                raise UsageError(f'{robot.name} has several last links ({", ".join(last)}): name '
+                                 'the one that carries the payload')
+            link = last[0]
+        if link not in placed:
+            raise UsageError(f'no joint of {robot.name} moves a link {link!r}, so none carries '
+                             f'what is fixed to it; it moves {", ".join(placed)}')
+        joint, placement = placed[link]
+        return cls(robot, link, joint, placement)
+
+    @property
+    def carriers(self) -> NDArray[np.bool_]:
+        """Which joints (n,) carry the body."""
+        return np.asarray(self.robot.carried[:, self.joint])
+
+    @cached_property
+    def _link_from_frame(self) -> FloatArray:
+        moved = [move_parameters(unit, self.placement) for unit in np.eye(len(PARAMETERS))]
+        return np.array(moved).T
+
+    def columns(self, samples: Samples) -> FloatArray:
+        """Return the regressor (n, 10, N) of the standard parameters in the link's frame.
+
+        Gravity counts whatever the driver removes: it does not know the body.
+        """
+        motion = (samples.position, samples.velocity, samples.acceleration)
+        chosen = 10 * self.joint + np.arange(len(PARAMETERS))
+        columns = dynamics.regressor(self.robot, motion, chosen)
+        return np.asarray(np.einsum('nks,kp->nps', columns, self._link_from_frame))
