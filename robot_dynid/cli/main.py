@@ -18,6 +18,7 @@ from robot_dynid.cli import (
     forward,
     identify,
     inverse,
+    payload,
     reproduce,
     validate,
 )
@@ -46,8 +47,8 @@ class Verb(Protocol):
 
 VERBS: dict[str, Verb] = {
     'base': base, 'design': design, 'identify': identify, 'validate': validate,
-    'forward': forward, 'inverse': inverse, 'export': export, 'demo': demo, 'bench': bench,
-    'reproduce': reproduce,
+    'forward': forward, 'inverse': inverse, 'export': export, 'payload': payload, 'demo': demo,
+    'bench': bench, 'reproduce': reproduce,
 }
 
 

@@ -1,0 +1,181 @@
+"""`robot-dynid payload`: what the last link carries, or drive gains from a weighed payload."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.files import load_logs, load_model
+from robot_dynid.cli.terminal import number, percent
+from robot_dynid.errors import UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.identified.drive_gains import GainsResult
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.identified.payload import PayloadResult
+    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.types import RawLog
+
+HELP = 'identify a payload, or drive gains from a weighed payload'
+AXES = ('x', 'y', 'z')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('loaded', metavar='LOADED', nargs='+',
+                        help='recordings with the payload')
+    parser.add_argument('--unloaded', metavar='U', nargs='+', default=[],
+                        help='recordings of the same motion without it; for drive gains of any '
+                             'motion')
+    parser.add_argument('--model', metavar='M.yaml', help='model of the arm without the payload')
+    parser.add_argument('--robot', help='name, URDF file or robot YAML; default: the model\'s')
+    parser.add_argument('--link', default='', metavar='NAME',
+                        help='link that carries the payload, and frame of the result; default: '
+                             'the last one')
+    parser.add_argument('--known-mass', type=float, metavar='KG',
+                        help='mass of the payload: identify drive gains instead')
+    parser.add_argument('--known-com', type=float, nargs=3, metavar=('X', 'Y', 'Z'),
+                        help='its centre of mass [m] in the frame of the link')
+    parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
+                        help='joints with drives of one size (may be given several times)')
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read the recordings, identify payload or gains."""
+    from robot_dynid.model.robot_file import load_robot
+
+    started = time.perf_counter()
+    _require(arguments)
+    model = load_model(arguments.model, arguments.robot) if arguments.model else None
+    robot = model.robot if model else load_robot(arguments.robot)
+    with terminal.progress('payload') as progress:
+        loaded = load_logs(arguments.loaded, robot, progress)
+        unloaded = load_logs(arguments.unloaded, robot, progress)
+        if arguments.known_mass is None:
+            found = _payload(arguments.link, robot, loaded, unloaded, model, progress)
+        else:
+            found = _gains(arguments, robot, loaded, unloaded, model)
+    return {**found, 'robot': robot.name, 'seconds': time.perf_counter() - started,
+            'findings': {log.source: log.findings for log in (*loaded, *unloaded)
+                         if log.findings}}
+
+
+def _require(arguments: argparse.Namespace) -> None:
+    if arguments.model is None and arguments.robot is None:
+        raise UsageError('which robot? Give --robot or --model')
+    if arguments.known_mass is None and (arguments.known_com or arguments.equal_gains):
+        raise UsageError('--known-com and --equal-gains are about drive gains, which need '
+                         '--known-mass, too')
+
+
+def _payload(
+    link: str, robot: RobotModel, loaded: list[RawLog], unloaded: list[RawLog],
+    model: IdentifiedModel | None, progress: Progress,
+) -> dict[str, Any]:
+    from robot_dynid.identified.payload import identify_payload
+
+    return payload_fields(identify_payload(robot, loaded, unloaded, model, link, progress))
+
+
+def _gains(
+    arguments: argparse.Namespace, robot: RobotModel, loaded: list[RawLog],
+    unloaded: list[RawLog], model: IdentifiedModel | None,
+) -> dict[str, Any]:
+    from robot_dynid.estimation.drive_gains import KnownLoad
+    from robot_dynid.identified.drive_gains import identify_drive_gains
+
+    centre = tuple(arguments.known_com) if arguments.known_com else None
+    load = KnownLoad(arguments.known_mass, centre, arguments.link)
+    equal = [group.split(',') for group in arguments.equal_gains]
+    return _gain_fields(load.mass, identify_drive_gains(
+        robot, loaded, unloaded, load, model, equal))
+
+
+def payload_fields(result: PayloadResult) -> dict[str, Any]:
+    """Return a payload as plain fields; None where something is not determined."""
+    from robot_dynid.identified.payload_services import set_load, set_payload
+
+    found = result.estimate
+    margin = found.margin()
+    centre, reach = found.centre_of_mass, margin * found.centre_of_mass_std
+    return {
+        'status': found.status.name.lower(), 'advice': found.status.value, 'frame': result.link,
+        'mass': found.mass, 'mass_std': found.mass_std,
+        'centre_of_mass': centre, 'centre_of_mass_std': found.centre_of_mass_std,
+        'inertia': found.inertia, 'inertia_std': found.inertia_std,
+        'interval': {'mass': [found.mass - margin * found.mass_std,
+                              found.mass + margin * found.mass_std],
+                     'centre_of_mass': list(zip(centre - reach, centre + reach))},
+        'parameters': found.parameters, 'parameters_std': found.parameters_std,
+        'not_excited': found.not_excited,
+        'directions': found.directions, 'constrained': found.constrained,
+        'least_eigenvalue': found.least_eigenvalue,
+        'noise': dict(zip(result.robot.joints, found.noise.tolist(), strict=True)),
+        'samples': result.samples, 'pairs': [vars(match) for match in result.matches],
+        'set_payload': set_payload(found), 'set_load': set_load(found),
+        'warnings': result.warnings,
+    }
+
+
+def _gain_fields(mass: float, result: GainsResult) -> dict[str, Any]:
+    found, stated = result.gains, result.robot.drive.gains
+    lower, upper = found.interval()
+    gains = {
+        joint: {'value': found.values[j], 'relative_std': found.relative_std[j],
+                'interval': [lower[j], upper[j]], 'determined': bool(found.determined[j]),
+                'stated': None if stated is None else stated[j]}
+        for j, joint in enumerate(result.robot.joints)
+    }
+    return {
+        'status': found.status.name.lower(), 'advice': found.status.value, 'frame': result.link,
+        'known_mass': mass, 'gains': gains, 'centre_of_mass': found.centre_of_mass,
+        'not_determined': [j for j, gain in gains.items() if not gain['determined']],
+        'samples': result.samples, 'warnings': result.warnings,
+    }
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print the payload or the gains."""
+    if 'gains' in result:
+        _show_gains(result, terminal)
+    else:
+        _show_payload(result, terminal)
+    terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
+                      for text in texts)
+    terminal.warnings(result['warnings'])
+
+
+def _show_payload(result: dict[str, Any], terminal: Terminal) -> None:
+    low, high = result['interval']['mass']
+    terminal.facts((
+        ('status', f'{result["status"]}: {result["advice"]}'),
+        ('mass', f'{number(result["mass"])} kg, 95 % from {number(low)} to {number(high)}'),
+        ('frame', result['frame']),
+    ))
+    terminal.table('centre of mass [m]', ('axis', 'value', 'std'), zip(
+        AXES, result['centre_of_mass'].tolist(), result['centre_of_mass_std'].tolist()))
+    terminal.table('inertia about it [kg m^2]', ('', *AXES, 'std x', 'std y', 'std z'), (
+        (axis, *row, *std) for axis, row, std in zip(
+            AXES, result['inertia'].tolist(), result['inertia_std'].tolist())))
+    for pair in result['pairs']:
+        if pair['unloaded']:
+            terminal.line(f'{pair["loaded"]} less {pair["unloaded"]}: clocks '
+                          f'{1e3 * pair["lag"]:.2f} ms apart', style='dim')
+    terminal.line('a drive gain that is 1 % wrong makes the mass 1 % wrong; the interval does not '
+                  'hold that', style='dim')
+    if result['not_excited']:
+        terminal.warnings((f'not excited by the motion: {", ".join(result["not_excited"])}',))
+    terminal.warnings(f'nothing is known of {text}' for text in result['directions'])
+
+
+def _show_gains(result: dict[str, Any], terminal: Terminal) -> None:
+    terminal.table(
+        f'drive gains from {number(result["known_mass"])} kg on {result["frame"]}',
+        ('joint', 'gain', '95 % from', 'to', 'std %', 'stated'), (
+            (joint, float(gain['value']), float(gain['interval'][0]), float(gain['interval'][1]),
+             percent(float(gain['relative_std'])),
+             None if gain['stated'] is None else float(gain['stated']))
+            for joint, gain in result['gains'].items()))
+    terminal.facts((('status', f'{result["status"]}: {result["advice"]}'),))
