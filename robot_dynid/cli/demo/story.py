@@ -39,7 +39,7 @@ EXCITATIONS = {
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
                          'feedback_timeout': 1.0, 'tracking_window': 0.2}
-LONGEST_MOTION, LONGEST_FIT = 600.0, 60.0  # s
+LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 
 
 def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
