@@ -121,9 +121,8 @@ def _identify(
     progress('fitting', 0.9)
     held = held_out(experiment.information)
     estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
-    fitting = consistency(experiment.information)
     warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
-                *_advice(estimate, choice), *fitting.warnings(robot.joints)]
+                *_advice(estimate, choice), *_outside(experiment, estimate)]
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure, reduction=model.reduction,
         values=estimate.values, std=estimate.std,
@@ -194,6 +193,13 @@ def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if lost else estimate.status
     return replace(estimate, status=status, not_identified=lost)
+
+
+def _outside(experiment: Experiment, estimate: Estimate) -> list[str]:
+    """Return who has effort that nothing explains; joints that rest in turn have mostly noise."""
+    if isinstance(estimate, StagedEstimate):
+        return []
+    return consistency(experiment.information).warnings(experiment.model.robot.joints)
 
 
 def _advice(estimate: Estimate, choice: Choice) -> list[str]:
