@@ -17,7 +17,7 @@ def test_peer_solves_the_same_problem() -> None:
     pytest.importorskip('cvxpy')
     data = recorded(2, 200)
     task = feasible.task_of(data)
-    ours = Feasible().fitter(task, task.experiment.information)(feasible.WEIGHT, None).v
+    ours = Feasible().fitter(task, task.experiment.information)(feasible.WEIGHT).v
     theirs = feasible.raw_problem(task, data)()
     best = feasible.objective(task, data, theirs)
     assert feasible.objective(task, data, ours) == pytest.approx(best, rel=SAME_OPTIMUM)

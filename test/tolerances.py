@@ -119,3 +119,43 @@ STAGED_OVER_CONTROL: Final = 1.1
 # Optimum of one conic problem from two formulations: the solver closes the gap to 1e-8 of the
 # objective, which is about one. Measured: 1e-10.
 SAME_OPTIMUM: Final = 1e-6
+
+# What an interior-point method leaves of constraints and of its point at a gap of 1e-8.
+SOLVER: Final = 1e-6
+
+# Parameters of the optimum where the objective is flat: the root of a gap of 1e-8, and less where
+# the prior alone holds them.
+SAME_ROBOT: Final = 1e-3
+
+# Payload without noise from the difference of two efforts: the low-pass does not commute with the
+# products of velocities. Measured: 6e-6.
+PAYLOAD_EXACT: Final = 1e-4
+
+# Mass of a payload from noisy recordings: what the project promises.
+PAYLOAD_MASS: Final = 0.01
+
+# The same against a perfect model of the arm, with friction of another day: the Coulomb ramp of
+# the new friction passes the filter.
+PAYLOAD_MODEL: Final = 5e-3
+
+# Torque of a payload found without noise, in another motion, relative to its largest, for random
+# arms whose wrists may turn fast. Measured: at most 7e-5.
+PAYLOAD_TORQUE: Final = 1e-3
+
+# Drive gains without noise: the low-pass does not commute with the ramp of Coulomb friction and
+# the products of velocities. Measured: 2e-3.
+GAIN_EXACT: Final = 5e-3
+
+# Drive gains of the UR10e against those of its controller: what the project promises.
+GAIN_MEASURED: Final = 0.03
+
+# Objective of a feasible fit, link by link with many polishing sweeps, over the simultaneous one:
+# sweeps converge linearly and end at a gain of 1e-7. Measured: 4e-6.
+POLISHED: Final = 2e-5
+
+# Share of 95 % intervals that hold the truth, of 24 that count like 15 independent ones.
+COVERAGE_OF_FEW: Final = 0.8
+
+# Held-out error of a feasible fit over that of unconstrained least squares, every joint: what the
+# project promises.
+HELD_OUT_RISE: Final = 1.02

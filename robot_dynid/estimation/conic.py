@@ -63,6 +63,11 @@ class Problem:
     offset: FloatArray
     cones: tuple[Cone, ...]
 
+    def in_terms_of(self, basis: FloatArray) -> Problem:
+        """Return the same problem in u, where x = basis @ u."""
+        return Problem(basis.T @ self.hessian @ basis, basis.T @ self.linear,
+                       sparse.csc_matrix(self.matrix @ basis), self.offset, self.cones)
+
 
 class Outcome(Enum):
     """How the solver ended."""

@@ -53,8 +53,8 @@ WIDEST_GAP = 1e-4
 FARTHEST = 1e-5
 
 
-#: returns the answer for a weight of the prior; an answer for another weight may help
-Fitter = Callable[[float, Answer | None], Answer]
+#: returns the answer for a weight of the prior
+Fitter = Callable[[float], Answer]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -179,7 +179,7 @@ class Feasible:
         if answer is None:
             if weight is None:
                 weight = cross_validated(task, self.fitter)
-            answer = self.fitter(task, information)(weight or SMALLEST, None)
+            answer = self.fitter(task, information)(weight or SMALLEST)
         return finished(task, answer, self.name)
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
@@ -194,7 +194,7 @@ class Feasible:
         base, target, rest = task.compressed(information)
         design = base @ task.matrix
 
-        def fit(weight: float, near: Answer | None) -> Answer:
+        def fit(weight: float) -> Answer:
             found = task.whole.minimise(design, target, task.share(weight))
             residual = design @ found.values - target
             objective = float(residual @ residual) + rest
@@ -249,9 +249,9 @@ def cross_validated(
     for part in parts:
         rest = information.subset([i for i in range(count) if i not in part])
         test = information.subset(part).total
-        fit, answer = fitter(task, rest), None
+        fit = fitter(task, rest)
         for row, weight in enumerate(WEIGHTS):
-            answer = fit(weight, answer)
+            answer = fit(weight)
             energy[row] += np.inf if answer.trouble else \
                 information.residual_energy(task.base(answer.v), RAW, test)
     error = np.sqrt(energy)

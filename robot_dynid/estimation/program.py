@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from robot_dynid.estimation.conic import (
     ROOT_2,
     Cone,
     Kind,
+    Outcome,
     Problem,
     Rows,
     Solution,
@@ -189,7 +190,7 @@ class Program:
                       (Cone(Kind.ZERO, len(matrix)),))
         found = self._solved(np.zeros((k, k)), np.zeros(k), start, [rows], (rest, more))
         exact = found.values + matrix.T @ (right - matrix @ found.values)
-        return Solution(exact, found.outcome, found.primal, found.dual, found.steps)
+        return replace(found, values=exact)
 
     def _solved(
         self, hessian: FloatArray, pull: FloatArray, start: FloatArray, more_rows: Sequence[Rows],
@@ -217,9 +218,24 @@ class Program:
             [*((a, b - a[:, :k] @ start if i >= len(more_rows) else b, c)
                for i, (a, b, c) in enumerate(parts)),
              (fixed, self._fixed_offset() - fixed[:, :k] @ start, cones)])
-        found = solve(Problem(wide, linear, matrix, offset, all_cones))
-        return Solution(start + found.values[:k], found.outcome, found.primal, found.dual,
-                        found.steps)
+        problem = Problem(wide, linear, matrix, offset, all_cones)
+        found = solve(problem)
+        if found.outcome is not Outcome.SOLVED and hessian.any():
+            basis = np.eye(self.width)
+            basis[:k, :k] = _round(hessian + np.diag(weights))
+            again = solve(problem.in_terms_of(basis))
+            if again.usable and (again.gap < found.gap or not found.usable):
+                found = replace(again, values=basis @ again.values)
+        return replace(found, values=start + found.values[:k])
+
+
+def _round(hessian: FloatArray) -> FloatArray:
+    """Return a basis (k, k) in which a definite Hessian is the identity.
+
+    Nearly exact data makes it stiff (1e9 and more), and the solver stalls; it makes the
+    constraints dense, so it is not the first thing to try.
+    """
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(hessian)).T)
 
 
 def _log_determinants(links: int, first: int) -> Rows:

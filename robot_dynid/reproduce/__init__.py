@@ -12,6 +12,7 @@ from robot_dynid.errors import UsageError
 EXPERIMENTS = {
     'minimal-set-3r': 'minimal set, sequential sinusoids, forward dynamics (Wang et al. 2025)',
     'stanford-arm': 'composite bodies, one joint at a time (Lin 1991)',
+    'sequential-sdp': 'feasible parameters link by link and at once, up to 9 joints',
 }
 
 Progress = Callable[[str, float], None]

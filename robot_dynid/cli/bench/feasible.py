@@ -56,12 +56,12 @@ def _beside_cvxpy(data: Recorded, progress: Progress) -> list[Row]:
     task = task_of(data)
     fit = Feasible().fitter(task, task.experiment.information)
     peer = raw_problem(task, data)
-    ours = fit(WEIGHT, None).v
+    ours = fit(WEIGHT).v
     progress('CVXPY on all samples', 0.1)
     begin = time.perf_counter()
     theirs = peer()
     seconds = time.perf_counter() - begin
-    found = in_turns({'compressed': lambda: fit(WEIGHT, None)}, progress)['compressed']
+    found = in_turns({'compressed': lambda: fit(WEIGHT)}, progress)['compressed']
     distance = abs(objective(task, data, ours) / objective(task, data, theirs) - 1.0)
     what = f'{JOINTS} joints, {len(data.truth)} parameters, all links at once'
     return [
@@ -115,7 +115,7 @@ def _many_joints(data: Recorded, progress: Progress) -> Row:
     progress(f'{MANY} joints', 0.5)
     task = task_of(data)
     fit = Feasible().fitter(task, task.experiment.information)
-    seconds = in_turns({'compressed': lambda: fit(WEIGHT, None)}, progress, 3)['compressed']
+    seconds = in_turns({'compressed': lambda: fit(WEIGHT)}, progress, 3)['compressed']
     return row(f'{MANY} joints, {len(data.truth)} parameters, all links at once (peer: the '
                'limit)', 's', seconds, MOST_SECONDS, MOST)
 
@@ -136,4 +136,4 @@ def _link_by_link(joints: int) -> Callable[[], Any]:
 
     task = task_of(recorded(joints, LONG_SAMPLES))
     fit = SequentialFeasible(sweeps=0).fitter(task, task.experiment.information)
-    return lambda: fit(WEIGHT, None)
+    return lambda: fit(WEIGHT)

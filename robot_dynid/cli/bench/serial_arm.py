@@ -12,9 +12,9 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.screws import Screw, robot_from_screws
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.reproduce.planar_3r_model import SignFriction
+from robot_dynid.reproduce.sequential_sdp_arms import motion
 from robot_dynid.types import FloatArray, Samples
 
-STEP = 0.01
 #: share of the effort's root mean square that is noise
 NOISE = 0.02
 #: viscous [N m s/rad] and Coulomb friction [N m] of the first joint; the others have less
@@ -71,16 +71,3 @@ def recorded(joints: int, count: int, seed: int = 0) -> Recorded:
     effort = clean + noise * rng.standard_normal(clean.shape)
     return Recorded(model, replace(samples, effort=effort, measured=effort), noise, truth)
 
-
-def motion(robot: RobotModel, count: int, rng: np.random.Generator) -> Samples:
-    """Return ``count`` samples along sums of five sines per joint."""
-    time = np.arange(count, dtype=np.float64) * STEP
-    q, qd, qdd = np.zeros((3, count, robot.n))
-    for _ in range(5):
-        rate, size, phase = (rng.uniform(low, high, robot.n)
-                             for low, high in ((0.5, 4.0), (0.1, 0.4), (0.0, 6.0)))
-        angle = time[:, None] * rate + phase
-        q += size * np.sin(angle)
-        qd += size * rate * np.cos(angle)
-        qdd -= size * rate**2 * np.sin(angle)
-    return Samples(robot.joints, time, q, qd, qdd)
