@@ -143,7 +143,7 @@ PAYLOAD_MODEL: Final = 5e-3
 PAYLOAD_TORQUE: Final = 1e-3
 
 # Drive gains without noise: the low-pass does not commute with the ramp of Coulomb friction and
-# the products of velocities. Measured: 2e-3.
+# the products of velocities. Measured: 1e-3.
 GAIN_EXACT: Final = 5e-3
 
 # Drive gains of the UR10e against those of its controller: what the project promises.

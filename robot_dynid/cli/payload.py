@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='recordings of the same motion without it; for drive gains of any '
                              'motion')
     parser.add_argument('--model', metavar='M.yaml', help='model of the arm without the payload')
-    parser.add_argument('--robot', help='name, URDF file or robot YAML; default: the model\'s')
+    parser.add_argument('--robot', help="name, URDF file or robot YAML; default: the model's")
     parser.add_argument('--link', default='', metavar='NAME',
                         help='link that carries the payload, and frame of the result; default: '
                              'the last one')

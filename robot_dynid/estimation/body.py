@@ -23,7 +23,8 @@ TEN = 10
 LENGTH = 0.1
 #: singular values below this share of the largest are no information
 RANK_TOLERANCE = 1e-7
-#: columns of which the others leave less than this share are explained by them
+#: columns of which the others leave less than this share are explained by them; columns below
+#: this share of the largest are rounding
 EXPLAINED = 1e-8
 #: a body counts as possible down to this share of its largest eigenvalue below zero
 ROUNDING = 1e-9
@@ -63,13 +64,13 @@ def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
     known = np.zeros(0) if fixed is None else fixed
     start = np.concatenate([known, np.zeros(TEN - len(known))])
     design, target = equations[:, :TEN], equations[:, TEN] - equations[:, :TEN] @ start
-    mass = abs(float(known[0])) if len(known) else abs(float(_least(design, target)[0]))
-    to_parameters = _scaling(mass or 1.0)
+    mass = known[0] if len(known) else abs(_least(informative(design), target)[0])
+    to_parameters = _scaling(float(mass) or 1.0)
     base = np.linalg.solve(to_parameters, start)
     ways = np.linalg.inv(to_parameters)[:, len(known):]
     scale = np.linalg.norm(ways, axis=0)
     ways = ways / scale
-    slope = design @ to_parameters @ ways
+    slope = informative(design @ to_parameters @ ways)
     v = base + ways @ _least(slope, target)
     eigenvalues = np.linalg.eigvalsh(matrix_of(v))
     active = bool(eigenvalues[0] < -ROUNDING * max(abs(eigenvalues[-1]), ROUNDING))
@@ -84,6 +85,12 @@ def _scaling(mass: float) -> FloatArray:
     d = np.sqrt(mass) * np.diag([LENGTH, LENGTH, LENGTH, 1.0])
     columns = [parameters_from_pseudo_inertia(d @ matrix_of(unit) @ d) for unit in np.eye(TEN)]
     return np.array(columns).T
+
+
+def informative(design: FloatArray) -> FloatArray:
+    """Return the columns with those that are only rounding set to zero."""
+    norms = np.linalg.norm(design, axis=0)
+    return np.where(norms > EXPLAINED * norms.max(initial=0.0), design, 0.0)
 
 
 def _least(design: FloatArray, target: FloatArray) -> FloatArray:

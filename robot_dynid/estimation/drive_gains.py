@@ -30,7 +30,9 @@ from robot_dynid.types import FloatArray
 #: a gain is determined when its relative deviation is below this
 DETERMINED = 0.03
 #: Gauss-Newton steps, of the fit and of one with a batch left out, which starts from it
-STEPS, STEPS_LEFT_OUT, SETTLED = 60, 3, 1e-9
+STEPS, STEPS_LEFT_OUT, SETTLED = 60, 2, 1e-9
+#: how often a step is halved before the point counts as the lowest
+HALVINGS = 12
 #: largest change of the logarithm of a gain in one step
 LONGEST_STEP = 0.5
 #: share of a direction without information at which a gain counts as open
@@ -78,8 +80,7 @@ class DriveGains:
 
     ``estimates`` (n,) whatever they are worth; ``relative_std`` (n,) deviations of their
     logarithms, infinite where the data is silent; ``determined`` (n,); ``centre_of_mass`` (3,)
-    [m] of the payload; ``noise`` (n,) residual deviation in the measured unit, over the rows as
-    they were weighted.
+    [m] of the payload; ``noise`` (n,) residual deviation in the measured unit.
     """
 
     estimates: FloatArray
@@ -199,7 +200,7 @@ def _noise(problem: _Problem, rows: Sequence[FloatArray], point: _Point) -> Floa
 def _start(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray
 ) -> _Point:
-    """Return the least-squares solution of ``X x - diag(gain) i = 0``, the known mass given.
+    """Return the gains of the least-squares solution of ``X x - diag(gain) i = 0``.
 
     Gains that are not positive there are replaced by the typical one.
     """
@@ -213,13 +214,11 @@ def _start(
     tall = np.vstack(parts)
     first = count + width - TEN
     given = slice(first, first + len(fixed))
-    found = _least(np.delete(tall, range(first, first + len(fixed)), axis=1),
-                   -tall[:, given] @ fixed)
-    gains, rest = found[:count], found[count:]
+    gains = _least(np.delete(tall, range(first, first + len(fixed)), axis=1),
+                   -tall[:, given] @ fixed)[:count]
     typical = float(np.median(gains[gains > 0.0])) if np.any(gains > 0.0) else 1.0
     gains = np.where(gains > 0.0, gains, typical)
-    parameters = np.insert(rest, [width - TEN] * len(fixed), fixed)
-    return _Point(-np.log(gains), parameters)
+    return _Point(-np.log(gains), np.zeros(width))
 
 
 def _least(design: FloatArray, target: FloatArray) -> FloatArray:
@@ -229,22 +228,50 @@ def _least(design: FloatArray, target: FloatArray) -> FloatArray:
     return np.asarray(found)
 
 
+def _solved(
+    problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, logarithms: FloatArray
+) -> tuple[_Point, float]:
+    """Return the best parameters for given gains, and the norm of the weighted residual."""
+    unknown = _Point(logarithms, np.zeros(len(problem.information.names)))
+    tall = problem.linearised(rows, weights, unknown)[:, len(logarithms):]
+    others = tall.shape[1] - 1 - TEN
+    payload = fit_body(without(tall, others), problem.load.fixed).values
+    target = tall[:, -1] - tall[:, others:-1] @ payload
+    arm = _least(tall[:, :others], target)
+    residual = float(np.linalg.norm(target - tall[:, :others] @ arm))
+    return _Point(logarithms, np.concatenate([arm, payload])), residual
+
+
 def _descended(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point, steps: int
 ) -> tuple[_Point, bool]:
-    """Return the point after Gauss-Newton steps, and whether they have settled."""
+    """Return the point after Gauss-Newton steps in the gains, and whether they have settled.
+
+    The parameters are solved for after every step, which is halved until the residual falls.
+    """
     count = len(point.logarithms)
+    point, residual = _solved(problem, rows, weights, point.logarithms)
     for _ in range(steps):
-        tall = problem.linearised(rows, weights, point)
-        others = tall.shape[1] - 1 - TEN
-        payload = fit_body(without(tall, others), problem.load.fixed).values
-        target = tall[:, -1] - tall[:, others:-1] @ payload
-        found = _least(tall[:, :others], target)
-        change = np.clip(found[:count], -LONGEST_STEP, LONGEST_STEP)
-        point = _Point(point.logarithms + change, np.concatenate([found[count:], payload]))
-        if np.max(np.abs(change)) < SETTLED:
+        change = _direction(problem, problem.linearised(rows, weights, point), count)
+        for _ in range(HALVINGS):
+            found, less = _solved(problem, rows, weights, point.logarithms + change)
+            if less <= residual:
+                break
+            change = 0.5 * change
+        else:
+            return point, True
+        gained, point, residual = residual - less, found, less
+        if np.max(np.abs(change)) < SETTLED or gained < SETTLED * residual:
             return point, True
     return point, False
+
+
+def _direction(problem: _Problem, tall: FloatArray, count: int) -> FloatArray:
+    """Return the change (groups,) of the logarithms that solves the linearised equations."""
+    others = tall.shape[1] - 1 - TEN
+    payload = fit_body(without(tall, others), problem.load.fixed).values
+    found = _least(tall[:, :others], tall[:, -1] - tall[:, others:-1] @ payload)
+    return np.clip(found[:count], -LONGEST_STEP, LONGEST_STEP)
 
 
 def _open(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.body import TEN, Body, fit_body, without
+from robot_dynid.estimation.body import TEN, Body, fit_body, informative, without
 from robot_dynid.estimation.jackknife import deviations, leave_one_out
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
@@ -179,7 +179,8 @@ def _open(
     return tuple(PARAMETERS[i] for i in sorted(found)), _silent(design)
 
 
-def _silent(design: FloatArray) -> tuple[str, ...]:
+def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
+    design = informative(equations_of_ten)
     norms = np.linalg.norm(design, axis=0)
     scale = np.where(norms > 0.0, norms, 1.0)
     _, s, vt = np.linalg.svd(design / scale)
@@ -188,7 +189,7 @@ def _silent(design: FloatArray) -> tuple[str, ...]:
         row = row / row[np.argmax(np.abs(row))]
         terms = [f'{value:+.3g} {name}' for value, name in zip(row, PARAMETERS, strict=True)
                  if abs(value) > VISIBLE]
-        directions.append(' '.join(terms).removeprefix('+'))
+        directions.append(' '.join(terms).removeprefix('+').removeprefix('1 '))
     return tuple(directions)
 
 

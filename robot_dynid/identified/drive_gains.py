@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.drive_gains import DriveGains, KnownLoad, fit_drive_gains
-from robot_dynid.experiment import TorqueModel, swift
+from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.payload import (
     Equations,
@@ -51,8 +51,7 @@ def identify_drive_gains(
 
     All of arm, friction, payload and gains are fitted together; ``unloaded`` may be any motions.
     ``equal`` groups joints whose drives are of one size; ``model`` only says which friction and
-    preprocessing to use. The gains the robot states are not used. Rows of a joint near its own
-    reversals, where dry friction sticks, do not count.
+    preprocessing to use. The gains the robot states are not used.
     Raises UsageError (wrong use), ModelError (model of another robot), DataError (the data does
     not allow it).
     """
@@ -105,7 +104,6 @@ def _equations(
     repaired = repair(robot, log, settings.rate)
     samples = prepare(robot, repaired, settings)
     columns = np.concatenate([torque.columns(samples), share * body.columns(samples)], axis=1)
-    far = swift(robot, samples)
     assert samples.effort is not None and samples.measured is not None
-    return Equations(samples, columns * far.T[:, None, :], samples.effort * far,
-                     samples.measured * far, Match(log.source), repaired.notes)
+    return Equations(samples, columns, samples.effort, samples.measured, Match(log.source),
+                     repaired.notes)

@@ -28,6 +28,8 @@ Progress = Callable[[str, float], None]
 #: low-pass [Hz] where no model brings its own, at most this share of the sampling frequency; the
 #: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
 CUTOFF, HIGHEST = 6.5, 0.3
+#: efforts that differ by less than this share are the same recording
+SAME_EFFORT = 1e-9
 #: states by which the reach of a parameter is judged
 STATES = 50
 #: recordings shorter than this [s] have too few independent stretches for honest deviations
@@ -173,7 +175,11 @@ def _differences(
         arm = _arm_effort(body.robot, model, first) - _arm_effort(body.robot, model, second)
         assert first.effort is not None and first.measured is not None
         assert second.effort is not None and second.measured is not None
-        yield Equations(first, body.columns(first), first.effort - second.effort - arm,
+        change = first.effort - second.effort
+        if np.abs(change).max() <= SAME_EFFORT * np.abs(first.effort).max():
+            raise DataError(f'{log.source} and {name}: the efforts are the same; is one of them '
+                            'a copy of the other?')
+        yield Equations(first, body.columns(first), change - arm,
                         first.measured - second.measured - arm,
                         Match(log.source, name, pair.lag, pair.drift, pair.difference),
                         (*notes, *repaired.notes))

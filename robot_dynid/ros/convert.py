@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.payload import PayloadResult
+from robot_dynid.identified.payload_services import set_load
 from robot_dynid.types import FloatArray
-from robot_dynid_interfaces.msg import DynamicModel
+from robot_dynid_interfaces.msg import DynamicModel, Payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,4 +103,17 @@ def model_message(model: IdentifiedModel, text: str, stamp: Time) -> DynamicMode
     )
     message.header.stamp = stamp
     message.header.frame_id = model.robot.base_link
+    return message
+
+
+def payload_message(result: PayloadResult) -> Payload:
+    """Describe an identified payload; what is not determined is NaN."""
+    found, load = result.estimate, set_load(result.estimate)
+    message = Payload(
+        frame=result.link, determined=load is not None, mass=found.mass,
+        centre_of_mass=found.centre_of_mass, not_excited=list(found.not_excited))
+    message.mass_std = found.mass_std if np.isfinite(found.mass_std) else np.nan
+    std = found.centre_of_mass_std
+    message.centre_of_mass_std = np.where(np.isfinite(std), std, np.nan)
+    message.inertia = np.full(9, np.nan) if load is None else np.array(load['load_inertia'])
     return message

@@ -14,6 +14,7 @@ from robot_dynid.errors import Cancelled, DataError, DynIdError, ModelError, Usa
 from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult, identify
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.payload import PayloadResult, identify_payload
 from robot_dynid.identified.recipe import Recipe, recipe_from_dict
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE
@@ -49,7 +50,11 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Job:
-    """One identification; ``sources`` are files, a recording, or a log itself."""
+    """One identification; ``sources`` are files, a recording, or a log itself.
+
+    With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
+    motion, or where there are none against ``arm``, the text of a model file.
+    """
 
     robot: RobotModel
     sources: tuple[str | Recorded | RawLog, ...]
@@ -57,6 +62,9 @@ class Job:
     recipe: str = ''
     out: str = ''
     report: str = ''
+    payload: bool = False
+    unloaded: tuple[str, ...] = ()
+    arm: str = ''
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class Outcome:
     model: IdentifiedModel | None = None
     text: str = ''
     warnings: tuple[str, ...] = ()
+    payload: PayloadResult | None = None
 
 
 class _Failure(Exception):
@@ -83,6 +92,8 @@ def run(job: Job, progress: Progress) -> Outcome:
     try:
         recipe = read_recipe(job.recipe)
         logs = _read(job, progress)
+        if job.payload:
+            return _payload(job, logs, progress)
         result = _identified(job, logs, recipe, progress)
         progress('writing', 1.0)
         return _delivered(job, result, logs)
@@ -108,9 +119,11 @@ def read_recipe(text: str) -> Recipe:
 
 
 def _read(job: Job, progress: Progress) -> list[RawLog]:
+    """Return the recordings, then those without payload."""
     logs = []
-    for i, source in enumerate(job.sources):
-        progress('read', READING * i / len(job.sources))
+    sources = (*job.sources, *job.unloaded)
+    for i, source in enumerate(sources):
+        progress('read', READING * i / len(sources))
         try:
             logs.append(_log(source, job.robot))
         except DynIdError as error:
@@ -133,14 +146,31 @@ def _log(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
         raise DataError(f'{source.file}: {error}') from None
 
 
+def _payload(job: Job, logs: list[RawLog], progress: Progress) -> Outcome:
+    count = len(job.sources)
+    try:
+        arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
+        found = identify_payload(job.robot, logs[:count], logs[count:], arm,
+                                 progress=_later(progress))
+    except (Cancelled, UsageError):
+        raise
+    except DynIdError as error:
+        raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
+    mass = found.estimate.mass
+    return Outcome(Code.SUCCESS, f'payload of {mass:.4g} kg on {found.link}: '
+                   f'{found.estimate.status.value}', warnings=found.warnings, payload=found)
+
+
+def _later(progress: Progress) -> Progress:
+    """Return the progress of what follows the reading."""
+    return lambda stage, fraction: progress(stage, READING + (1.0 - READING) * fraction)
+
+
 def _identified(
     job: Job, logs: list[RawLog], recipe: Recipe, progress: Progress
 ) -> IdentificationResult:
-    def rest(stage: str, fraction: float) -> None:
-        progress(stage, READING + (1.0 - READING) * fraction)
-
     try:
-        result = identify(job.robot, logs, job.method, recipe, rest)
+        result = identify(job.robot, logs, job.method, recipe, _later(progress))
         _require_any_joint(result)
         return result
     except (Cancelled, UsageError):

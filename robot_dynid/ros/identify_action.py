@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.ros.convert import payload_message
 from robot_dynid.ros.deferred_action import DeferredActionServer
 from robot_dynid.ros.identification_job import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identification_worker import WorkerProcess
@@ -77,6 +78,11 @@ class IdentifyAction:
         if self._robot is None:
             raise UsageError("the node's parameter robot is empty: start it with the name of a "
                              'robot, a robot YAML or a URDF')
+        if goal.unloaded_files and not goal.payload:
+            raise UsageError('unloaded_files are for the goal payload: set it, or leave them out')
+        if goal.payload and not goal.unloaded_files and self._models.model is None:
+            raise UsageError('a payload needs a model of the arm without it (identify or load '
+                             'one), or unloaded_files: recordings of the same motion without it')
         if not goal.files and (
             self._recording.recorder is None or not self._recording.recorder.received
         ):
@@ -119,10 +125,17 @@ class IdentifyAction:
             return
         if sources:
             assert self._robot is not None
-            self._worker.submit(Job(
-                self._robot, sources, goal.method or DEFAULT_METHOD, goal.recipe or self._recipe,
-                goal.out, goal.report))
+            self._worker.submit(self._job(goal, sources))
             self._submitted = True
+
+    def _job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
+        assert self._robot is not None
+        if goal.payload:
+            arm = '' if self._models.model is None else self._models.model.to_yaml()
+            return Job(self._robot, sources, payload=True, unloaded=tuple(goal.unloaded_files),
+                       arm=arm)
+        return Job(self._robot, sources, goal.method or DEFAULT_METHOD,
+                   goal.recipe or self._recipe, goal.out, goal.report)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
         """Return the recorded buffer, or nothing as long as the disk is behind.
@@ -146,6 +159,8 @@ class IdentifyAction:
         if outcome.model is not None:
             result.model = self._models.serve(outcome.model, outcome.text)
             result.not_identified = list(outcome.model.not_identified)
+        if outcome.payload is not None:
+            result.payload = payload_message(outcome.payload)
         if handle is self._handle:
             self._handle, self.stage = None, ''
             self._timer.cancel()
