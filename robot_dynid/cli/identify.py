@@ -84,6 +84,8 @@ def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, A
 
 
 def _result(result: IdentificationResult) -> dict[str, Any]:
+    from robot_dynid.identified.link_table import link_table
+
     estimate, model = result.estimate, result.model
     parameters = [
         {'name': name, 'value': value, 'std': std, 'relative_std': relative, 'label': label}
@@ -101,6 +103,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'parameters': parameters, 'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
+        'links': [vars(row) for row in link_table(model)],
     }
 
 
@@ -120,6 +123,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
         for p in result['parameters']))
+    terminal.table('links', ('link', 'mass', 'nominal', 'least eigenvalue', 'from the prior'), (
+        (r['link'], r['mass'], r['nominal_mass'], r['smallest_eigenvalue'],
+         ', '.join(r['from_prior'])) for r in result['links']))
     terminal.table('stages', ('stage', 'motions', 'samples', 'condition', 'finds'), (
         (s['stage'], s['motions'], s['samples'], number(s['condition_number']),
          ', '.join(f['combination'] for f in s['found'])) for s in result['stages']))

@@ -11,6 +11,7 @@ from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
+from robot_dynid.report.links import links
 from robot_dynid.report.parts import Section
 from robot_dynid.report.stages import stages
 from robot_dynid.types import RawLog
@@ -40,8 +41,8 @@ def identification_report(
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
-        sections.parameters(model), *stages(model), *sections.predictions(training, model),
-        sections.residuals(training, model),
+        sections.parameters(model), *stages(model), *links(model),
+        *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
                   f'{estimate.method}, {len(logs)} recording(s)', parts)
@@ -54,8 +55,9 @@ def model_report(
     """Return the report of a saved model on recordings; ``extra`` sections follow the summary."""
     parts = (
         sections.validated(model, validation), *extra, sections.data(logs, model),
-        sections.scores(validation, 'Prediction'), sections.parameters(model), *stages(model),
-        *sections.predictions(validation, model), sections.residuals(validation, model),
+        sections.scores(validation, 'Prediction'), sections.parameters(model),
+        *stages(model), *links(model), *sections.predictions(validation, model),
+        sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
                   f'{model.method}, {len(logs)} recording(s)', parts)

@@ -1,0 +1,43 @@
+"""What a feasible fit says of each link, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.model.inertia import pseudo_inertia
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """One link: ``mass`` and ``nominal_mass`` [kg], ``centre`` of mass (3,) [m] in its frame.
+
+    ``smallest_eigenvalue`` of its pseudo-inertia [kg, kg m^2]; ``from_prior`` names of its
+    parameters that the prior decided rather than the data.
+    """
+
+    link: str
+    mass: float
+    nominal_mass: float
+    centre: tuple[float, float, float]
+    smallest_eigenvalue: float
+    from_prior: tuple[str, ...]
+
+
+def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
+    """Return a row per link, none for a model without feasible parameters."""
+    links = model.feasible_links
+    if links is None:
+        return ()
+    prior = set(model.provenance.get('certificate', {}).get('from_prior', ()))
+    rows = []
+    for i, (name, own, nominal) in enumerate(
+            zip(model.robot.bodies, links, model.robot.nominal, strict=True)):
+        x, y, z = own[1:4] / own[0]
+        rows.append(LinkRow(
+            name, float(own[0]), float(nominal[0]), (float(x), float(y), float(z)),
+            float(np.linalg.eigvalsh(pseudo_inertia(own))[0]),
+            tuple(n for n in model.reduction.standard[10 * i:10 * i + 10] if n in prior)))
+    return tuple(rows)
