@@ -20,6 +20,7 @@ from robot_dynid.excitation.design import (
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
 from robot_dynid.excitation.moves import quintic_move
+from robot_dynid.excitation.sine import SineSwing
 from robot_dynid.excitation.trajectory import Composite, QuinticMove
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.model.robot_file import load_robot
@@ -82,7 +83,9 @@ def trajectories():
     fourier = random_fourier(box(), FourierOptions(5.0, 4, 2), np.random.default_rng(1))
     start = fourier.sample(0.0).position[0]
     move = quintic_move(fourier.joints, (start + 0.7, start), box().scaled(0.3))
-    return {'fourier': fourier, 'quintic': move, 'composite': Composite((move, fourier))}
+    swing = SineSwing(fourier.joints, fourier.joints[0], start, 0.4, 0.5, 2)
+    return {'fourier': fourier, 'sine': swing, 'quintic': move,
+            'composite': Composite((move, fourier))}
 
 
 @pytest.mark.parametrize('name', TRAJECTORIES)
