@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from robot_dynid.types import FloatArray
 Vector = tuple[float, float, float]
 Range = tuple[float, float]
 AXES = ('x', 'y', 'z')
+UNTURNED: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+#: in place of an ellipsoid: that of the collision primitives of the robot's URDF
+COLLISION: Literal['collision'] = 'collision'
 #: parameters of a link that vanish when it is its own mirror image along an axis
 MIRRORED = {'x': ('mx', 'Ixy', 'Ixz'), 'y': ('my', 'Ixy', 'Iyz'), 'z': ('mz', 'Ixz', 'Iyz')}
 M, MX, MY, MZ = range(4)
@@ -24,10 +27,14 @@ M, MX, MY, MZ = range(4)
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """A bounding ellipsoid in the link frame; ``centre`` and ``radii`` [m] along its axes."""
+    """A bounding ellipsoid in the link frame: ``centre`` [m] and ``radii`` [m] along its axes.
+
+    The axes are the columns of ``rotation``, those of the link unless given.
+    """
 
     centre: Vector
     radii: Vector
+    rotation: tuple[Vector, Vector, Vector] = UNTURNED
 
     @property
     def row(self) -> FloatArray:
@@ -36,7 +43,8 @@ class Ellipsoid:
         It is at least zero when all mass is inside, and then the centre of mass is inside too.
         Source: Wensing, Kim, Slotine, RA-L 2018, section IV.
         """
-        shape = np.diag(1.0 / np.square(self.radii))
+        rotation = np.asarray(self.rotation)
+        shape = rotation @ np.diag(1.0 / np.square(self.radii)) @ rotation.T
         centre = np.asarray(self.centre)
         q = np.block([[-shape, (shape @ centre)[:, None]],
                       [(shape @ centre)[None], 1.0 - centre @ shape @ centre]])
@@ -58,14 +66,14 @@ class LinkBounds:
     """Bounds of one moving body, in the frame of its link; None leaves open.
 
     ``mass`` [kg] least and most; ``com_lower`` and ``com_upper`` [m] corners of a box that holds
-    the centre of mass; ``ellipsoid`` that holds all mass; ``symmetric`` the axes (of x, y, z)
-    along which the body is its own mirror image.
+    the centre of mass; ``ellipsoid`` that holds all mass, or COLLISION; ``symmetric`` the axes
+    (of x, y, z) along which the body is its own mirror image.
     """
 
     mass: Range | None = None
     com_lower: Vector | None = None
     com_upper: Vector | None = None
-    ellipsoid: Ellipsoid | None = None
+    ellipsoid: Ellipsoid | Literal['collision'] | None = None
     symmetric: tuple[str, ...] = ()
 
 
@@ -84,7 +92,7 @@ class Bounds:
                 if not low <= high:
                     raise UsageError(f'bounds: centre of mass of {name} along {axis}: {low} to '
                                      f'{high} m is empty; give the lower end first')
-            if link.ellipsoid is not None and not min(link.ellipsoid.radii) > 0.0:
+            if isinstance(link.ellipsoid, Ellipsoid) and not min(link.ellipsoid.radii) > 0.0:
                 raise UsageError(f'bounds: ellipsoid of {name}: radii must be positive, are '
                                  f'{link.ellipsoid.radii}')
             if set(link.symmetric) - set(AXES):
@@ -125,12 +133,17 @@ class Limits:
 def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
     """Return the rows of ``bounds`` for ``parameters`` standard parameters, ten per link first.
 
-    Raises UsageError naming a link that does not exist, and when no masses give the total mass.
+    Raises UsageError naming a link that does not exist or whose ellipsoid is still COLLISION, and
+    when no masses give the total mass.
     """
     unknown = [name for name, _ in bounds.links if name not in robot.bodies]
     if unknown:
         raise UsageError(f'bounds: {robot.name} moves no link {", ".join(unknown)}; it moves '
                          f'{", ".join(robot.bodies)}')
+    open_ones = [name for name, link in bounds.links if isinstance(link.ellipsoid, str)]
+    if open_ones:
+        raise UsageError(f'bounds: no numbers yet for the ellipsoid of {", ".join(open_ones)}; '
+                         'with_collision(bounds, robot) takes them from the URDF')
     ranges = np.array([bounds.of(name).mass or (0.0, np.inf) for name in robot.bodies])
     rows = []
     for i, name in enumerate(robot.bodies):
@@ -166,7 +179,7 @@ def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:
             if np.isfinite(value):
                 rows.append((f'{side} {AXES[axis]} of the centre of mass',
                              sign * (unit[MX + axis] - value * unit[M]), 0.0, False))
-    if link.ellipsoid is not None:
+    if isinstance(link.ellipsoid, Ellipsoid):
         rows.append(('bounding ellipsoid', link.ellipsoid.row, 0.0, False))
     mirrored = {p for axis in link.symmetric for p in MIRRORED[axis]}
     rows += [(f'symmetry ({p})', unit[i], 0.0, True) for i, p in enumerate(PARAMETERS)
@@ -178,8 +191,8 @@ def bounds_from_dict(content: Any, source: str) -> Bounds:
     """Build bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``.
 
     Keys of a link: ``mass`` is ``[a, b]``, ``com`` is ``[[x, y, z], [x, y, z]]``,
-    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}``, ``symmetric`` a list of axes.
-    Raises UsageError naming the key.
+    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}`` or ``collision``, ``symmetric`` a
+    list of axes. Raises UsageError naming the key.
     """
     where = f'{source}: bounds'
     known = _mapping(content, where, ('total_mass', 'links'))
@@ -197,14 +210,16 @@ def _link(content: Any, where: str) -> LinkBounds:
     if com is not None and (not isinstance(com, (list, tuple)) or len(com) != 2):
         raise UsageError(f'{where}: com must be two corners of a box, is {com!r}')
     lower, upper = (_vector(c, f'{where}: com') for c in com) if com else (None, None)
-    body = None
-    if ellipsoid is not None:
+    if isinstance(ellipsoid, str) and ellipsoid != COLLISION:
+        raise UsageError(f'{where}: ellipsoid is {ellipsoid!r}: give centre and radii, or say '
+                         f'{COLLISION}')
+    if ellipsoid is not None and ellipsoid != COLLISION:
         shape = _mapping(ellipsoid, f'{where}: ellipsoid', ('centre', 'radii'))
-        body = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'),
-                         _vector(shape.get('radii'), f'{where}: radii'))
+        ellipsoid = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'),
+                              _vector(shape.get('radii'), f'{where}: radii'))
     mass = known.get('mass')
     return LinkBounds(None if mass is None else _range(mass, f'{where}: mass'), lower, upper,
-                      body, tuple(str(axis) for axis in symmetric or ()))
+                      ellipsoid, tuple(str(axis) for axis in symmetric or ()))
 
 
 def _mapping(content: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:

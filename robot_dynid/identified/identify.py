@@ -32,6 +32,7 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.experiment import Experiment
+from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.selection import Choice, choose, excerpt
@@ -83,10 +84,11 @@ def identify(
             f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
             'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
             'robot YAML (two lines: urdf and effort_kind) and give that')
-    if recipe is not None:
-        limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
+    recipe = recipe or Recipe()
+    recipe = replace(recipe, bounds=with_collision(recipe.bounds, robot))
+    limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        return _identify(robot, logs, method, recipe or Recipe(), progress or (lambda *_: None))
+        return _identify(robot, logs, method, recipe, progress or (lambda *_: None))
 
 
 @dataclass(frozen=True, eq=False)

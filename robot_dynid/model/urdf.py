@@ -31,15 +31,17 @@ XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Reader:
     """Reads numbers out of one file and names the place in every error."""
 
     source: str
 
     def fail(self, where: str, what: str) -> RobotError:
+        """Return the error to raise about a place."""
         return RobotError(f'{self.source}: {where}: {what}')
 
     def numbers(self, text: str | None, where: str, count: int) -> FloatArray:
+        """Return ``count`` numbers (count,) of an attribute; None: it is missing."""
         if text is None:
             raise self.fail(where, f'is missing; expected {count} finite number(s)')
         if '${' in text:
@@ -53,15 +55,18 @@ class _Reader:
         return values
 
     def attribute(self, element: Element, key: str, where: str) -> float:
+        """Return an attribute that is one number."""
         return float(self.numbers(element.get(key), f'{where} attribute {key}', 1)[0])
 
     def name(self, element: Element) -> str:
+        """Return the name of an element."""
         name = element.get('name')
         if not name:
             raise self.fail(f'<{element.tag}>', 'has no name; add the attribute name')
         return name
 
     def origin(self, element: Element, where: str) -> FloatArray:
+        """Return the placement (4, 4) of an element in its parent."""
         origin = element.find('origin')
         if origin is None:
             return np.eye(4)
@@ -70,6 +75,7 @@ class _Reader:
         return homogeneous(rotation_from_rpy(rpy), xyz)
 
     def link(self, element: Element) -> LinkDescription:
+        """Return a link."""
         name = self.name(element)
         where = f'link {name!r}'
         inertial = element.find('inertial')
@@ -90,6 +96,7 @@ class _Reader:
         return LinkDescription(name, parameters_from_com(mass, com, inertia), True)
 
     def joint(self, element: Element) -> JointDescription:
+        """Return a joint."""
         name = self.name(element)
         where = f'joint {name!r}'
         kind = element.get('type', '')
@@ -126,7 +133,8 @@ class _Reader:
         return found
 
 
-def _parse(text: str, source: str) -> Element:
+def parse_urdf(text: str, source: str) -> Element:
+    """Return the root of a URDF text. Raises RobotError when it is something else."""
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:
@@ -156,8 +164,8 @@ def robot_from_urdf(
     zero and their links lumped. Raises RobotError (broken file, loop, mimic or floating joint,
     mass not positive), naming the element and the remedy.
     """
-    root = _parse(text, source)
-    reader = _Reader(source)
+    root = parse_urdf(text, source)
+    reader = Reader(source)
     links = [reader.link(e) for e in root.findall('link')]
     joints = [reader.joint(e) for e in root.findall('joint')]
     _unique([x.name for x in links], 'link', source)
