@@ -5,99 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 
-from robot_dynid.excitation.execution import Cancel, Execution, Finish, Hold, Phase, Send
-from robot_dynid.excitation.fourier import FourierOptions, random_fourier
-from robot_dynid.excitation.guards import Code, GuardSettings, JointStates, Outcome, Tolerances
-from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.sampled import SampledTrajectory, sampled
-from robot_dynid.excitation.watch import Rules, Segment
-
-JOINTS = ('shoulder', 'elbow')
-PERIOD = 0.01
-LEAD_IN = 0.2
-
-
-def box(**changes):
-    values = {'lower': -2.0, 'upper': 2.0, 'velocity': 2.0, 'acceleration': 8.0,
-              'jerk': np.nan, 'effort': 100.0, **changes}
-    return MotionLimits(JOINTS, **{k: np.broadcast_to(v, (2,)).astype(float)
-                                   for k, v in values.items()})
-
-
-LIMITS = box()
-RULES = Rules(LIMITS, GuardSettings(),
-              Tolerances(*(np.full(2, v) for v in (0.02, 0.1, 0.3, 0.05))))
-
-
-def plan():
-    fourier = random_fourier(LIMITS.scaled(0.9), FourierOptions(3.0, 3), np.random.default_rng(0))
-    start = fourier.sample(0.0).position[0]
-    move = quintic_move(JOINTS, (np.zeros(2), start), LIMITS.scaled(0.5))
-    return (Segment('move_to_start', sampled(move, 100.0, LEAD_IN), LIMITS),
-            Segment('excitation', sampled(fourier, 100.0, LEAD_IN), LIMITS))
-
-
-class Bench:
-    """A robot and a controller in simulated time; tests break one thing at a time."""
-
-    def __init__(self, rules=RULES, segments=None):
-        self.states = JointStates(JOINTS)
-        self.execution = Execution(segments or plan(), rules, self.states)
-        self.now, self.position, self.velocity = 10.0, np.zeros(2), np.zeros(2)
-        self.effort, self.offset = np.full(2, 5.0), np.zeros(2)
-        self.goal = self.goal_start = None
-        self.log = []
-        self.states_on = self.controller_on = self.server_ready = True
-        self.lag = 0.0
-
-    def carry_out(self, commands):
-        for command in commands:
-            self.log.append((self.now, command))
-            if not self.controller_on:
-                continue
-            if isinstance(command, Send):
-                self.goal, self.goal_start = command.segment.points, self.now
-                self.carry_out(self.execution.on_accepted(self.now))
-            elif isinstance(command, Cancel):
-                self.goal, self.velocity = None, np.zeros(2)
-                self.carry_out(self.execution.on_cancel_answer(self.now, True))
-
-    def step(self):
-        self.now += PERIOD
-        if self.goal is not None and self.controller_on:
-            elapsed = self.now - self.goal_start - self.lag
-            position = self.goal.desired(elapsed)
-            self.velocity, self.position = (position - self.position) / PERIOD, position
-            self.execution.on_feedback(self.now)
-        if self.states_on:
-            self.states.update(self.now, JOINTS, self.now,
-                               (self.position + self.offset, self.velocity, self.effort))
-            self.carry_out(self.execution.on_state(self.now))
-        if self.goal is not None and self.now - self.goal_start > self.goal.duration + 0.05:
-            self.goal, self.velocity = None, np.zeros(2)
-            if self.controller_on:
-                self.carry_out(self.execution.on_result(self.now, 4, 0, ''))
-        self.carry_out(self.execution.tick(self.now, self.server_ready))
-
-    def start(self):
-        self.step()
-        self.carry_out(self.execution.start(self.now))
-        return self
-
-    def run(self, seconds=60.0):
-        end = self.now + seconds
-        while self.now < end and self.execution.phase is not Phase.DONE:
-            self.step()
-        return self
-
-    @property
-    def outcome(self):
-        return self.execution.outcome
-
-    def first(self, kind):
-        return next((at, command) for at, command in self.log if isinstance(command, kind))
+from robot_dynid.excitation.execution import Cancel, Finish, Hold, Phase, Send
+from robot_dynid.excitation.guards import Code, GuardSettings, Outcome
+from robot_dynid.excitation.sampled import SampledTrajectory
+from robot_dynid.excitation.watch import Segment
 
 
 def test_a_good_run_sends_both_segments_and_succeeds():
@@ -297,3 +210,26 @@ def test_bad_points_are_never_sent():
     assert bench.outcome.code is Code.INVALID
     assert "position of joint 'elbow' is not finite at point 7" in bench.outcome.text
     assert not any(isinstance(c, Send) for _, c in bench.log)
+
+
+def test_a_robot_that_moves_without_telling_its_velocity_is_not_sent_anything():
+    bench = Bench()
+    bench.velocity = np.full(2, np.nan)
+    for _ in range(20):
+        bench.position = bench.position + 0.3 * PERIOD
+        bench.step()
+    bench.carry_out(bench.execution.start(bench.now))
+    assert bench.outcome.code is Code.INVALID
+    assert 'the robot moves already; wait until it stands' in bench.outcome.text
+    assert bench.log == [] or not any(isinstance(c, Send) for _, c in bench.log)
+
+
+def test_a_speed_of_long_ago_is_no_reason_to_wait():
+    """The controller died in mid-motion: silence is what has to be said, not motion."""
+    bench = Bench()
+    bench.velocity = np.full(2, 1.0)
+    bench.step()
+    bench.now += 3.0
+    bench.carry_out(bench.execution.start(bench.now))
+    assert bench.outcome.code is Code.STALE_STATES
+    assert 'for 3.000 s' in bench.outcome.text

@@ -23,6 +23,19 @@ def test_joint_states_in_parts_any_order_and_repeated():
     assert states.missing('position') == JOINTS, 'a field of the wrong length is no measurement'
 
 
+def test_speed_comes_from_positions_where_there_is_no_velocity():
+    """Over 50 ms: an encoder step of 1e-3 rad per message of 1 ms is no speed of 1 rad/s."""
+    states = JointStates(JOINTS)
+    for i in range(201):
+        now = 5.0 + 1e-3 * i
+        position = [0.3 * 1e-3 * i, 1e-3 * (i % 2)]
+        assert states.update(now, JOINTS, now, (position, [np.nan, np.nan], []))
+    assert states.speed[0] == pytest.approx(0.3)
+    assert abs(states.speed[1]) <= 0.02
+    states.update(6.0, JOINTS, 6.0, ([0.1, 0.0], [0.7, np.nan], []))
+    assert states.speed[0] == 0.7, 'a measured velocity counts at once'
+
+
 def test_settings_are_checked():
     with pytest.raises(UsageError, match='state_timeout'):
         GuardSettings(state_timeout=0.0)

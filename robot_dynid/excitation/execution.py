@@ -101,7 +101,7 @@ class Execution:
         found = [f'{s.name}: {fault}' for s in self._plan
                  for fault in faults(s.points, s.limits, self._rules.longest)]
         found += self._effort.preflight(self._states)
-        if self._watch.moving():
+        if self._watch.visible(now) and self._watch.moving():
             found.append('the robot moves already; wait until it stands')
         self._watch.last_tick = now
         if found:

@@ -90,11 +90,16 @@ class Tolerances:
             raise UsageError(f'tolerance goal_time must be positive, got {self.goal_time}')
 
 
+#: s over which positions are differenced: single messages differ by encoder steps
+SPEED_SPAN = 0.05
+
+
 class JointStates:
     """The latest state of every joint, whatever the order and number of messages it came in.
 
     ``position``, ``velocity``, ``effort`` (n,), NaN where never received; ``arrival`` (n,) s, by
-    the receiver's clock.
+    the receiver's clock. ``speed`` (n,) is the velocity, or where joint states carry none the
+    difference of positions over SPEED_SPAN.
     """
 
     def __init__(self, joints: tuple[str, ...]) -> None:
@@ -102,6 +107,8 @@ class JointStates:
         self.joints = joints
         self.position, self.velocity, self.effort = (np.full(n, np.nan) for _ in range(3))
         self.arrival = np.full(n, -np.inf)
+        self.speed = np.full(n, np.nan)
+        self._anchor, self._anchored = np.full(n, np.nan), np.full(n, -np.inf)
         self._stamp = np.full(n, -np.inf)
         self._names: tuple[str, ...] = ()
         self._rows = self._columns = np.empty(0, dtype=np.intp)
@@ -121,6 +128,7 @@ class JointStates:
             received = np.asarray(value, dtype=np.float64)
             good = len(received) == len(self._names)
             own[self._rows] = received[self._columns] if good else np.nan
+        self._note_speed(now)
         self.arrival[self._rows] = now
         self._stamp[self._rows] = stamp
         return True
@@ -134,6 +142,15 @@ class JointStates:
         """Return the joints whose ``quantity`` (position, velocity, effort) is not finite."""
         bad = ~np.isfinite(getattr(self, quantity))
         return tuple(self.joints[i] for i in np.flatnonzero(bad))
+
+    def _note_speed(self, now: float) -> None:
+        rows = self._rows
+        due = rows[now - self._anchored[rows] >= SPEED_SPAN]
+        travelled = self.position[due] - self._anchor[due]
+        self.speed[due] = travelled / (now - self._anchored[due])
+        self._anchor[due], self._anchored[due] = self.position[due], now
+        measured = rows[np.isfinite(self.velocity[rows])]
+        self.speed[measured] = self.velocity[measured]
 
     def _match(self, names: tuple[str, ...]) -> None:
         self._names = names

@@ -56,8 +56,8 @@ class Watch:
         return recent and not self._states.missing('position')
 
     def moving(self) -> bool:
-        """Return whether a measured velocity says that a joint moves."""
-        speed = np.nan_to_num(self._states.velocity)
+        """Return whether the latest states say that a joint moves."""
+        speed = np.nan_to_num(self._states.speed)
         return bool(np.any(np.abs(speed) > self._settings.rest_velocity))
 
     def held_up(self, now: float) -> bool:
@@ -157,7 +157,7 @@ class Watch:
         """
         limits = self._rules.limits
         if self.visible(now):
-            position, velocity = self._states.position, np.nan_to_num(self._states.velocity)
+            position, velocity = self._states.position, np.nan_to_num(self._states.speed)
         else:
             elapsed = now - self.accepted if self.accepted >= self.sent > NEVER else 0.0
             position = points.desired(elapsed)
