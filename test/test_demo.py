@@ -150,8 +150,11 @@ def test_interrupted_demo_leaves_nothing_behind(tmp_path: Path, how: signal.Sign
         out, err = demo.communicate(timeout=30.0)
     finally:
         demo.kill()
+        left = [pid for pid in children if Path(f'/proc/{pid}').exists()]
+        for pid in left:  # or they would run on beside all later tests
+            os.kill(pid, signal.SIGKILL)
     assert demo.returncode == 130
     assert out == ''
     assert err.splitlines()[-1] == 'robot-dynid: interrupted'
     assert 'Traceback' not in err
-    assert not [pid for pid in children if Path(f'/proc/{pid}').exists()]
+    assert not left
