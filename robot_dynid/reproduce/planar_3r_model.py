@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from robot_dynid.errors import UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.model import dynamics, locate, screw_dynamics
-from robot_dynid.model.inertia import PARAMETERS
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.regressor import RigidLinks
 from robot_dynid.types import FloatArray, Samples
 
 ROBOT = 'config/reproduce/planar_3r_2025.yaml'
@@ -37,24 +37,8 @@ TABLE_3 = {
 
 
 @dataclass(frozen=True, eq=False)
-class ScrewLinks:
+class ScrewLinks(RigidLinks):
     """Rigid links as a block of the torque model, state by state from eq. 21."""
-
-    robot: RobotModel
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """``m1, mx1, ..., Izz3``."""
-        return tuple(f'{p}{i + 1}' for i in range(self.robot.n) for p in PARAMETERS)
-
-    @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """None by itself."""
-        return ()
-
-    def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: rigid links have no memory."""
-        return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
