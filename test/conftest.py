@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import pytest
 from robot_dynid.cli.domain import claim_domain
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+# A job started in the background of a script ignores SIGINT, and so would every process of the
+# tests that are ended by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session')
