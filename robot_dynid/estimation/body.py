@@ -14,6 +14,7 @@ from scipy import sparse
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.conic import Cone, Kind, Problem, matrix_of, solve
+from robot_dynid.estimation.least_squares import RANK_TOLERANCE
 from robot_dynid.information import triangle
 from robot_dynid.model.inertia import parameters_from_pseudo_inertia
 from robot_dynid.types import FloatArray
@@ -21,8 +22,6 @@ from robot_dynid.types import FloatArray
 TEN = 10
 #: typical length [m] of a payload; it conditions the problem and decides nothing
 LENGTH = 0.1
-#: singular values below this share of the largest are no information
-RANK_TOLERANCE = 1e-7
 #: columns of which the others leave less than this share are explained by them; columns below
 #: this share of the largest are rounding
 EXPLAINED = 1e-8
