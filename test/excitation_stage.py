@@ -21,8 +21,8 @@ from robot_dynid_interfaces.action import Excite
 
 ROBOT = 'planar_3r'
 PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
-SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, draws: 1}'
-LONG = '{duration: 12, harmonics: 6, scale: 0.6, draws: 1}'
+SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1}'
+LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1}'
 # Wide against a loaded machine; the guards themselves are tested to the cycle without ROS.
 PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
               'state_timeout': 0.25, 'controller_timeout': 0.4}

@@ -52,7 +52,7 @@ class Data:
         self.folder = folder
         robot = load_robot(ROBOT)
         truth = load_truth(robot)
-        request = parse_request('fourier', {'duration': 10.0, 'harmonics': 5, 'draws': 1})
+        request = parse_request('fourier', {'duration': 10.0, 'harmonics': 5, 'starts': 1})
         motion = record(Arm(robot, truth), design(robot, request).trajectory)
         self.log: RawLog = measured(motion, robot, truth.noise, np.random.default_rng(0))
         self.csv = folder / 'motion.csv'

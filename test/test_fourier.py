@@ -186,7 +186,7 @@ def test_the_best_of_the_draws_is_chosen():
         seen.append(regressor_score(np.hstack([motion.velocity, motion.acceleration])))
         return seen[-1]
 
-    chosen = design_within(box(), parse_request('', {'draws': 20}), Judge(score=score))
+    chosen = design_within(box(), parse_request('', {'starts': 20}), Judge(score=score))
     assert len(seen) == 20
     assert chosen.score.condition_number == min(s.condition_number for s in seen)
     assert chosen.score.condition_number < np.median([s.condition_number for s in seen])

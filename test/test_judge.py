@@ -37,10 +37,10 @@ def test_score_is_that_of_the_base_regressor(name):
 def test_more_draws_are_better_and_the_seed_decides():
     robot = load_robot('ur10e')
     judge = robot_judge(robot)
-    numbers = [design(robot, parse_request('', {'draws': draws, 'duration': 10}), judge)
+    numbers = [design(robot, parse_request('', {'starts': draws, 'duration': 10}), judge)
                .score.condition_number for draws in (1, 10, 40)]
     assert numbers[0] >= numbers[1] >= numbers[2] and numbers[0] > numbers[2]
-    again = design(robot, parse_request('', {'draws': 40, 'duration': 10}), judge)
+    again = design(robot, parse_request('', {'starts': 40, 'duration': 10}), judge)
     assert again.score.condition_number == numbers[2]
 
 
@@ -51,7 +51,7 @@ def test_predicted_efforts_are_those_of_the_nominal_inertials():
     assert np.allclose(robot_judge(robot).inverse(q, still, still), gravity_effort(robot, q))
     unknown = robot.with_nominal(np.zeros((robot.n, 10)))
     assert robot_judge(unknown).inverse is None
-    result = design(unknown, parse_request('', {'draws': 1}), robot_judge(unknown))
+    result = design(unknown, parse_request('', {'starts': 1}), robot_judge(unknown))
     assert any('efforts were not predicted' in warning for warning in result.warnings)
 
 

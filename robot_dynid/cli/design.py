@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                                             'body-by-body')
     parser.add_argument('--configurations', type=int,
                         help='of the locked joints per stage of a sine sequence, at most')
-    parser.add_argument('--draws', type=int, help='random candidates to choose from')
+    parser.add_argument('--starts', type=int, help='random candidates to choose from')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
                         help='points per second it has to keep the limits with '
                              f'(default {DEFAULT_RATE:g})')
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
                for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
-                            'draws', 'seed', 'scale')
+                            'starts', 'seed', 'scale')
                if getattr(arguments, name) is not None}
     request = parse_request(arguments.type, options)
     if not 0.0 < arguments.rate < float('inf'):

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.design import Family
-from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
+from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory
+from robot_dynid.excitation.fourier_basis import FourierBasis
+from robot_dynid.excitation.request import Family
 from robot_dynid.excitation.sequence import SineSequenceOptions, sine_sequence
 from robot_dynid.excitation.sine import SineSwing
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
@@ -19,9 +20,9 @@ TRAJECTORIES: dict[str, type[Trajectory]] = {
     'quintic': QuinticMove,
     'composite': Composite,
 }
-# Everything that can be designed: options and how to draw one candidate.
+# Everything that can be designed: options, and a basis or a plan.
 DESIGNS: dict[str, Family] = {
-    'fourier': Family(FourierOptions, draw=random_fourier),
+    'fourier': Family(FourierOptions, basis=FourierBasis),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
 }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.basis import Basis
+from robot_dynid.excitation.constraint import Clearance, Constraint
 from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
+from robot_dynid.excitation.request import Family, Request, parse_request
 from robot_dynid.excitation.trajectory import Motion, Trajectory
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.model.robot import RobotModel
@@ -21,53 +23,12 @@ EFFORT_STEP = 0.01
 EFFORT_MARGIN = 0.98
 HALVINGS = 10
 
-Draw = Callable[[MotionLimits, Any, np.random.Generator], Trajectory]
-Plan = Callable[['Judge', MotionLimits, Any, np.random.Generator],
-                tuple[Trajectory, 'tuple[StageRow, ...]']]
 Inverse = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Progress = Callable[[str, float], None]
+Draw = Callable[[MotionLimits], Trajectory]
 
-
-@dataclass(frozen=True)
-class Family:
-    """A kind of excitation: its options class, and how one candidate is drawn, or how the whole
-    is planned for a robot.
-    """
-
-    options: type[Any]
-    draw: Draw | None = None
-    plan: Plan | None = None
-
-
-@dataclass(frozen=True)
-class DesignOptions:
-    """Settings common to all kinds.
-
-    ``scale`` in (0, 1] is the part of every limit that may be used; ``draws`` candidates are
-    compared; ``limits`` (joint -> limit) narrows or completes those of the robot.
-    """
-
-    seed: int = 0
-    scale: float = 0.9
-    draws: int = 50
-    limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.scale <= 1.0:
-            raise UsageError(f"option 'scale' must be above 0 and at most 1, got {self.scale}")
-        if self.draws < 1:
-            raise UsageError(f"option 'draws' must be at least 1, got {self.draws}")
-        if self.seed < 0:
-            raise UsageError(f"option 'seed' must not be negative, got {self.seed}")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to design: kind, its own options, common options."""
-
-    kind: str
-    options: Any
-    common: DesignOptions
+__all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Progress', 'Request', 'Score', 'StageRow',
+           'design', 'design_within', 'effort_peaks', 'parse_request', 'regressor_score']
 
 
 @dataclass(frozen=True)
@@ -88,13 +49,16 @@ class Judge:
 
     ``score`` maps a motion to a Score; ``inverse`` maps position, velocity, acceleration (K, n) to
     efforts (K, n) N m (N); ``progress`` is told stage and fraction and may raise Cancelled;
-    ``model`` holds the parameters that planned excitations have to find.
+    ``model`` holds the parameters that planned excitations have to find; ``constraints`` are kept
+    at every instant; ``proof`` looks at the whole continuous motion in the end.
     """
 
     score: Callable[[Motion], Score] | None = None
     inverse: Inverse | None = None
     progress: Progress | None = None
     model: TorqueModel | None = None
+    constraints: tuple[Constraint, ...] = ()
+    proof: Callable[[Trajectory], Clearance] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,27 +92,6 @@ class Design:
     stages: tuple[StageRow, ...] = ()
 
 
-def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
-    """Return the checked request; raises UsageError naming the wrong kind or option."""
-    from robot_dynid.excitation import DESIGNS
-
-    kind = kind or 'fourier'
-    if kind not in DESIGNS:
-        raise UsageError(f"unknown excitation type '{kind}'; known: {', '.join(DESIGNS)}")
-    given = {} if options is None else options
-    if not isinstance(given, Mapping):
-        raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
-    own = DESIGNS[kind].options
-    known = {f.name: f for f in (*fields(own), *fields(DesignOptions))}
-    for name in given:
-        if name not in known:
-            raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
-    values = {name: _converted(name, value, known[name].type) for name, value in given.items()}
-    mine = {f.name: values[f.name] for f in fields(own) if f.name in values}
-    common = {f.name: values[f.name] for f in fields(DesignOptions) if f.name in values}
-    return Request(kind, own(**mine), DesignOptions(**common))
-
-
 def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> Design:
     """Return the best of the random candidates; every one of them keeps all limits.
 
@@ -170,15 +113,15 @@ def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Desig
         trajectory, stages = family.plan(judge, effort, request.options, generator)
         found = _report(trajectory, limits, _score(trajectory, judge), judge.inverse)
         return replace(found, stages=stages)
-    draw = family.draw
-    assert draw is not None
-    draws = common.draws if judge.score is not None else 1
+    assert family.basis is not None
+    basis = family.basis(limits.joints, request.options)
+    draws = common.starts if judge.score is not None else 1
     best: tuple[float, Trajectory, Score | None] | None = None
     for index, seed in enumerate(generator.integers(2**63, size=draws)):
         if judge.progress is not None:
             judge.progress('design', index / draws)
         candidate = _within_effort(
-            _reseeded(draw, request.options, int(seed)),
+            _reseeded(basis, int(seed)),
             allowed, limits.effort * common.scale, judge.inverse)
         score = _score(candidate, judge)
         value = score.condition_number if score is not None else 0.0
@@ -216,13 +159,13 @@ def _score(candidate: Trajectory, judge: Judge) -> Score | None:
     return judge.score(candidate.sample(np.linspace(0.0, candidate.duration, SCORE_INSTANTS)))
 
 
-def _reseeded(draw: Draw, options: Any, seed: int) -> Callable[[MotionLimits], Trajectory]:
+def _reseeded(basis: Basis, seed: int) -> Draw:
     """Return a draw that repeats the same random shape within whatever limits it is given."""
-    return lambda limits: draw(limits, options, np.random.default_rng(seed))
+    return lambda limits: basis.trajectory(basis.random(limits, np.random.default_rng(seed)))
 
 
 def _within_effort(
-    draw: Callable[[MotionLimits], Trajectory],
+    draw: Draw,
     allowed: MotionLimits,
     effort: FloatArray,
     inverse: Inverse | None,
@@ -279,16 +222,3 @@ def _report(
     if broken:
         raise DynIdError('; '.join(broken))
     return Design(trajectory, limits, used, score, tuple(warnings))
-
-
-def _converted(name: str, value: Any, kind: Any) -> Any:
-    """Return the option as number (or mapping) of the declared kind."""
-    if kind not in ('int', 'float'):
-        return value
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or (kind == 'int' and value != int(value)):
-        raise UsageError(f"option '{name}' must be a{'n integer' if kind == 'int' else ' number'},"
-                         f' got {value!r}')
-    return int(value) if kind == 'int' else float(value)
-
-

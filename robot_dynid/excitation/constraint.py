@@ -1,0 +1,44 @@
+"""What a motion has to keep beside the limits that are linear in it: efforts, distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+
+class Constraint(Protocol):
+    """A set of m smooth conditions on every instant of a motion of n joints."""
+
+    @property
+    def name(self) -> str:
+        """What is kept, for messages, such as ``effort``."""
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
+
+    def pullback(
+        self, motion: Motion, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients (T, n) of sum(weights * values): position, velocity, acceleration.
+
+        ``weights`` (T, m).
+        """
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """What a proof over the whole continuous motion found.
+
+    ``smallest`` distance [m] that is certain, between ``pair`` at ``time`` s; ``checked`` and
+    ``unchecked`` say what was and what was not looked at. Free where ``free``.
+    """
+
+    free: bool
+    smallest: float
+    pair: tuple[str, str]
+    time: float
+    checked: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
