@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.excitation import TRAJECTORIES, build, describe
+from robot_dynid.excitation.bspline import BSplineBasis, BSplineOptions
 from robot_dynid.excitation.design import (
     Judge,
     Score,
@@ -84,7 +85,10 @@ def trajectories():
     start = fourier.sample(0.0).position[0]
     move = quintic_move(fourier.joints, (start + 0.7, start), box().scaled(0.3))
     swing = SineSwing(fourier.joints, fourier.joints[0], start, 0.4, 0.5, 2)
+    spline = BSplineBasis(fourier.joints, BSplineOptions(5.0, 6))
+    points = spline.random(box(), np.random.default_rng(2))
     return {'fourier': fourier, 'sine': swing, 'quintic': move,
+            'bspline': spline.trajectory(points),
             'composite': Composite((move, fourier))}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from robot_dynid.errors import UsageError
+from robot_dynid.excitation.bspline import BSplineBasis, BSplineOptions, BSplineTrajectory
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory
 from robot_dynid.excitation.fourier_basis import FourierBasis
 from robot_dynid.excitation.request import Family
@@ -16,6 +17,7 @@ from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 # Everything a trajectory file can hold, by the name of its type.
 TRAJECTORIES: dict[str, type[Trajectory]] = {
     'fourier': FourierTrajectory,
+    'bspline': BSplineTrajectory,
     'sine': SineSwing,
     'quintic': QuinticMove,
     'composite': Composite,
@@ -23,6 +25,7 @@ TRAJECTORIES: dict[str, type[Trajectory]] = {
 # Everything that can be designed: options, and a basis or a plan.
 DESIGNS: dict[str, Family] = {
     'fourier': Family(FourierOptions, basis=FourierBasis),
+    'bspline': Family(BSplineOptions, basis=BSplineBasis),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.limits import MotionLimits, largest_gain
 from robot_dynid.excitation.trajectory import (
     Motion,
     Peaks,
@@ -29,8 +29,6 @@ from robot_dynid.types import FloatArray, frozen
 # (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075.
 GRID = 256
 PEAK_FACTOR = 1.0 / float(np.cos(np.pi / GRID))
-# Part of the limits left to the controller, which interpolates between the points sent.
-HEADROOM = 1e-3
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,7 @@ def random_fourier(
     unit = FourierTrajectory(
         limits.joints, frequency, np.zeros(shape[0]), sine, cosine, options.periods)
     peaks = unit.peaks()
-    gain = _gain(peaks, limits)
+    gain = largest_gain(peaks, limits)
     offset = limits.centre - gain * 0.5 * (peaks.lower + peaks.upper)
     return FourierTrajectory(
         limits.joints, frequency, frozen(offset), frozen(gain[:, None] * sine),
@@ -177,12 +175,3 @@ def random_fourier(
 def _without(rows: FloatArray, direction: FloatArray) -> FloatArray:
     """Return the rows projected onto the complement of ``direction``."""
     return rows - np.outer(rows @ direction, direction) / float(direction @ direction)
-
-
-def _gain(peaks: Peaks, limits: MotionLimits) -> FloatArray:
-    """Return the factor (n,) at which the first limit of each joint is reached."""
-    ratios = [limits.half_range / (0.5 * (peaks.upper - peaks.lower))]
-    ratios += [getattr(limits, name) / getattr(peaks, name)
-               for name in ('velocity', 'acceleration', 'jerk')]
-    gain: FloatArray = (1.0 - HEADROOM) * np.nanmin(ratios, axis=0)
-    return gain

@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray, frozen
 
 SCALARS = ('velocity', 'acceleration', 'jerk', 'effort')
 REQUIRED = ('lower', 'upper', 'velocity', 'acceleration')
+# Part of the limits left to the controller, which interpolates between the points sent.
+HEADROOM = 1e-3
 Overrides = Mapping[str, Mapping[str, Any]]
 
 
@@ -115,6 +117,15 @@ def fractions_used(peaks: Peaks, limits: MotionLimits) -> dict[str, dict[str, fl
         joint: {name: float(v[i]) for name, v in used.items() if np.isfinite(v[i])}
         for i, joint in enumerate(limits.joints)
     }
+
+
+def largest_gain(peaks: Peaks, limits: MotionLimits) -> FloatArray:
+    """Return the factor (n,) at which a motion with ``peaks`` reaches each joint's first limit."""
+    ratios = [limits.half_range / (0.5 * (peaks.upper - peaks.lower))]
+    ratios += [getattr(limits, name) / getattr(peaks, name)
+               for name in ('velocity', 'acceleration', 'jerk')]
+    gain: FloatArray = (1.0 - HEADROOM) * np.nanmin(ratios, axis=0)
+    return gain
 
 
 def violations(peaks: Peaks, limits: MotionLimits) -> tuple[str, ...]:
