@@ -33,8 +33,8 @@ def planned(model: TorqueModel, **options: object) -> Samples:
     """Return the states of a planned sine sequence."""
     request = parse_request('sine-sequence', options)
     limits = motion_limits(model.robot).scaled(0.9)
-    trajectory, _ = sine_sequence(Judge(model=model), limits, request.options,
-                                  np.random.default_rng(0))
+    trajectory = sine_sequence(Judge(model=model), limits, request.options,
+                               np.random.default_rng(0)).trajectory
     time = np.arange(0.0, trajectory.duration, STEP)
     motion = trajectory.sample(time)
     return Samples(model.robot.joints, time, motion.position, motion.velocity,

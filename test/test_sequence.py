@@ -118,7 +118,8 @@ def test_a_chain_without_rotational_joint_is_told_what_to_use():
     ({'procedure': 'x'}, "option 'procedure' must be one of distal-to-proximal, body-by-body"),
     ({'periods': 0}, "option 'periods' must be at least 1"),
     ({'configurations': 0}, "option 'configurations' must be at least 1"),
-    ({'harmonics': 3}, "unknown option 'harmonics' of sine-sequence")])
+    ({'harmonics': 3}, "unknown option 'harmonics' of sine-sequence"),
+    ({'starts': 3}, "option 'starts' has no effect on sine-sequence, which is planned")])
 def test_wrong_options_are_named(options, message):
     with pytest.raises(UsageError, match=message):
         parse_request('sine-sequence', options)

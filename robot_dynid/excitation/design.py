@@ -27,8 +27,9 @@ Inverse = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Progress = Callable[[str, float], None]
 Draw = Callable[[MotionLimits], Trajectory]
 
-__all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Progress', 'Request', 'Score', 'StageRow',
-           'design', 'design_within', 'effort_peaks', 'parse_request', 'regressor_score']
+__all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Planned', 'Progress', 'Request', 'Score',
+           'StageRow', 'design', 'design_within', 'effort_peaks', 'parse_request',
+           'regressor_score']
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,15 @@ class StageRow:
 
 
 @dataclass(frozen=True, eq=False)
+class Planned:
+    """What a planned family returns: the motion, its stages, and what could not be had."""
+
+    trajectory: Trajectory
+    stages: tuple[StageRow, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """A trajectory with what it uses of the limits.
 
@@ -110,9 +120,10 @@ def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Desig
     generator = np.random.default_rng(common.seed)
     if family.plan is not None:
         effort = replace(allowed, effort=frozen(common.scale * limits.effort))
-        trajectory, stages = family.plan(judge, effort, request.options, generator)
-        found = _report(trajectory, limits, _score(trajectory, judge), judge.inverse)
-        return replace(found, stages=stages)
+        planned = family.plan(judge, effort, request.options, generator)
+        score = _score(planned.trajectory, judge)
+        found = _report(planned.trajectory, limits, score, judge.inverse)
+        return replace(found, stages=planned.stages, warnings=planned.warnings + found.warnings)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
     draws = common.starts if judge.score is not None else 1

@@ -8,8 +8,9 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.basis import Basis
-from robot_dynid.excitation.trajectory import Trajectory
 
+#: common options that only the search for coefficients reads
+SEARCH = ('starts',)
 #: makes the basis of some joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 
@@ -18,12 +19,12 @@ MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 class Family:
     """A kind of excitation: its options class, and either the basis whose coefficients are
     optimised, or how the whole is planned for a robot: ``plan(judge, limits, options,
-    generator)`` returns the trajectory and its stages (StageRow).
+    generator)`` returns a Planned.
     """
 
     options: type[Any]
     basis: MakeBasis | None = None
-    plan: Callable[..., tuple[Trajectory, tuple[Any, ...]]] | None = None
+    plan: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
     own = DESIGNS[kind].options
     known = {f.name: f for f in (*fields(own), *fields(DesignOptions))}
     for name in given:
+        if name in SEARCH and DESIGNS[kind].basis is None:
+            raise UsageError(f"option '{name}' has no effect on {kind}, which is planned, not "
+                             'searched for; leave it out')
         if name not in known:
             raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
     values = {name: _converted(name, value, known[name].type) for name, value in given.items()}

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Inverse, Judge, StageRow
+from robot_dynid.excitation.design import Inverse, Judge, Planned
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
 from robot_dynid.excitation.sine import SineSwing, fastest, unit_peaks
@@ -178,7 +178,7 @@ def _extend(
 
 def sine_sequence(
     judge: Judge, limits: MotionLimits, options: SineSequenceOptions, rng: np.random.Generator
-) -> tuple[Composite, tuple[StageRow, ...]]:
+) -> Planned:
     """Return the planned swings with slow moves between them, and the stages they are for.
 
     Every swing is as fast as the limits allow; where ``judge`` has an inverse model the effort
@@ -191,7 +191,7 @@ def sine_sequence(
     swings = [swing for motion in plan_motions(model, limits, options, rng)
               for swing in _swings(limits, motion, options.periods, judge.inverse)]
     stages = stage_rows(model, swings, options.procedure)
-    return _connected(limits, swings), stages
+    return Planned(_connected(limits, swings), stages)
 
 
 def _connected(limits: MotionLimits, swings: list[SineSwing]) -> Composite:
