@@ -70,17 +70,17 @@ class FourierBasis:
         rate = 2.0 * np.pi / self.span * self._harmonics
         sin, cos = np.sin(phase), np.cos(phase)
         sines, cosines = self._free
-        rows = []
+        rows: list[FloatArray] = []
         for order in range(4):
             constant = np.full((len(sin), 1), float(order == 0))
-            rows.append(np.hstack([constant, sin @ sines, cos @ cosines]))
+            rows.append(np.asarray(np.hstack([constant, sin @ sines, cos @ cosines])))
             sin, cos = rate * cos, -rate * sin
         return rows[0], rows[1], rows[2], rows[3]
 
     def grid(self) -> FloatArray:
         """Return equidistant instants of one period."""
         count = INSTANTS * self.options.harmonics
-        return np.arange(count) * (self.span / count)
+        return np.linspace(0.0, self.span, count, endpoint=False)
 
     def trajectory(self, coefficients: FloatArray) -> FourierTrajectory:
         """Return the series of the coefficients (n, P)."""

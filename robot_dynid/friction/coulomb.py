@@ -35,6 +35,11 @@ class Coulomb:
         ramp = np.clip(motion.velocity / self.width, -1.0, 1.0)
         return np.stack([motion.velocity, ramp, np.ones_like(ramp)])
 
+    def slopes(self, velocity: FloatArray) -> FloatArray:
+        """Return (3, N): one, the slope of the ramp inside it, zero."""
+        steep = (np.abs(velocity) < self.width) / self.width
+        return np.stack([np.ones_like(velocity), steep, np.zeros_like(velocity)])
+
     def settings(self) -> dict[str, float]:
         """Return the width of the ramp."""
         return {'width': self.width}

@@ -36,5 +36,8 @@ class FrictionLaw(Protocol):
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
 
+    def slopes(self, velocity: FloatArray) -> FloatArray:
+        """Return (k, N): the derivatives of the columns in the velocity (N,)."""
+
     def settings(self) -> dict[str, float]:
         """Return what has to be stored to rebuild the law."""

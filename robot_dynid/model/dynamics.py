@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.model import _forward_kernel, _kernels
+from robot_dynid.model._adjoint_kernel import rigid_pullback
 from robot_dynid.model._regressor_kernel import rigid_regressor
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray
@@ -132,13 +133,35 @@ def regressor(
     Source: Atkeson, An, Hollerbach 1986, in base coordinates.
     """
     inputs = _states(robot, *motion)
+    table = _column_table(robot, columns)
+    if out is None:
+        out = np.zeros((robot.n, int(table.max()) + 1, len(inputs[0])))
+    rigid_regressor(*_tree(robot), table, inputs, out)
+    return out
+
+
+def regressor_pullback(
+    robot: RobotModel, motion: tuple[ArrayLike, ArrayLike, ArrayLike], weights: FloatArray,
+    columns: NDArray[np.int64] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the gradients (N, n) of sum(weights * regressor) in q, qd and qdd.
+
+    ``weights`` (n, k, N), the other arguments as in `regressor`. Exact: reverse mode through the
+    recursions, at a few times the cost of the regressor.
+    """
+    inputs = _states(robot, *motion)
+    gradients = (np.zeros(inputs[0].shape), np.zeros(inputs[0].shape), np.zeros(inputs[0].shape))
+    rigid_pullback(*_tree(robot), _column_table(robot, columns), inputs,
+                   (_constant(weights), *gradients))
+    return gradients
+
+
+def _column_table(robot: RobotModel, columns: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return (n, 10): where each standard parameter has its column, -1 where it has none."""
     chosen = np.arange(10 * robot.n) if columns is None else np.asarray(columns)
     table = np.full(10 * robot.n, -1, dtype=np.int64)
     table[chosen] = np.arange(len(chosen))
-    if out is None:
-        out = np.zeros((robot.n, len(chosen), len(inputs[0])))
-    rigid_regressor(*_tree(robot), table.reshape(robot.n, 10), inputs, out)
-    return out
+    return table.reshape(robot.n, 10)
 
 
 def stacked(columns: FloatArray) -> FloatArray:

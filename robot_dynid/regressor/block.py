@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,19 @@ class Block(Protocol):
         """Write the columns of the ``chosen`` parameters into ``out`` (n, len(chosen), N).
 
         ``history`` (h, N) are the rows of ``history()`` that belong to these samples.
+        """
+
+
+@runtime_checkable
+class SmoothBlock(Block, Protocol):
+    """A block whose columns depend on the motion of the same instant only."""
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return gradients (N, n) in position, velocity, acceleration of sum(weights * columns).
+
+        ``weights`` (n, len(chosen), N); columns of unfiltered samples.
         """
 
 
@@ -70,3 +83,9 @@ def spread(out: FloatArray, column: int, axis: FloatArray, values: FloatArray) -
     """Write the effort ``values`` (N,) of one axis into the rows of the joints it acts on."""
     for joint in np.flatnonzero(axis):
         out[joint, column] = axis[joint] * values
+
+
+def still(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return gradients of nothing: three of zeros (N, n)."""
+    shape = samples.position.shape
+    return np.zeros(shape), np.zeros(shape), np.zeros(shape)

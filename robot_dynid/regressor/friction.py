@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.friction.law import AxisMotion, FrictionLaw
-from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.regressor.block import Axes, spread, still
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
@@ -67,6 +67,21 @@ class JointFriction:
         owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
         for column, parameter in enumerate(chosen):
             spread(out, column, self.axes.matrix[owners[parameter]], history[parameter])
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients of sum(weights * columns): in the velocity only."""
+        gradients = still(samples)
+        owners = [(i, row) for i, law in enumerate(self.laws)
+                  for row in range(len(law.parameters))]
+        slopes = [law.slopes(samples.velocity @ axis)
+                  for axis, law in zip(self.axes.matrix, self.laws, strict=True)]
+        for column, parameter in enumerate(chosen):
+            owner, row = owners[parameter]
+            axis = self.axes.matrix[owner]
+            gradients[1][:] += np.outer(axis @ weights[:, column] * slopes[owner][row], axis)
+        return gradients
 
 
 def _low_passed(columns: FloatArray, samples: Samples) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.regressor.block import Axes, spread, still
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -41,3 +41,13 @@ class RotorInertia:
         for column, index in enumerate(chosen):
             axis = self.axes.matrix[index]
             spread(out, column, axis, samples.acceleration @ axis)
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients of sum(weights * columns): in the acceleration only."""
+        gradients = still(samples)
+        for column, index in enumerate(chosen):
+            axis = self.axes.matrix[index]
+            gradients[2][:] += np.outer(axis @ weights[:, column], axis)
+        return gradients

@@ -39,3 +39,10 @@ class RigidLinks:
         """Write the regressor of the chosen standard parameters."""
         motion = (samples.position, samples.velocity, samples.acceleration)
         dynamics.regressor(self.robot, motion, chosen, out)
+
+    def pullback(
+        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients of sum(weights * columns), by reverse mode."""
+        motion = (samples.position, samples.velocity, samples.acceleration)
+        return dynamics.regressor_pullback(self.robot, motion, weights, chosen)
