@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -177,6 +177,38 @@ class Experiment:
                             'record a longer motion')
         return cls(model, information, recordings, slow_weights)
 
+    def equations(self, accumulator: Accumulator | None = None) -> Iterator[Equations]:
+        """Go through the recordings once more, in chunks that ``accumulator`` has room for.
+
+        Raises DataError where the recordings were not kept, or can be gone through only once.
+        """
+        room = _room(accumulator)
+        count = 0
+        for samples in self.recordings:
+            regression = Regression(self.model, samples)
+            weights = row_weights(self.model.robot, samples, self.slow_weights)
+            for segment in samples.segments:
+                for chunk in equations(regression, segment, weights, room):
+                    count += chunk.rows.stop - chunk.rows.start
+                    yield chunk
+        if count != self.information.samples:
+            raise DataError(f'{count} of {self.information.samples} samples are there when the '
+                            'recordings are read again; give them as a list, not as a generator')
+
+    def accumulator(
+        self, names: tuple[str, ...] | None = None, structure: NDArray[np.bool_] | None = None
+    ) -> Accumulator:
+        """Return an empty accumulator whose batches will be those of ``information``."""
+        known = self.information
+        return Accumulator(known.names if names is None else names,
+                           known.structure if structure is None else structure,
+                           known.batches[0].samples)
+
+
+def _room(accumulator: Accumulator | None) -> Callable[[], int]:
+    """Return how many samples the next chunk may have."""
+    return (lambda: CHUNK) if accumulator is None else (lambda: min(CHUNK, accumulator.room))
+
 
 def batch_samples(samples: Samples) -> int:
     """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches."""
@@ -215,21 +247,53 @@ def row_weights(
     return np.where(swift(robot, samples) > 0.5, 1.0, slow_weights)
 
 
-def accumulate(
-    regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
-) -> None:
-    """Add contiguous ``rows`` of a recording; raises DataError when it has no measured effort."""
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Equations ``columns @ parameters = effort`` of contiguous ``rows`` of a recording.
+
+    ``columns`` (n, b, N), filtered and raw ``effort`` and ``measured`` (N, n) [N m], all times
+    ``weights`` (N, n) where there are such.
+    """
+
+    regression: Regression
+    rows: slice
+    weights: FloatArray | None
+    columns: FloatArray
+    effort: FloatArray
+    measured: FloatArray
+
+    def residual(self, parameters: FloatArray) -> FloatArray:
+        """Return effort minus model (N, n), weighted as the equations [N m]."""
+        return np.asarray(self.effort - np.tensordot(parameters, self.columns, (0, 1)).T)
+
+
+def equations(
+    regression: Regression, rows: slice, weights: FloatArray | None, room: Callable[[], int]
+) -> Iterator[Equations]:
+    """Cut contiguous ``rows`` into chunks; the columns of one are valid until the next.
+
+    Raises DataError when the recording has no measured effort.
+    """
     samples = regression.samples
     if samples.effort is None or samples.measured is None:
         raise DataError('the samples carry no measured effort')
     first = rows.start
     while first < rows.stop:
-        stop = min(first + min(CHUNK, accumulator.room), rows.stop)
+        stop = min(first + room(), rows.stop)
         chunk = slice(first, stop)
         columns = regression.columns(chunk)
         effort, measured = samples.effort[chunk], samples.measured[chunk]
-        if weights is not None:
-            columns = columns * weights[chunk].T[:, None, :]
-            effort, measured = effort * weights[chunk], measured * weights[chunk]
-        accumulator.add(columns, effort, measured)
+        used = None if weights is None else weights[chunk]
+        if used is not None:
+            columns = columns * used.T[:, None, :]
+            effort, measured = effort * used, measured * used
+        yield Equations(regression, chunk, used, columns, effort, measured)
         first = stop
+
+
+def accumulate(
+    regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
+) -> None:
+    """Add contiguous ``rows`` of a recording; raises DataError when it has no measured effort."""
+    for chunk in equations(regression, rows, weights, _room(accumulator)):
+        accumulator.add(chunk.columns, chunk.effort, chunk.measured)

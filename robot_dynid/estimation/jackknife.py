@@ -37,3 +37,16 @@ def deviations(changed: Sequence[FloatArray]) -> FloatArray:
     count = len(found)
     centred = found - found.mean(axis=0)
     return np.asarray(np.sqrt((count - 1) / count * np.sum(centred**2, axis=0)))
+
+
+def covariance(changes: FloatArray) -> tuple[FloatArray, int]:
+    """Return the covariance (k, k) of an estimate, and its degrees of freedom.
+
+    ``changes`` (batches, k) is what each batch has changed in the estimate. Not a number where
+    there is a single batch. Source: MacKinnon, Nielsen, Webb 2023 (CR3).
+    """
+    count, k = changes.shape
+    if count < 2:
+        return np.full((k, k), np.nan), 1
+    centred = changes - changes.mean(axis=0)
+    return centred.T @ centred * (count - 1) / count, count - 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.jackknife import covariance
 from robot_dynid.experiment import Experiment
 from robot_dynid.information import FILTERED, Batch, Information
 from robot_dynid.types import FloatArray
@@ -53,11 +54,11 @@ class LeastSquares:
             information.structure))
         solution = solve(information, weights)
         noise = residual_noise(information, solution.values)
-        covariance, freedom = batch_covariance(information, weights, solution)
-        left_open = {*solution.open_columns, *unknown_columns(experiment, covariance)}
+        spread, freedom = batch_covariance(information, weights, solution)
+        left_open = {*solution.open_columns, *unknown_columns(experiment, spread)}
         open_names = tuple(information.names[i] for i in sorted(left_open))
         return Estimate(
-            names=information.names, values=solution.values, covariance=covariance, noise=noise,
+            names=information.names, values=solution.values, covariance=spread, noise=noise,
             condition_raw=solution.condition_raw, condition=solution.condition,
             rank=solution.rank, degrees_of_freedom=freedom, method=self.name,
             status=Status.NOT_EXCITED if open_names else Status.OK, not_excited=open_names,
@@ -143,23 +144,31 @@ def batch_covariance(
 
     Cluster jackknife over batches: the spread of the estimates that each leave one stretch of time
     out. Only the batches need to be independent, not the samples, and leverage is accounted for.
-    ``root`` whitens the information, so a batch is removed by one small linear solve.
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
-    count = len(information.batches)
-    b = len(information.names)
-    if count < 2:
-        return np.full((b, b), np.nan), 1
-    changes = np.empty((count, solution.root.shape[1]))
+    return covariance(batch_changes(information, weights, solution))
+
+
+def batch_changes(
+    information: Information, weights: FloatArray, solution: Solution,
+    scored: tuple[Information, FloatArray] | None = None,
+) -> FloatArray:
+    """Return (batches, b): what each batch has changed in the estimate.
+
+    ``scored`` are information and weights that made the estimate, where they are not those that
+    tell its curvature. ``root`` whitens the information, so a batch is removed by one small linear
+    solve.
+    """
+    estimated, used = scored or (information, weights)
+    changes = np.empty((len(information.batches), len(information.names)))
     identity = np.eye(solution.root.shape[1])
-    for i, batch in enumerate(information.batches):
+    for i, (batch, own) in enumerate(zip(information.batches, estimated.batches, strict=True)):
         tall = weighted_factor(information, weights, batch)
         white = tall[:, :-1] @ solution.root
-        score = white.T @ (tall[:, -1] - tall[:, :-1] @ solution.values)
-        changes[i] = _solve_definite(identity - white.T @ white, score)
-    centred = changes - changes.mean(axis=0)
-    spread = solution.root @ centred.T
-    return spread @ spread.T * (count - 1) / count, count - 1
+        made = tall if scored is None else weighted_factor(estimated, used, own)
+        score = (made[:, :-1] @ solution.root).T @ (made[:, -1] - made[:, :-1] @ solution.values)
+        changes[i] = solution.root @ _solve_definite(identity - white.T @ white, score)
+    return changes
 
 
 def _solve_definite(matrix: FloatArray, right: FloatArray) -> FloatArray:
