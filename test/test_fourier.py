@@ -22,6 +22,7 @@ from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, ra
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
 from robot_dynid.excitation.moves import quintic_move
 from robot_dynid.excitation.sine import SineSwing
+from robot_dynid.excitation.sweep import Sweep
 from robot_dynid.excitation.trajectory import Composite, QuinticMove
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.model.robot_file import load_robot
@@ -87,7 +88,8 @@ def trajectories():
     swing = SineSwing(fourier.joints, fourier.joints[0], start, 0.4, 0.5, 2)
     spline = BSplineBasis(fourier.joints, BSplineOptions(5.0, 6))
     points = spline.random(box(), np.random.default_rng(2))
-    return {'fourier': fourier, 'sine': swing, 'quintic': move,
+    sweep = Sweep(fourier.joints, fourier.joints[1], start, 0.4, 0.5, 1.5)
+    return {'fourier': fourier, 'sine': swing, 'sweep': sweep, 'quintic': move,
             'bspline': spline.trajectory(points),
             'composite': Composite((move, fourier))}
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.bspline import BSplineBasis, BSplineOptions, BSplineTrajectory
+from robot_dynid.excitation.constant_velocity import ConstantVelocityOptions, constant_velocity
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory
 from robot_dynid.excitation.fourier_basis import FourierBasis
 from robot_dynid.excitation.request import Family
 from robot_dynid.excitation.sequence import SineSequenceOptions, sine_sequence
 from robot_dynid.excitation.sine import SineSwing
+from robot_dynid.excitation.sweep import Sweep
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 
 # Everything a trajectory file can hold, by the name of its type.
@@ -19,6 +21,7 @@ TRAJECTORIES: dict[str, type[Trajectory]] = {
     'fourier': FourierTrajectory,
     'bspline': BSplineTrajectory,
     'sine': SineSwing,
+    'sweep': Sweep,
     'quintic': QuinticMove,
     'composite': Composite,
 }
@@ -27,6 +30,7 @@ DESIGNS: dict[str, Family] = {
     'fourier': Family(FourierOptions, basis=FourierBasis),
     'bspline': Family(BSplineOptions, basis=BSplineBasis),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
+    'constant-velocity': Family(ConstantVelocityOptions, plan=constant_velocity),
 }
 
 
