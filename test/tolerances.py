@@ -159,3 +159,18 @@ COVERAGE_OF_FEW: Final = 0.8
 # Held-out error of a feasible fit over that of unconstrained least squares, every joint: what the
 # project promises.
 HELD_OUT_RISE: Final = 1.02
+
+# Derivatives of a path at another pace against central differences of 1e-4 s, relative to the
+# largest. Measured: 2e-7.
+PACE_DERIVATIVES: Final = 1e-5
+
+# Estimates by another package from the same equations: rounding, and iterations that end at 1e-12.
+SAME_ESTIMATE: Final = 1e-8
+
+# Derivatives of a trigonometric polynomial by its spectrum: rounding times the second power of the
+# highest frequency (4e5 rad^2/s^2); that of a filter that has swung in for eight times 1 / cut-off.
+EXACT_PERIOD: Final = 1e-8
+
+# Deviation of noise from 5 x 1600 samples: 0.8 %, here four of them; and what a few percent of
+# interpolated samples take away.
+NOISE_LEVEL: Final = 0.05

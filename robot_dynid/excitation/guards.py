@@ -26,6 +26,9 @@ class Code(IntEnum):
     CONTROLLER_LOST = -7
     ABORTED = -8
     BUSY = -9
+    EMERGENCY_STOP = -10
+    TEMPERATURE = -11
+    NOT_RECORDED = -12
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ class GuardSettings:
     ``tracking_window`` is how far the robot may lag or lead in time; ``effort_fraction`` of the
     effort limit is allowed, in ``effort_samples`` consecutive states it is believed to be broken,
     0 switches this guard off; ``rest_velocity`` rad/s (m/s) counts as standing still.
+    ``stop_time`` is the longest a decelerating stop may take, 0 makes every stop a hard one;
+    ``join_time`` is granted the controller to go over from one motion to another in mid-motion.
+    ``temperature_limit`` in degrees C, 0 switches this guard off.
     """
 
     state_timeout: float = 0.1
@@ -56,6 +62,11 @@ class GuardSettings:
     effort_fraction: float = 0.9
     effort_samples: int = 2
     rest_velocity: float = 0.05
+    stop_time: float = 1.0
+    join_time: float = 0.1
+    emergency_stop_required: bool = False
+    temperature_limit: float = 0.0
+    temperature_timeout: float = 5.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

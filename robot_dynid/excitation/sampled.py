@@ -7,14 +7,16 @@ on control points hold at every instant (Farin, Curves and Surfaces for CAGD, se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.trajectory import Trajectory
+from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
 
 REFINEMENT = 10
@@ -47,6 +49,15 @@ class SampledTrajectory:
         """Time of the last point, s."""
         return float(self.time[-1])
 
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s: quintics between the points, held outside."""
+        t = np.clip(np.atleast_1d(np.asarray(time, dtype=np.float64)), self.time[0], self.time[-1])
+        left = np.minimum(np.searchsorted(self.time, t, side='right') - 1, len(self.time) - 2)
+        h = (self.time[left + 1] - self.time[left])[:, None]
+        ends = [(x[left], x[left + 1])
+                for x in (self.position, self.velocity, self.acceleration)]
+        return Motion(*_quintic(ends, h, (t - self.time[left])[:, None] / h))
+
     def desired(self, time: float) -> FloatArray:
         """Return the desired position (n,) rad (m), linear between points, held outside."""
         after = int(np.searchsorted(self.time, time))
@@ -67,7 +78,22 @@ class SampledTrajectory:
         return rows.min(axis=0), rows.max(axis=0)
 
 
-def sampled(trajectory: Trajectory, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
+class Movement(Protocol):
+    """What can be sampled: a trajectory, or a part of one which need not be at rest."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the n joints."""
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s."""
+
+
+def sampled(trajectory: Movement, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
     """Sample a trajectory at ``rate`` Hz or a little above, both ends included.
 
     ``lead_in`` s is granted before the first point: in it the controller blends from where it is
@@ -94,6 +120,11 @@ def faults(points: SampledTrajectory, limits: MotionLimits, longest: float) -> t
     if not found:
         found += [*_rest(points), *_limits(points, limits)]
     return tuple(found)
+
+
+def within(points: SampledTrajectory, limits: MotionLimits) -> bool:
+    """Return whether the motion keeps the limits at its points and between them."""
+    return not any(_limits(points, limits))
 
 
 def _names(points: SampledTrajectory, limits: MotionLimits) -> Iterator[str]:
@@ -189,21 +220,32 @@ def control_points(
 def _refined(points: SampledTrajectory) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return time, position, velocity, acceleration of the quintics at ten times the points."""
     h = np.diff(points.time)[:, None, None]
-    p, v, a = (x[:, None, :] for x in (points.position, points.velocity, points.acceleration))
-    step = p[1:] - p[:-1] - h * v[:-1] - 0.5 * h**2 * a[:-1]
-    rate = (v[1:] - v[:-1] - h * a[:-1]) * h
-    bend = (a[1:] - a[:-1]) * h**2
+    columns = [x[:, None, :] for x in (points.position, points.velocity, points.acceleration)]
+    s = (np.arange(REFINEMENT) / REFINEMENT)[None, :, None]
+    parts = _quintic([(x[:-1], x[1:]) for x in columns], h, s)
+    n = len(points.joints)
+    fine = [np.concatenate([part.reshape(-1, n), end[-1]]) for part, end in zip(parts, columns)]
+    time = np.append((points.time[:-1, None] + (s * h)[:, :, 0]).ravel(), points.time[-1])
+    return time, fine[0], fine[1], fine[2]
+
+
+def _quintic(ends: Sequence[tuple[FloatArray, FloatArray]], h: FloatArray, s: FloatArray
+             ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return position, velocity, acceleration, jerk of quintics at the part ``s`` of their span.
+
+    ``ends`` are position, velocity and acceleration at begin and end of spans of ``h`` s.
+    """
+    (p, q), (v, w), (a, b) = ends
+    step = q - p - h * v - 0.5 * h**2 * a
+    rate = (w - v - h * a) * h
+    bend = (b - a) * h**2
     c3 = 10.0 * step - 4.0 * rate + 0.5 * bend
     c4 = -15.0 * step + 7.0 * rate - bend
     c5 = 6.0 * step - 3.0 * rate + 0.5 * bend
-    s = (np.arange(REFINEMENT) / REFINEMENT)[None, :, None]
     t = s * h
-    parts = (
-        p[:-1] + t * (v[:-1] + 0.5 * t * a[:-1]) + s**3 * (c3 + s * (c4 + s * c5)),
-        v[:-1] + t * a[:-1] + s**2 * (3.0 * c3 + s * (4.0 * c4 + 5.0 * s * c5)) / h,
-        a[:-1] + s * (6.0 * c3 + s * (12.0 * c4 + 20.0 * s * c5)) / h**2,
+    return (
+        p + t * (v + 0.5 * t * a) + s**3 * (c3 + s * (c4 + s * c5)),
+        v + t * a + s**2 * (3.0 * c3 + s * (4.0 * c4 + 5.0 * s * c5)) / h,
+        a + s * (6.0 * c3 + s * (12.0 * c4 + 20.0 * s * c5)) / h**2,
+        (6.0 * c3 + s * (24.0 * c4 + 60.0 * s * c5)) / h**3,
     )
-    n = p.shape[2]
-    fine = [np.concatenate([part.reshape(-1, n), end[-1]]) for part, end in zip(parts, (p, v, a))]
-    time = np.append((points.time[:-1, None] + t[:, :, 0]).ravel(), points.time[-1])
-    return time, fine[0], fine[1], fine[2]
