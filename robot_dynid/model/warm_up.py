@@ -9,6 +9,7 @@ import numpy as np
 from robot_dynid.model import dynamics
 from robot_dynid.model.inertia import parameters_from_com
 from robot_dynid.model.integrate import AxisFriction, Integrator
+from robot_dynid.model.momentum import Momentum
 from robot_dynid.model.robot import Limits, RobotModel
 from robot_dynid.types import frozen
 
@@ -25,8 +26,10 @@ def warm_up() -> None:
     state = np.zeros((3, 2))
     dynamics.inverse_dynamics(robot, state, state, state)
     dynamics.mass_matrix(robot, state)
+    Momentum(robot)(state, state)
     dynamics.forward_dynamics(robot, (state, state, state))
     dynamics.regressor(robot, (state, state, state))
+    dynamics.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
     columns_of_several_blocks = np.zeros((2, 25, 3))
     dynamics.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
     friction = AxisFriction(np.eye(2), np.ones((2, 4)))
