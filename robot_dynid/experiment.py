@@ -165,6 +165,7 @@ class Experiment:
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
+            accumulator.repeated(len(samples), samples.noise)
             regression = Regression(model, samples)
             weights = row_weights(model.robot, samples, slow_weights)
             for segment in samples.segments:

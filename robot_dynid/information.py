@@ -70,12 +70,14 @@ class Information:
     """What a set of samples says about b parameters of n joints.
 
     ``names`` (b,) of the columns; ``structure`` (n, b) true where a parameter enters the effort of
-    a joint; ``batches`` in order of time.
+    a joint; ``batches`` in order of time; ``noise`` (n,) [N m] of the effort where it is known
+    from a motion that was repeated.
     """
 
     names: tuple[str, ...]
     structure: NDArray[np.bool_]
     batches: tuple[Batch, ...]
+    noise: FloatArray | None = None
 
     @property
     def samples(self) -> int:
@@ -95,7 +97,11 @@ class Information:
         """Return the information of both; raises UsageError when the columns differ."""
         if self.names != other.names or not np.array_equal(self.structure, other.structure):
             raise UsageError('information of different parameter sets cannot be merged')
-        return replace(self, batches=self.batches + other.batches)
+        noise = None
+        if self.noise is not None and other.noise is not None:
+            noise = np.sqrt(np.average(np.square([self.noise, other.noise]), axis=0,
+                                       weights=[self.samples, other.samples]))
+        return replace(self, batches=self.batches + other.batches, noise=noise)
 
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
         """Return the factor of one joint with all b + 3 columns (rows unchanged)."""
@@ -130,7 +136,8 @@ class Information:
                 factors.append(np.hstack([(columns @ directions)[:, structure[row]], extra]))
             batches.append(Batch(tuple(factors), batch.samples))
         names = tuple(f'x{i + 1}' for i in range(directions.shape[1]))
-        return Information(names, structure, tuple(batches))
+        noise = None if self.noise is None else self.noise[list(rows)]
+        return Information(names, structure, tuple(batches), noise)
 
     def residual_energy(
         self, parameters: FloatArray, effort: int = RAW, batch: Batch | None = None
@@ -176,11 +183,16 @@ class Accumulator:
     def __post_init__(self) -> None:
         self._done: list[Batch] = []
         self._open: Batch | None = None
+        self._noises: list[tuple[int, tuple[float, ...] | None]] = []
 
     @property
     def room(self) -> int:
         """Samples that still fit into the open batch; a chunk must not be longer."""
         return self.batch_samples - (self._open.samples if self._open else 0)
+
+    def repeated(self, samples: int, noise: tuple[float, ...] | None) -> None:
+        """Note the noise (n,) [N m] of a recording, None where it was not repeated."""
+        self._noises.append((samples, noise))
 
     def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
         """Add a chunk: ``columns`` (n, b, N), filtered and raw ``effort`` (N, n)."""
@@ -222,4 +234,12 @@ class Accumulator:
                 batches[-1] = _merged_batch([batches[-1], self._open])
             else:
                 batches.append(self._open)
-        return Information(self.names, self.structure, tuple(batches))
+        return Information(self.names, self.structure, tuple(batches), self._noise())
+
+    def _noise(self) -> FloatArray | None:
+        """Return the root mean square over all samples, None when one recording has none."""
+        known = [(count, noise) for count, noise in self._noises if noise is not None]
+        if not known or len(known) < len(self._noises):
+            return None
+        counts, noises = zip(*known, strict=True)
+        return np.sqrt(np.average(np.square(noises), axis=0, weights=counts))

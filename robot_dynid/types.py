@@ -62,6 +62,7 @@ class Samples:
     ``measured`` (N, n) N m is the effort on the same grid before that filter. Both are None for
     states without measured effort. ``starts`` holds the first index of every contiguous segment.
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
+    ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
     """
 
     joints: tuple[str, ...]
@@ -73,6 +74,7 @@ class Samples:
     measured: FloatArray | None = None
     starts: tuple[int, ...] = (0,)
     cutoff: float | None = None
+    noise: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -98,10 +100,19 @@ def concatenate(parts: list[Samples]) -> Samples:
     """Join samples of several recordings of the same joints; each keeps its own segments."""
     offsets = np.cumsum([0, *(len(p) for p in parts[:-1])])
     starts = tuple(int(o) + s for o, p in zip(offsets, parts, strict=True) for s in p.starts)
-    joined: dict[str, Any] = {}
+    joined: dict[str, Any] = {'cutoff': parts[0].cutoff, 'noise': _pooled(parts)}
     for field in fields(Samples):
         values = [getattr(p, field.name) for p in parts]
-        if field.name not in ('joints', 'starts', 'cutoff'):
+        if field.name not in ('joints', 'starts', *joined):
             missing = any(v is None for v in values)
             joined[field.name] = None if missing else np.concatenate(values)
-    return Samples(joints=parts[0].joints, starts=starts, cutoff=parts[0].cutoff, **joined)
+    return Samples(joints=parts[0].joints, starts=starts, **joined)
+
+
+def _pooled(parts: list[Samples]) -> tuple[float, ...] | None:
+    """Return the root mean square of the noise over all samples, None when some is unknown."""
+    known = [p.noise for p in parts if p.noise is not None]
+    if len(known) < len(parts):
+        return None
+    squares = np.average(np.square(known), axis=0, weights=[len(p) for p in parts])
+    return tuple(np.sqrt(squares).tolist())

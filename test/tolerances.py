@@ -167,8 +167,8 @@ PACE_DERIVATIVES: Final = 1e-5
 # Estimates by another package from the same equations: rounding, and iterations that end at 1e-12.
 SAME_ESTIMATE: Final = 1e-8
 
-# Derivatives of a trigonometric polynomial by its spectrum: rounding times the second power of the
-# highest frequency (4e5 rad^2/s^2); that of a filter that has swung in for eight times 1 / cut-off.
+# Derivatives of a trigonometric polynomial by its spectrum: rounding times the second power of
+# the highest frequency (4e5 rad^2/s^2); and what is left of the ends of a filter after 8 s.
 EXACT_PERIOD: Final = 1e-8
 
 # Deviation of noise from 5 x 1600 samples: 0.8 %, here four of them; and what a few percent of

@@ -88,12 +88,15 @@ def residual_noise(information: Information, values: FloatArray) -> FloatArray:
 def joint_weights(information: Information) -> FloatArray:
     """Return weights (n,), the inverse residual deviation of each joint, iterated to rest.
 
+    Where the motion was repeated the noise of the effort is known, and its inverse is the weight.
     A joint without any residual (noise-free data) is bounded by rounding, not divided by zero,
     and one without any effort by a share of the largest.
     """
     weights = np.ones(len(information.structure))
     size = information.size(FILTERED)
     floor = 1e-9 * np.maximum(size, max(1e-3 * size.max(), 1e-12))
+    if information.noise is not None:
+        return np.asarray(1.0 / np.maximum(information.noise, floor))
     for _ in range(WEIGHT_ROUNDS):
         noise = residual_noise(information, solve(information, weights).values)
         updated = 1.0 / np.maximum(noise, floor)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,14 +34,13 @@ from robot_dynid.experiment import Experiment
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.recordings import Prepared, Progress, Recordings
 from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
-from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.types import FloatArray, RawLog
 
-Progress = Callable[[str, float], None]
 #: random configurations at which the identified mass matrix is checked
 MASS_MATRIX_CHECKS = 1000
 
@@ -91,33 +89,16 @@ def identify(
         return _identify(robot, logs, method, recipe, progress or (lambda *_: None))
 
 
-@dataclass(frozen=True, eq=False)
-class _Recordings(Sequence[Repaired]):
-    """Repairs recordings when they are asked for, so only one is in memory at a time."""
-
-    robot: RobotModel
-    logs: Sequence[RawLog]
-    rate: float | None
-
-    def __len__(self) -> int:
-        return len(self.logs)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return repair(self.robot, self.logs[index], self.rate)
-
-
 def _identify(
     robot: RobotModel, logs: Sequence[RawLog], method: str, recipe: Recipe, progress: Progress
 ) -> IdentificationResult:
     progress('reading and repairing the recordings', 0.0)
-    recordings = _Recordings(robot, logs, recipe.rate)
+    recordings = Recordings(robot, logs, recipe)
     part = excerpt(recordings)
     choice = choose(robot, part, recipe, progress)
     model = choice.structure.torque_model(robot)
     weights = slow_weights(model, part, choice.preprocessing)
-    prepared = _Prepared(model.robot, recordings, choice.preprocessing, progress)
+    prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
     experiment = Experiment.of(model, prepared, weights)
     notes = [note for i in range(len(recordings)) for note in prepared.notes[i]]
     progress('fitting', 0.9)
@@ -130,7 +111,8 @@ def _identify(
         values=estimate.values, std=estimate.std,
         control=control_parameters(experiment), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
-        provenance=_provenance(logs, (experiment, estimate), choice, weights),
+        provenance={**_provenance(logs, (experiment, estimate), choice, weights),
+                    **_averaged(prepared)},
         feasible=getattr(estimate, 'standard', None),
     )
     warnings += definiteness(identified)
@@ -151,36 +133,6 @@ def _estimator(method: str, recipe: Recipe) -> Estimator:
         return replace(chosen, prior=recipe.prior, prior_weight=recipe.prior_weight,
                        bounds=recipe.bounds)
     return chosen
-
-
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """Prepares recordings, the next one on a second thread while one is worked on.
-
-    What was repaired is noted while the recordings are gone through for the first time.
-    """
-
-    robot: RobotModel
-    recordings: Sequence[Repaired]
-    settings: Preprocessing
-    progress: Progress
-    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
-
-    def _ready(self, i: int) -> Samples:
-        recording = self.recordings[i]
-        self.notes.setdefault(i, recording.notes)
-        return prepare(self.robot, recording, self.settings)
-
-    def __iter__(self) -> Iterator[Samples]:
-        count = len(self.recordings)
-        with ThreadPoolExecutor(max_workers=1) as ahead:
-            coming = ahead.submit(self._ready, 0)
-            for i in range(count):
-                self.progress('reducing the recordings', 0.8 + 0.1 * i / count)
-                found = coming.result()
-                if i + 1 < count:
-                    coming = ahead.submit(self._ready, i + 1)
-                yield found
 
 
 def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
@@ -244,6 +196,13 @@ def _provenance(
     if choice.lag is not None:
         found['effort_lag'] = {'seconds': choice.lag.seconds, 'std': choice.lag.std}
     return found
+
+
+def _averaged(prepared: Prepared) -> dict[str, Any]:
+    """Return what was averaged, recording by recording, in plain types."""
+    found = [prepared.averaged[i] for i in sorted(prepared.averaged)]
+    return {'averaging': [{k: list(v) if isinstance(v, tuple) else v
+                           for k, v in vars(a).items()} for a in found]} if found else {}
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:

@@ -12,9 +12,12 @@ from robot_dynid.estimation.feasible import Feasible
 from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.friction import LAWS
 from robot_dynid.procedure import PROCEDURES
+from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
-PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps')
+PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up')
+#: value of ``period`` that asks for the one of the recorded motion
+AUTO = 'auto'
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Recipe:
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
     ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of
-    the methods feasible and sequential-feasible, ``sweeps`` of the latter.
+    the methods feasible and sequential-feasible, ``sweeps`` of the latter. ``period`` [s], or
+    'auto' for the one of the recorded motion, asks for averaging over the periods of every
+    recording, the first ``warm_up`` of them left out.
     """
 
     cutoff: float | None = None
@@ -39,6 +44,15 @@ class Recipe:
     prior_weight: float | None = None
     bounds: Bounds = field(default_factory=Bounds)
     sweeps: int = SequentialFeasible.sweeps
+    period: float | str | None = None
+    warm_up: int = Periodic.warm_up
+
+    @property
+    def periodic(self) -> Periodic | None:
+        """What is averaged, None for recordings taken as they are."""
+        if self.period is None:
+            return None
+        return Periodic(None if self.period == AUTO else float(self.period), self.warm_up)
 
     def __post_init__(self) -> None:
         SequentialFeasible(self.prior, self.prior_weight, self.bounds, self.sweeps)  # checks them
@@ -46,6 +60,9 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
                 raise UsageError(f'recipe: {name} must be positive, is {value!r}')
+        if isinstance(self.period, str) and self.period != AUTO:
+            raise UsageError(f'recipe: period must be seconds or {AUTO}, is {self.period!r}')
+        _ = self.periodic  # refuses what no period can be
         if self.procedure not in PROCEDURES:
             raise UsageError(f'recipe: procedure {self.procedure!r}: choose one of '
                              f'{", ".join(PROCEDURES)}')
@@ -66,7 +83,7 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
         if key == 'bounds':
             values[key] = bounds_from_dict(value or {}, source)
             continue
-        if key in PLAIN or value is None:
+        if key in PLAIN or value is None or value == AUTO:
             values[key] = value
             continue
         try:
@@ -75,6 +92,7 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
             raise UsageError(f'{source}: {key} must be a number, is {value!r}') from None
     if not isinstance(values.get('rotor_inertia', True), bool):
         raise UsageError(f'{source}: rotor_inertia must be true or false')
-    if not isinstance(values.get('sweeps', 0), int):
-        raise UsageError(f'{source}: sweeps must be a whole number, is {values["sweeps"]!r}')
+    for key in ('sweeps', 'warm_up'):
+        if not isinstance(values.get(key, 0), int):
+            raise UsageError(f'{source}: {key} must be a whole number, is {values[key]!r}')
     return Recipe(**values)

@@ -17,16 +17,21 @@ def zero_phase_low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatAr
     ``cutoff`` [Hz] is the -3 dB frequency of one pass; ``dt`` [s]. Stretches too short to filter
     come back as their mean. Raises UsageError unless 0 < cutoff < Nyquist frequency.
     """
-    nyquist = 0.5 / dt
-    if not 0.0 < cutoff < nyquist:
-        raise UsageError(f'cut-off {cutoff:g} Hz must lie between 0 and the Nyquist frequency '
-                         f'{nyquist:g} Hz')
+    checked_cutoff(cutoff, dt)
     sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff * dt))))
     if padding < 1:
         return np.broadcast_to(values.mean(axis=0), values.shape).copy()
     filtered: FloatArray = signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
     return filtered
+
+
+def checked_cutoff(cutoff: float, dt: float) -> None:
+    """Raise UsageError unless ``cutoff`` [Hz] is between 0 and the Nyquist frequency."""
+    nyquist = 0.5 / dt
+    if not 0.0 < cutoff < nyquist:
+        raise UsageError(f'cut-off {cutoff:g} Hz must lie between 0 and the Nyquist frequency '
+                         f'{nyquist:g} Hz')
 
 
 def first_order_zero_phase(values: FloatArray, corner: float, dt: float) -> FloatArray:

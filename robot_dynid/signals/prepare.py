@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.signals import alignment
+from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
@@ -40,17 +40,37 @@ class Preprocessing:
     trim_rest: bool = True
 
 
+@dataclass(frozen=True)
+class Averaging:
+    """What was averaged, and how much one period of it differs from another.
+
+    ``period`` [s] on the clock of the recording, the first of ``periods`` beginning at ``start``
+    [s]; standard deviations of single samples ``position_noise`` (n,) [rad, m] and
+    ``effort_noise`` (n,) [unit of the recorded effort]; those of the mean are smaller by the root
+    of ``periods``.
+    """
+
+    source: str
+    period: float
+    start: float
+    periods: int
+    position_noise: tuple[float, ...]
+    effort_noise: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Repaired:
     """Contiguous, uniformly sampled parts of one recording and what was done to it.
 
-    Their velocity is the best estimate from position and, where it was recorded, velocity.
+    Their velocity is the best estimate from position and, where it was recorded, velocity. With
+    ``averaging`` the one part is the mean period, and its velocity is not used.
     """
 
     source: str
     parts: tuple[RawLog, ...]
     step: float
     notes: tuple[str, ...]
+    averaging: Averaging | None = None
 
 
 def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
@@ -59,26 +79,40 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     Raises DataError when there is no usable effort or too little data, UsageError when the joints
     are not those of the robot.
     """
-    if log.joints != robot.joints:
-        raise UsageError(f'{log.source}: joints {log.joints} are not those of {robot.name}: '
-                         f'{robot.joints}')
-    _require_effort(log)
+    check_usable(robot, log)
     log, notes = alignment.ordered(log)
     log, more = alignment.without_holes(log)
     notes += more
     log, more = alignment.without_stale_rows(log)
     notes += more
+    step = grid_step(log, rate)
+    parts, more = alignment.split_at_gaps(log, step)
+    notes += more
+    uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
+    uniform, more = _synchronous([p for p in uniform if len(p.time)], step)
+    return Repaired(log.source, tuple(_fused(p, step) for p in uniform), step, (*notes, *more))
+
+
+def check_usable(robot: RobotModel, log: RawLog) -> None:
+    """Raise UsageError when the joints are not those of the robot, DataError without effort."""
+    if log.joints != robot.joints:
+        raise UsageError(f'{log.source}: joints {log.joints} are not those of {robot.name}: '
+                         f'{robot.joints}')
+    _require_effort(log)
+
+
+def grid_step(log: RawLog, rate: float | None) -> float:
+    """Return the step [s] of the uniform grid, by default the recording's own.
+
+    Raises UsageError when ``rate`` [Hz] is below that of the recording.
+    """
     own = alignment.typical_step([log])
     step = 1.0 / rate if rate else own
     if step > SLOWEST_GRID * own:
         raise UsageError(f'{log.source}: a grid of {rate:g} Hz is below the rate of the recording '
                          f'({1.0 / own:.4g} Hz) and would fold noise into the signals; leave rate '
                          'out: samples are thinned after the low-pass')
-    parts, more = alignment.split_at_gaps(log, step)
-    notes += more
-    uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
-    uniform, more = _synchronous([p for p in uniform if len(p.time)], step)
-    return Repaired(log.source, tuple(_fused(p, step) for p in uniform), step, (*notes, *more))
+    return step
 
 
 def _fused(part: RawLog, step: float) -> RawLog:
@@ -129,6 +163,9 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     stride = 1
     if settings.decimate:
         stride = max(1, int(1.0 / (OVERSAMPLING * settings.cutoff * dt)))
+    if repaired.averaging is not None:
+        mean = _mean_period(robot, repaired.parts[0], repaired.averaging, (dt, settings))
+        return concatenate([_thinned(p, stride) for p in _ends_trimmed([mean], settings)])
     edge = int(np.ceil(0.5 / (settings.cutoff * dt)))
     pieces = []
     for part in repaired.parts:
@@ -137,9 +174,36 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     if not pieces:
         raise DataError(f'{repaired.source}: no stretch is longer than {2 * edge * dt:.3g} s, '
                         f'twice the edge the {settings.cutoff:g} Hz filter needs; record longer')
-    if settings.trim_rest:
-        pieces = _trimmed(pieces)
-    return concatenate([_thinned(p, stride) for p in pieces])
+    return concatenate([_thinned(p, stride) for p in _ends_trimmed(pieces, settings)])
+
+
+def _ends_trimmed(pieces: list[Samples], settings: Preprocessing) -> list[Samples]:
+    return _trimmed(pieces) if settings.trim_rest else pieces
+
+
+def _mean_period(
+    robot: RobotModel, log: RawLog, averaging: Averaging, grid: tuple[float, Preprocessing]
+) -> Samples:
+    """Return a mean period, filtered and differentiated; ``grid`` is its step and settings."""
+    dt, settings = grid
+    assert log.effort is not None
+    gains = _gains(robot)
+    share = 1.0 / np.sqrt(averaging.periods)
+    position, velocity, acceleration = periodic.motion(
+        log.position, settings.cutoff, dt, share * np.array(averaging.position_noise))
+    measured = periodic.delayed(log.effort * gains, settings.effort_lag, dt)
+    noise = share * np.abs(gains) * np.array(averaging.effort_noise)
+    return Samples(
+        joints=log.joints, time=log.time, position=position, velocity=velocity,
+        acceleration=acceleration, effort=periodic.low_pass(measured, settings.cutoff, dt),
+        measured=measured, cutoff=settings.cutoff, noise=tuple(noise.tolist()))
+
+
+def _gains(robot: RobotModel) -> FloatArray:
+    """Return what (n,) makes torques of recorded efforts."""
+    if robot.drive.kind == 'current' and robot.drive.gains is not None:
+        return np.asarray(robot.drive.gains)
+    return np.ones(robot.n)
 
 
 def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing) -> Samples:
@@ -147,10 +211,7 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
         return zero_phase_low_pass(values, settings.cutoff, dt)
 
     assert log.effort is not None and log.velocity is not None
-    measured = log.effort
-    if robot.drive.kind == 'current' and robot.drive.gains is not None:
-        measured = measured * robot.drive.gains
-    measured = alignment.shift(measured, settings.effort_lag, dt)
+    measured = alignment.shift(log.effort * _gains(robot), settings.effort_lag, dt)
     velocity = smooth(log.velocity)
     return Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
@@ -184,10 +245,7 @@ def _trimmed(pieces: list[Samples]) -> list[Samples]:
 def _thinned(samples: Samples, stride: int) -> Samples:
     if stride == 1:
         return samples
-    assert samples.effort is not None and samples.measured is not None
-    return Samples(
-        joints=samples.joints, time=samples.time[::stride], position=samples.position[::stride],
-        velocity=samples.velocity[::stride], acceleration=samples.acceleration[::stride],
-        effort=samples.effort[::stride], measured=samples.measured[::stride],
-        cutoff=samples.cutoff,
-    )
+    rows = slice(None, None, stride)
+    arrays = {name: getattr(samples, name)[rows] for name in (
+        'time', 'position', 'velocity', 'acceleration', 'effort', 'measured')}
+    return replace(samples, **arrays)

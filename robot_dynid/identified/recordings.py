@@ -1,0 +1,70 @@
+"""Recordings on their way to samples: one in memory at a time, the next one prepared beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from robot_dynid.identified.recipe import Recipe
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals.averaging import average
+from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
+from robot_dynid.types import RawLog, Samples
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings(Sequence[Repaired]):
+    """Repairs or averages recordings when they are asked for: one is in memory at a time."""
+
+    robot: RobotModel
+    logs: Sequence[RawLog]
+    recipe: Recipe
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        log, periodic = self.logs[index], self.recipe.periodic
+        if periodic is not None:
+            return average(self.robot, log, periodic, self.recipe.rate)
+        return repair(self.robot, log, self.recipe.rate)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Prepares recordings, the next one on a second thread while one is worked on.
+
+    What was repaired and averaged is noted when the recordings are gone through for the first
+    time.
+    """
+
+    robot: RobotModel
+    recordings: Sequence[Repaired]
+    settings: Preprocessing
+    progress: Progress
+    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    averaged: dict[int, Averaging] = field(default_factory=dict)
+
+    def _ready(self, i: int) -> Samples:
+        recording = self.recordings[i]
+        self.notes.setdefault(i, recording.notes)
+        if recording.averaging is not None:
+            self.averaged.setdefault(i, recording.averaging)
+        return prepare(self.robot, recording, self.settings)
+
+    def __iter__(self) -> Iterator[Samples]:
+        count = len(self.recordings)
+        with ThreadPoolExecutor(max_workers=1) as ahead:
+            coming = ahead.submit(self._ready, 0)
+            for i in range(count):
+                self.progress('reducing the recordings', 0.8 + 0.1 * i / count)
+                found = coming.result()
+                if i + 1 < count:
+                    coming = ahead.submit(self._ready, i + 1)
+                yield found

@@ -1,0 +1,217 @@
+"""Period-synchronous averaging: a motion that repeats becomes one period with less noise.
+
+Source: Swevers, Verdonck, De Schutter 2007, IEEE Control Systems 27(5): periodic excitation,
+averaging, noise level from the spread, derivatives in the frequency domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import interpolate
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals import alignment
+from robot_dynid.signals.period import Stretch, found_period, longest_repetition, told
+from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
+from robot_dynid.types import FloatArray, RawLog
+
+#: least periods a spread can be told from
+LEAST_PERIODS = 2
+#: corrections of the period until the clocks agree; smallest one that counts, in steps of the grid
+ROUNDS, SETTLED = 5, 1e-4
+#: a period that is off by more than this share is another one, not another clock
+SAME_PERIOD = 2e-3
+#: deviations of the correction of a period from which it is believed
+BELIEVED = 4.0
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Which periods of a recording are averaged.
+
+    ``period`` [s], None: found from the recorded motion; the first ``warm_up`` periods are
+    dropped, since the robot swings in.
+    """
+
+    period: float | None = None
+    warm_up: int = 1
+
+    def __post_init__(self) -> None:
+        if self.period is not None and not 0.0 < self.period < 1e6:
+            raise UsageError(f'period must be positive seconds, is {self.period!r}')
+        if self.warm_up < 0:
+            raise UsageError(f'warm_up must be a number of periods, is {self.warm_up!r}')
+
+
+def average(
+    robot: RobotModel, log: RawLog, settings: Periodic, rate: float | None = None
+) -> Repaired:
+    """Return the mean period of a recording that holds a motion at least twice.
+
+    What comes before and after the repeated motion (approach, first slow pass, return) is left
+    out. Jitter, gaps and values that are not finite are interpolated within a period where they
+    are short, and left to the other periods where they are not. Raises DataError when the motion
+    does not repeat, or no period has measured some part of it.
+    """
+    check_usable(robot, log)
+    log, notes = alignment.ordered(log)
+    log, more = alignment.without_stale_rows(log)
+    step = grid_step(log, rate)
+    stretch = _repeated(log, settings)
+    period, corrected = _own_clock(log, stretch, settings, step)
+    start, periods = _whole_periods(log, replace(stretch, period=period), settings)
+    count = round(period / step)
+    grid = start + period / count * np.arange(count * periods, dtype=np.float64)
+    assert log.effort is not None
+    position, position_noise = _mean(log, log.position, (grid, periods, _longest(step)))
+    effort, effort_noise = _mean(log, log.effort, (grid, periods, _longest(step)))
+    averaging = Averaging(log.source, period, start, periods,
+                          tuple(position_noise.tolist()), tuple(effort_noise.tolist()))
+    mean = RawLog(log.source, log.joints, grid[:count] - start, position, effort=effort)
+    return Repaired(log.source, (mean,), period / count, (*notes, *more, *corrected), averaging)
+
+
+def _repeated(log: RawLog, settings: Periodic) -> Stretch:
+    """Return where the motion repeats; raises DataError with the nearest period there is."""
+    if settings.period is None:
+        found = found_period(log)
+        if found is None:
+            raise DataError(f'{log.source}: the motion does not repeat; record at least '
+                            f'{LEAST_PERIODS + settings.warm_up} periods without a pause, or '
+                            'leave period out of the recipe')
+        return found
+    stretch = longest_repetition(log, settings.period)
+    if stretch is not None and stretch.periods >= LEAST_PERIODS:
+        return stretch
+    raise DataError(f'{log.source}: a period of {settings.period:g} s is given, but the motion '
+                    f'repeats after it for {told(stretch)} only; {_nearest(log)}')
+
+
+def _nearest(log: RawLog) -> str:
+    found = found_period(log)
+    if found is None:
+        return 'it repeats after no other time either: record it at least twice without a pause'
+    return (f'the nearest period found is {found.period:.5g} s, repeated {found.periods:.3g} '
+            'times: give that')
+
+
+def _own_clock(
+    log: RawLog, stretch: Stretch, settings: Periodic, step: float
+) -> tuple[float, list[str]]:
+    """Return the period as the clock of the recording shows it, and what was corrected.
+
+    The lag of every period behind their mean, by least squares on the positions, grows linearly
+    where the clocks of controller and recorder differ.
+    """
+    period, deviation = stretch.period, 0.0
+    for _ in range(ROUNDS):
+        change, deviation = _clock_error(log, replace(stretch, period=period), step)
+        period += change
+        if abs(change) < SETTLED * step:
+            break
+    asked = settings.period
+    if asked is None:
+        return period, [f'{log.source}: the motion repeats after {period:.6g} +- '
+                        f'{deviation:.1g} s']
+    if abs(period - asked) > SAME_PERIOD * asked:
+        raise DataError(f'{log.source}: a period of {asked:g} s is given, the motion repeats '
+                        f'after {period:.6g} s; give that')
+    if abs(period - asked) < max(BELIEVED * deviation, SETTLED * step):
+        return asked, []
+    return period, [f'{log.source}: the motion repeats after {period:.7g} +- {deviation:.1g} s '
+                    f'on the clock of the recording, not {asked:g} s; corrected']
+
+
+def _clock_error(log: RawLog, stretch: Stretch, step: float) -> tuple[float, float]:
+    """Return what the period is too short by [s], and the deviation of that."""
+    whole = int(stretch.periods)
+    count = round(stretch.period / step)
+    grid = stretch.start + stretch.period / count * np.arange(count * whole, dtype=np.float64)
+    rows = _rows(log.time, log.position, (grid, whole, _longest(step)))
+    known = np.isfinite(rows)
+    mean = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    error = np.where(known, mean - rows, 0.0)
+    slope = known * np.gradient(mean, stretch.period / count, axis=0)
+    weight = slope / np.maximum(error.std(axis=(0, 1)), 1e-9) ** 2
+    lags = np.sum(error * weight, axis=(1, 2)) / np.sum(slope * weight, axis=(1, 2))
+    index = np.arange(whole) - 0.5 * (whole - 1)
+    energy = float(index @ index)
+    change = float(index @ lags) / energy
+    left = lags - lags.mean() - change * index
+    spread = np.sqrt(float(left @ left) / max(whole - 2, 1)) if whole > 2 else step
+    return change, spread / np.sqrt(energy)
+
+
+def _whole_periods(log: RawLog, stretch: Stretch, settings: Periodic) -> tuple[float, int]:
+    """Return start [s] and number of the periods that are averaged.
+
+    A robot at rest before the first and after the last period looks like their ends; so the
+    whole periods lie in the middle of what repeats.
+    """
+    whole = int(stretch.periods)
+    used = whole - settings.warm_up
+    if used < LEAST_PERIODS:
+        raise DataError(
+            f'{log.source}: holds {told(stretch)} of {stretch.period:.5g} s, of which the first '
+            f'{settings.warm_up} are dropped (warm_up); {LEAST_PERIODS} are needed after that: '
+            'record more of them, or set warm_up: 0 when the robot has swung in')
+    spare = max(0.0, stretch.length - whole * stretch.period)
+    start = stretch.start + 0.5 * spare + settings.warm_up * stretch.period
+    # on a stamp, so that evenly sampled recordings are not interpolated
+    return float(log.time[np.argmin(np.abs(log.time - start))]), used
+
+
+def _mean(
+    log: RawLog, values: FloatArray, grid: tuple[FloatArray, int, float]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean period (M, n) of a channel and the deviation (n,) of single samples."""
+    rows = _rows(log.time, values, grid)
+    known = np.isfinite(rows)
+    count = known.sum(axis=0)
+    if np.any(count == 0):
+        phase, joint = (int(i) for i in np.argwhere(count == 0)[0])
+        step = grid[0][1] - grid[0][0]
+        raise DataError(
+            f'{log.source}: no period has measured joint {log.joints[joint]} {phase * step:.3g} s '
+            f'into the motion ({int(np.sum(np.any(count == 0, axis=1))) * step:.3g} s of '
+            f'{rows.shape[1] * step:.4g} s are missing in all {grid[1]}); record more periods')
+    mean = np.where(known, rows, 0.0).sum(axis=0) / count
+    squares = np.where(known, rows - mean, 0.0) ** 2
+    freedom = np.maximum((count - 1).sum(axis=0), 1)
+    return mean, np.sqrt(squares.sum(axis=(0, 1)) / freedom)
+
+
+def _longest(step: float) -> float:
+    """Return the pause [s] across which a signal is interpolated within a period."""
+    return max(alignment.GAP_STEPS * step, alignment.GAP_SECONDS)
+
+
+def _rows(
+    time: FloatArray, values: FloatArray, grid: tuple[FloatArray, int, float]
+) -> FloatArray:
+    """Return a channel (T, n) cut into periods, (P, M, n); ``grid`` is instants, P, pause."""
+    instants, periods, longest = grid
+    rows = np.stack([on_grid(time, column, instants, longest) for column in values.T], axis=1)
+    return rows.reshape(periods, -1, values.shape[1])
+
+
+def on_grid(
+    time: FloatArray, values: FloatArray, grid: FloatArray, longest: float
+) -> FloatArray:
+    """Return one signal (N,) at the instants of ``grid`` by a cubic spline, NaN where unknown.
+
+    Unknown is what lies outside, or between two finite values further apart than ``longest`` s.
+    """
+    good = np.isfinite(values)
+    out = np.full(len(grid), np.nan)
+    if good.sum() < 4:
+        return out
+    t, v = time[good], values[good]
+    room = 1e-6 * (t[-1] - t[0]) / len(t)  # rounding of the grid
+    after = np.clip(np.searchsorted(t, grid), 1, len(t) - 1)
+    inside = (grid >= t[0] - room) & (grid <= t[-1] + room) & (t[after] - t[after - 1] <= longest)
+    out[inside] = interpolate.make_interp_spline(t, v, k=3)(grid[inside])
+    return out

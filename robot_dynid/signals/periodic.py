@@ -1,0 +1,79 @@
+"""Exactly one period of a motion: low-pass and derivatives in the frequency domain.
+
+Nothing swings in at the ends, since there are none, and the derivative of every harmonic is exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from robot_dynid.signals.filters import ORDER, checked_cutoff
+from robot_dynid.types import FloatArray
+
+#: power of a harmonic over that of the noise from which it counts as motion. Noise alone gets
+#: there with a probability of exp(-20) = 2e-9 per harmonic.
+SIGNIFICANT = 20.0
+
+
+def low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatArray:
+    """Return one period (M, k) through the response of `zero_phase_low_pass`, without its ends.
+
+    Raises UsageError unless 0 < cutoff < Nyquist frequency.
+    """
+    return _back(np.fft.rfft(values, axis=0) * _gain(len(values), cutoff, dt), len(values))
+
+
+def delayed(values: FloatArray, lag: float, dt: float) -> FloatArray:
+    """Return one period (M, k) advanced by ``lag`` [s]: what arrives late is moved back."""
+    turn = np.exp(1j * lag * _rates(len(values), dt))[:, None]
+    return _back(np.fft.rfft(values, axis=0) * turn, len(values))
+
+
+def motion(
+    position: FloatArray, cutoff: float, dt: float, noise: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return position, velocity and acceleration (M, n) of one period of ``position`` (M, n).
+
+    ``noise`` (n,) is the white noise on ``position``: above the last harmonic that stands out of
+    it there is no motion to see, and nothing of it is differentiated. Below, each harmonic is
+    differentiated exactly, after the low-pass of ``cutoff`` [Hz] the effort passes as well.
+    """
+    count = len(position)
+    spectrum = np.fft.rfft(position, axis=0)
+    power = np.abs(spectrum) ** 2
+    for j, band in enumerate(last_harmonic(power, count * noise**2)):
+        spectrum[band + 1:, j] = 0.0
+    spectrum *= _gain(count, cutoff, dt)
+    rate = 1j * _rates(count, dt)[:, None]
+    if count % 2 == 0:
+        rate[-1] = 0.0  # the sign of the highest harmonic is not known
+    first = rate * spectrum
+    return _back(spectrum, count), _back(first, count), _back(rate * first, count)
+
+
+def last_harmonic(power: FloatArray, noise: FloatArray) -> list[int]:
+    """Return the last of the harmonics (K,) of each of n signals whose ``power`` (K, n) is motion.
+
+    ``noise`` (n,) is the power of the noise in every harmonic.
+    """
+    seen = power > SIGNIFICANT * noise
+    seen[0] = True
+    return [int(np.flatnonzero(column)[-1]) for column in seen.T]
+
+
+def _rates(count: int, dt: float) -> FloatArray:
+    return np.asarray(2.0 * np.pi * np.fft.rfftfreq(count, dt), dtype=np.float64)
+
+
+def _gain(count: int, cutoff: float, dt: float) -> FloatArray:
+    """Return the response (K, 1) of a Butterworth filter run forward and backward."""
+    checked_cutoff(cutoff, dt)
+    sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
+    _, response = signal.sosfreqz(sections, worN=_rates(count, dt) * dt)
+    return np.asarray(np.abs(response) ** 2)[:, None]
+
+
+def _back(spectrum: NDArray[np.complex128], count: int) -> FloatArray:
+    return np.asarray(np.fft.irfft(spectrum, n=count, axis=0), dtype=np.float64)
