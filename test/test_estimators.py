@@ -6,56 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from motions import lively, torque_model, truth_of
 from tolerances import RECOVERED
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import ESTIMATORS, Estimate, Status
 from robot_dynid.experiment import Experiment, batch_samples
-from robot_dynid.identified.structure import Structure
-from robot_dynid.model.robot_file import load_robot
-from robot_dynid.types import Samples
 
-STEP = 0.01
 #: those that take any motion; the staged one wants one joint at a time, see test_staged
 GENERAL = [name for name in ESTIMATORS if name != 'staged']
-
-
-def torque_model(name):
-    """Return the torque model of a robot with rotors and friction."""
-    robot = load_robot(name)
-    return Structure.uniform(robot, True, 'coulomb', {'width': 0.05}).torque_model(robot)
-
-
-def truth_of(model):
-    """Return plausible base parameters: nominal links, rotors and friction."""
-    standard = dict.fromkeys(model.reduction.standard, 0.0)
-    links = dict(zip(model.blocks[0].names, model.robot.nominal.ravel()))
-    rng = np.random.default_rng(1)
-    for name in standard:
-        standard[name] = links.get(name, rng.uniform(0.1, 1.0))
-    return model.reduction.base(list(standard.values()))
-
-
-def lively(model, count=3000, noise=0.0, moving=None):
-    """Return samples of a rich motion with the effort of the truth; ``moving`` names joints."""
-    rng = np.random.default_rng(2)
-    n = model.robot.n
-    time = np.arange(count) * STEP
-    q, qd, qdd = np.zeros((3, count, n))
-    for _ in range(5):
-        rate, size, phase = rng.uniform(0.5, 4.0, n), rng.uniform(0.2, 0.6, n), rng.uniform(
-            0.0, 6.0, n)
-        angle = time[:, None] * rate + phase
-        q += size * np.sin(angle)
-        qd += size * rate * np.cos(angle)
-        qdd -= size * rate**2 * np.sin(angle)
-    if moving is not None:
-        still = [i for i in range(n) if i not in moving]
-        q[:, still], qd[:, still], qdd[:, still] = 0.3, 0.0, 0.0
-    samples = Samples(model.robot.joints, time, q, qd, qdd)
-    clean = model.effort(samples, truth_of(model))
-    effort = clean + noise * np.abs(clean).max(axis=0) * rng.normal(size=clean.shape)
-    return replace(samples, effort=effort, measured=effort)
 
 
 @pytest.mark.parametrize('method', GENERAL)

@@ -2,6 +2,8 @@
 
 from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.feasible import Feasible, FeasibleEstimate
+from robot_dynid.estimation.irls import RobustLeastSquares
+from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.estimation.staged import StagedEstimate, StagedLeastSquares
@@ -9,10 +11,13 @@ from robot_dynid.estimation.staged import StagedEstimate, StagedLeastSquares
 ESTIMATORS: dict[str, Estimator] = {
     'ols': LeastSquares(weighted=False),
     'wls': LeastSquares(weighted=True),
+    'gls': GeneralisedLeastSquares(),
+    'irls': RobustLeastSquares(),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
 }
 
-__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate', 'LeastSquares',
-           'SequentialFeasible', 'StagedEstimate', 'StagedLeastSquares', 'Status']
+__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate',
+           'GeneralisedLeastSquares', 'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible',
+           'StagedEstimate', 'StagedLeastSquares', 'Status']

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import stats
@@ -21,6 +22,8 @@ class Status(Enum):
                    'joints move through most of their range at different speeds')
     NOT_IDENTIFIED = ('the effort of a joint is predicted no better than by its mean; check its '
                       'effort signal, and do not use the model for this joint')
+    NOT_SETTLED = ('the weights of the samples did not come to rest: the parameters are those of '
+                   'the last round; look for a joint with grossly wrong effort, or use wls')
     NOT_SOLVED = ('the conic solver stopped short of the optimum: the parameters are feasible, '
                   'but not the best; excite the motion better, give the prior a larger weight '
                   '(prior_weight), or check the bounds')
@@ -41,7 +44,7 @@ class Estimate:
     joint over the rows as they were weighted [N m]; ``condition_raw`` and ``condition`` of the
     weighted regressor as it is and with unit columns; ``rank``; ``degrees_of_freedom`` of the
     covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
-    ``not_identified`` joints.
+    ``not_identified`` joints. ``details`` is what the method tells beyond that, in plain types.
     """
 
     names: tuple[str, ...]
@@ -57,6 +60,7 @@ class Estimate:
     not_excited: tuple[str, ...] = ()
     not_identified: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def std(self) -> FloatArray:

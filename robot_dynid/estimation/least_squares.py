@@ -53,16 +53,24 @@ class LeastSquares:
         weights = joint_weights(information) if self.weighted else np.ones(len(
             information.structure))
         solution = solve(information, weights)
-        noise = residual_noise(information, solution.values)
-        spread, freedom = batch_covariance(information, weights, solution)
-        left_open = {*solution.open_columns, *unknown_columns(experiment, spread)}
-        open_names = tuple(information.names[i] for i in sorted(left_open))
-        return Estimate(
-            names=information.names, values=solution.values, covariance=spread, noise=noise,
-            condition_raw=solution.condition_raw, condition=solution.condition,
-            rank=solution.rank, degrees_of_freedom=freedom, method=self.name,
-            status=Status.NOT_EXCITED if open_names else Status.OK, not_excited=open_names,
-        )
+        return estimate_of(experiment, solution, batch_covariance(information, weights, solution),
+                           self.name)
+
+
+def estimate_of(
+    experiment: Experiment, solution: Solution, spread: tuple[FloatArray, int], method: str,
+) -> Estimate:
+    """Return the estimate of a ``solution`` with the covariance and degrees of ``spread``."""
+    information = experiment.information
+    left_open = {*solution.open_columns, *unknown_columns(experiment, spread[0])}
+    open_names = tuple(information.names[i] for i in sorted(left_open))
+    return Estimate(
+        names=information.names, values=solution.values, covariance=spread[0],
+        noise=residual_noise(information, solution.values),
+        condition_raw=solution.condition_raw, condition=solution.condition,
+        rank=solution.rank, degrees_of_freedom=spread[1], method=method,
+        status=Status.NOT_EXCITED if open_names else Status.OK, not_excited=open_names,
+    )
 
 
 def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]:
@@ -93,8 +101,7 @@ def joint_weights(information: Information) -> FloatArray:
     and one without any effort by a share of the largest.
     """
     weights = np.ones(len(information.structure))
-    size = information.size(FILTERED)
-    floor = 1e-9 * np.maximum(size, max(1e-3 * size.max(), 1e-12))
+    floor = rounding(information)
     if information.noise is not None:
         return np.asarray(1.0 / np.maximum(information.noise, floor))
     for _ in range(WEIGHT_ROUNDS):
@@ -105,6 +112,12 @@ def joint_weights(information: Information) -> FloatArray:
         if settled:
             break
     return weights
+
+
+def rounding(information: Information) -> FloatArray:
+    """Return the residual (n,) of each joint [N m] below which there is nothing but rounding."""
+    size = information.size(FILTERED)
+    return np.asarray(1e-9 * np.maximum(size, max(1e-3 * size.max(), 1e-12)))
 
 
 def weighted_factor(
@@ -119,7 +132,11 @@ def weighted_factor(
 
 def solve(information: Information, weights: FloatArray) -> Solution:
     """Solve by SVD of the column-scaled factor; directions without information get zero."""
-    tall = weighted_factor(information, weights)
+    return solve_rows(weighted_factor(information, weights))
+
+
+def solve_rows(tall: FloatArray) -> Solution:
+    """Solve equations [A, y] as `solve` does."""
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
     present = norms > NEGLIGIBLE * norms.max(initial=0.0)

@@ -1,0 +1,213 @@
+"""Robust fits: samples far from the model count less, by weights that are iterated to rest.
+
+Sources: Huber 1964; Beaton, Tukey 1974; Holland, Welsch 1977 (iteratively reweighted least
+squares, tuning constants of 95 % efficiency).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.stats import norm
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.jackknife import covariance
+from robot_dynid.estimation.least_squares import (
+    Solution,
+    batch_changes,
+    estimate_of,
+    joint_weights,
+    residual_noise,
+    rounding,
+    solve,
+    weighted_factor,
+)
+from robot_dynid.experiment import Experiment
+from robot_dynid.information import Information
+from robot_dynid.types import FloatArray
+
+#: median of |x| of a standard normal deviate
+MEDIAN_DEVIATION = float(norm.ppf(0.75))
+#: least mean slope of the score; where most samples are rejected there is no curvature
+LEAST_SLOPE = 0.05
+#: a sample of less weight is counted as down-weighted; a normal residual is so in 1 % of cases
+LOW_WEIGHT = 0.5
+#: share of down-weighted samples from which a user should know
+NOTABLE = 0.1
+
+
+class Norm(Protocol):
+    """How much a residual counts, in units of its scale."""
+
+    def weight(self, x: FloatArray) -> FloatArray:
+        """Return the weights of residuals: score over residual."""
+
+    def slope(self, x: FloatArray) -> FloatArray:
+        """Return the derivative of the score."""
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Quadratic up to ``bend``, linear beyond: convex, so there is one optimum."""
+
+    bend: float = 1.345
+
+    def weight(self, x: FloatArray) -> FloatArray:
+        """Return ``min(1, bend / |x|)``."""
+        return np.asarray(self.bend / np.maximum(np.abs(x), self.bend))
+
+    def slope(self, x: FloatArray) -> FloatArray:
+        """Return one inside, zero outside."""
+        return np.asarray(np.abs(x) <= self.bend, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Tukey:
+    """The biweight: beyond ``end`` a sample does not count at all; several optima."""
+
+    end: float = 4.685
+
+    def weight(self, x: FloatArray) -> FloatArray:
+        """Return ``(1 - (x / end)^2)^2``, zero outside."""
+        return np.asarray(np.maximum(1.0 - (x / self.end) ** 2, 0.0) ** 2)
+
+    def slope(self, x: FloatArray) -> FloatArray:
+        """Return ``(1 - u)(1 - 5 u)`` with ``u = (x / end)^2``, zero outside."""
+        share = np.minimum((x / self.end) ** 2, 1.0)
+        return np.asarray((1.0 - share) * (1.0 - 5.0 * share))
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Every sample counts in full, as with least squares."""
+
+    def weight(self, x: FloatArray) -> FloatArray:
+        """Return ones."""
+        return np.ones_like(x)
+
+    def slope(self, x: FloatArray) -> FloatArray:
+        """Return ones."""
+        return np.ones_like(x)
+
+
+#: a robust fit goes through these one after the other: Tukey starts from the optimum of Huber
+NORMS: dict[str, tuple[Norm, ...]] = {'huber': (Huber(),), 'tukey': (Huber(), Tukey())}
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One pass over the recordings, with weights from given parameters and ``scale`` (n,) [N m].
+
+    ``information`` of the weighted equations in units of the scales, its ``solution``, and the
+    ``median_scale`` (n,) of the residuals; ``slope`` (n,) mean slope of the score, ``low`` (n,)
+    share of down-weighted samples, ``used`` (n,) number of those that count; ``moved`` is the
+    change of the modelled effort and of the scales, relative to the noise.
+    """
+
+    scale: FloatArray
+    information: Information
+    solution: Solution
+    median_scale: FloatArray
+    slope: FloatArray
+    low: FloatArray
+    used: FloatArray
+    moved: float
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class RobustLeastSquares:
+    """M-estimation with a scale of its own for every joint (median absolute residual).
+
+    Parameters and scales are at rest when a round changes them by less than ``tolerance`` of the
+    noise. Memory: one number per sample and joint, for the median.
+    """
+
+    robust: str = 'huber'
+    tolerance: float = 1e-4
+    rounds: int = 100
+    name = 'irls'
+
+    def __post_init__(self) -> None:
+        if self.robust not in NORMS:
+            raise UsageError(f'robust {self.robust!r}: choose one of {", ".join(NORMS)}')
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        information = experiment.information
+        values = solve(information, joint_weights(information)).values
+        floor = rounding(information)
+        noise = np.maximum(residual_noise(information, values), floor)
+        last = one_round(experiment, Squares(), (values, noise))
+        warnings: list[str] = []
+        for loss in NORMS[self.robust]:
+            found = self._settled(experiment, loss, last)
+            if found is None:
+                warnings.append(f'the weights of {type(loss).__name__} leave a joint fewer '
+                                'samples than parameters; they are not used')
+                break
+            last = found
+        return self._estimate(experiment, last, warnings)
+
+    def _settled(self, experiment: Experiment, loss: Norm, last: Round) -> Round | None:
+        """Return the last round; None where the weights leave too few samples."""
+        least = experiment.information.structure.sum(axis=1)
+        for _ in range(self.rounds):
+            number = last.number + 1
+            last = replace(one_round(experiment, loss, (last.solution.values, last.median_scale)),
+                           number=number)
+            if np.any(last.used < least):
+                return None
+            if last.moved < self.tolerance:
+                break
+        return last
+
+    def _estimate(self, experiment: Experiment, last: Round, warnings: list[str]) -> Estimate:
+        joints = experiment.model.robot.joints
+        bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
+        root = replace(last.solution, root=solve(experiment.information, bread).root)
+        changes = batch_changes(experiment.information, bread, root,
+                                (last.information, np.ones(len(joints))))
+        estimate = estimate_of(experiment, last.solution, covariance(changes), self.name)
+        settled = bool(warnings) or last.moved < self.tolerance
+        low = {joint: float(share) for joint, share in zip(joints, last.low, strict=True)}
+        warnings += [f'joint {joint}: {share:.0%} of its samples are so far from the model that '
+                     'they count less than half' for joint, share in low.items()
+                     if share > NOTABLE]
+        return replace(
+            estimate, warnings=tuple(warnings), details={
+                'robust': self.robust, 'rounds': last.number, 'scale': last.scale.tolist(),
+                'down_weighted': low},
+            status=estimate.status if settled or estimate.not_excited else Status.NOT_SETTLED)
+
+
+def one_round(
+    experiment: Experiment, loss: Norm, state: tuple[FloatArray, FloatArray]
+) -> Round:
+    """Weight every equation by its residual at ``state``, parameters (b,) and scales (n,)."""
+    values, scale = state
+    accumulator = experiment.accumulator()
+    sizes, slope, low, used = [], *np.zeros((3, len(scale)))
+    for chunk in experiment.equations(accumulator):
+        residual = chunk.residual(values)
+        weight = loss.weight(residual / scale)
+        sizes.append(np.abs(residual))
+        slope += loss.slope(residual / scale).sum(axis=0)
+        low += (weight < LOW_WEIGHT).sum(axis=0)
+        used += (weight > 0.0).sum(axis=0)
+        factor = np.sqrt(weight) / scale
+        accumulator.add(chunk.columns * factor.T[:, None, :], chunk.effort * factor,
+                        chunk.measured * factor)
+    information = accumulator.information()
+    unit = np.ones(len(scale))
+    solution = solve(information, unit)
+    median = np.median(np.concatenate(sizes), axis=0) / MEDIAN_DEVIATION
+    median = np.maximum(median, rounding(experiment.information))
+    change = weighted_factor(information, unit)[:, :-1] @ (solution.values - values)
+    count = information.samples
+    moved = max(float(np.linalg.norm(change)) / np.sqrt(count * len(scale)),
+                float(np.max(np.abs(median / scale - 1.0))))
+    return Round(scale, information, solution, median, slope / count, low / count, used, moved)

@@ -1,0 +1,171 @@
+"""Generalised least squares: the residuals of the joints at one instant depend on each other.
+
+Source: Actuators 2023, 12, 454, eqs. 22-25; Zellner 1962 (seemingly unrelated regressions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.least_squares import (
+    Solution,
+    batch_covariance,
+    estimate_of,
+    joint_weights,
+    rounding,
+    solve,
+    solve_rows,
+)
+from robot_dynid.experiment import Experiment
+from robot_dynid.information import Information, triangle
+from robot_dynid.types import FloatArray
+
+#: least eigenvalue of the correlation of the residuals; below it two joints tell the same
+INDEPENDENT = 1e-6
+#: share of a joint in the dependent combination from which it is named
+NAMED = 0.3
+
+
+@dataclass(frozen=True)
+class GeneralisedLeastSquares:
+    """Least squares with the full covariance of the joints' residuals, iterated to rest.
+
+    Rest means that the modelled effort changes by less than ``tolerance`` of its noise.
+    """
+
+    tolerance: float = 1e-4
+    rounds: int = 50
+    name = 'gls'
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        beside = _SideBySide.of(experiment)
+        first = solve(experiment.information, joint_weights(experiment.information))
+        omega, rounds = self._settled(beside, experiment.information, first)
+        note = _dependent(omega, experiment.model.robot.joints)
+        if note:
+            omega = np.diag(np.diag(omega))
+        white = whitened(experiment, omega)
+        ones = np.ones(len(omega))
+        solution = solve(white, ones)
+        estimate = estimate_of(experiment, solution, batch_covariance(white, ones, solution),
+                               self.name)
+        correlation = _correlation(omega)
+        details = {'rounds': rounds, 'omega': omega.tolist(), 'correlation': correlation.tolist()}
+        settled = rounds <= self.rounds
+        return replace(estimate, details=details, warnings=(note,) if note else (),
+                       status=estimate.status if settled or estimate.not_excited
+                       else Status.NOT_SETTLED)
+
+    def _settled(
+        self, beside: _SideBySide, information: Information, first: Solution
+    ) -> tuple[FloatArray, int]:
+        """Return the covariance (n, n) at rest and the rounds it took; more than allowed: none."""
+        values, floor = first.values, rounding(information)
+        samples = information.samples
+        for count in range(1, self.rounds + 1):
+            omega = beside.covariance(values, samples - first.rank, floor)
+            if _dependent(omega, tuple(str(i) for i in range(len(omega)))):
+                return omega, count
+            rows = beside.whitened(omega)
+            found = solve_rows(rows).values
+            change = rows[:, :-1] @ (found - values)
+            values = found
+            if np.sqrt(np.mean(change**2) * len(change) / (samples * len(omega))) < self.tolerance:
+                return beside.covariance(values, samples - first.rank, floor), count
+        return omega, self.rounds + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _SideBySide:
+    """The triangular factor of [A_1, y_1, A_2, y_2, ...], one row per sample.
+
+    It tells the residuals' covariance for any parameters and the equations for any covariance, so
+    the recordings are read once. ``place`` (n, b + 1) is the column of each, -1 where there is
+    none.
+    """
+
+    factor: FloatArray
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> _SideBySide:
+        """Reduce the recordings, chunk by chunk."""
+        structure = experiment.information.structure
+        present = np.hstack([structure, np.ones((len(structure), 1), dtype=bool)])
+        place = np.where(present, np.cumsum(present).reshape(present.shape) - 1, -1)
+        count = int(present.sum())
+        factor = np.zeros((0, count))
+        for chunk in experiment.equations():
+            tall = np.empty((count, len(factor) + len(chunk.effort)))
+            tall[:, :len(factor)] = factor.T
+            for joint, row in enumerate(place):
+                tall[row[:-1][structure[joint]], len(factor):] = chunk.columns[joint][
+                    structure[joint]]
+                tall[row[-1], len(factor):] = chunk.effort[:, joint]
+            factor = triangle(tall.T)
+        return cls(factor, place)
+
+    def _rows(self, joint: int) -> FloatArray:
+        """Return [A_j, y_j] (rows, b + 1) of one joint."""
+        place = self.place[joint]
+        wide = np.zeros((len(self.factor), len(place)))
+        wide[:, place >= 0] = self.factor[:, place[place >= 0]]
+        return wide
+
+    def covariance(self, values: FloatArray, degrees: int, floor: FloatArray) -> FloatArray:
+        """Return E E^T / degrees (n, n), its deviations at least ``floor`` (n,) [(N m)^2]."""
+        ends = np.append(-values, 1.0)
+        residual = np.stack([self._rows(j) @ ends for j in range(len(self.place))])
+        omega = residual @ residual.T / max(degrees, 1)
+        return omega + np.diag(np.maximum(floor**2 - np.diag(omega), 0.0))
+
+    def whitened(self, omega: FloatArray) -> FloatArray:
+        """Return [A, y] (rows, b + 1) with residuals of unit covariance, those of omega given."""
+        rows = np.stack([self._rows(j) for j in range(len(self.place))])
+        white = whiten(omega, rows.reshape(len(rows), -1))
+        return np.asarray(white.reshape(-1, rows.shape[2]))
+
+
+def whiten(omega: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return L^-1 rows (n, k) with L L^T = omega."""
+    scale = np.sqrt(np.diag(omega))
+    lower = np.linalg.cholesky(omega / np.outer(scale, scale))
+    return np.asarray(solve_triangular(lower, rows / scale[:, None], lower=True))
+
+
+def whitened(experiment: Experiment, omega: FloatArray) -> Information:
+    """Return the information of equations whose residuals have unit covariance.
+
+    Each of its rows is made of the joints up to one, so parameters enter where any of them has
+    them.
+    """
+    structure = np.logical_or.accumulate(experiment.information.structure, axis=0)
+    accumulator = experiment.accumulator(structure=structure)
+    n = len(omega)
+    for chunk in experiment.equations(accumulator):
+        columns = whiten(omega, chunk.columns.reshape(n, -1)).reshape(chunk.columns.shape)
+        effort, measured = (whiten(omega, y.T).T for y in (chunk.effort, chunk.measured))
+        accumulator.add(columns, effort, measured)
+    return accumulator.information()
+
+
+def _correlation(omega: FloatArray) -> FloatArray:
+    scale = np.sqrt(np.diag(omega))
+    return np.asarray(omega / np.outer(scale, scale))
+
+
+def _dependent(omega: FloatArray, joints: tuple[str, ...]) -> str:
+    """Return which joints' residuals are the same, up to a factor; nothing where none are."""
+    values, vectors = np.linalg.eigh(_correlation(omega))
+    if values[0] > INDEPENDENT:
+        return ''
+    guilty = [j for j, v in zip(joints, np.abs(vectors[:, 0]), strict=True) if v > NAMED]
+    return (f'the residuals of {", ".join(guilty)} depend on each other completely, so their '
+            'covariance has no inverse; every joint counted by its own noise instead, as with '
+            'wls. Check whether their effort signals are copies of each other')
