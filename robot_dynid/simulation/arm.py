@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,7 +141,18 @@ class Arm:
         return self.plant.torque_for(self._position, zero, zero)
 
 
-def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0) -> RawLog:
+@dataclass(frozen=True)
+class Push:
+    """Torque [N m] from outside on one joint (its index), from ``start`` [s] for ``duration``."""
+
+    joint: int
+    start: float
+    duration: float
+    torque: float
+
+
+def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
+           pushes: Sequence[Push] = ()) -> RawLog:
     """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
 
     The rate is rounded to a whole number of control periods of 1 ms. Raises UsageError when the
@@ -155,6 +167,8 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0) -> RawLog:
     arm.place(motion.position[0])
     rows = []
     for i in range(periods):
+        if pushes:
+            arm.plant.external = _pushed(pushes, i * CONTROL_PERIOD, arm.plant.robot.n)
         arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
         if i % every == 0:
             rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort()))
@@ -162,6 +176,14 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0) -> RawLog:
     time, positions, velocities, efforts = (np.array(column) for column in zip(*rows, strict=True))
     return RawLog(f'simulated {arm.plant.robot.name}', arm.plant.joints, time, positions,
                   velocities, efforts)
+
+
+def _pushed(pushes: Sequence[Push], time: float, joints: int) -> FloatArray:
+    torque = np.zeros(joints)
+    for push in pushes:
+        if push.start <= time < push.start + push.duration:
+            torque[push.joint] += push.torque
+    return torque
 
 
 def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> RawLog:

@@ -27,7 +27,7 @@ class Plant:
     Source of the dynamics is MuJoCo alone: Runge-Kutta steps of 0.25 ms, no contacts, no joint
     stops. Friction acts on the motors: viscous as damping, Coulomb as dry friction, which sticks
     at rest. All arrays are in the order of ``robot.joints``, rad, N m and s (m and N where
-    prismatic).
+    prismatic). ``external`` (n,) is torque from outside, which no drive and no sensor knows.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
@@ -41,6 +41,7 @@ class Plant:
         self._scratch = mujoco.MjData(self._frictionless)
         names = [self.model.joint(name) for name in robot.joints]
         self._dof = np.array([int(joint.dofadr[0]) for joint in names])
+        self.external = np.zeros(robot.n)
         coupling = robot.drive.coupling
         self._coupling = np.eye(robot.n) if coupling is None else np.asarray(coupling)
 
@@ -60,7 +61,7 @@ class Plant:
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
         """Hold torque (n,) for ``steps`` steps of TIMESTEP."""
-        self.data.qfrc_applied[self._dof] = torque
+        self.data.qfrc_applied[self._dof] = torque + self.external
         mujoco.mj_step(self.model, self.data, nstep=steps)
 
     def acceleration(
