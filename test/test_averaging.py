@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from nominal import nominal_model
 from tolerances import EXACT_PERIOD, NOISE_LEVEL
 
+from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.excitation.limits import motion_limits
 from robot_dynid.excitation.trajectory import QuinticMove
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.recipe import Recipe, recipe_from_dict
+from robot_dynid.io.csv import write_csv
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.signals import periodic
 from robot_dynid.signals.averaging import Periodic, average
@@ -230,3 +232,17 @@ def test_identify_weighs_by_the_noise_of_the_mean(robot):
            for r in (result, once)]
     assert off[0] < 2.0  # the deviations stay honest
     assert np.linalg.norm(result.model.values - truth) < np.linalg.norm(once.model.values - truth)
+
+
+def test_command_and_report_show_the_noise(robot, tmp_path, capsys):
+    log, _, _ = recording(robot, periods=4)
+    write_csv(tmp_path / 'run.csv', log)
+    (tmp_path / 'recipe.yaml').write_text(f'period: {PERIOD}\ncutoff: 20\neffort_lag: 0\n')
+    arguments = ['identify', 'run.csv', '--robot', 'planar_3r', '--recipe', 'recipe.yaml',
+                 '--out', 'm.yaml', '--report', 'r.html']
+    assert main([str(tmp_path / a) if '.' in a else a for a in arguments]) == 0
+    assert f'noise of 3 periods of {PERIOD:g} s' in capsys.readouterr().out
+    assert f'run.csv: 3 periods of {PERIOD:g} s averaged' in (tmp_path / 'r.html').read_text()
+    (tmp_path / 'recipe.yaml').write_text('period: 5\n')
+    assert main([str(tmp_path / a) if '.' in a else a for a in arguments]) == 1
+    assert 'nearest period found is 8' in capsys.readouterr().err

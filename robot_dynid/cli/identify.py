@@ -103,6 +103,8 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'parameters': parameters, 'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
+        'averaging': model.provenance.get('averaging', []),
+        'residual': dict(zip(model.joints, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
     }
 
@@ -129,6 +131,13 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('stages', ('stage', 'motions', 'samples', 'condition', 'finds'), (
         (s['stage'], s['motions'], s['samples'], number(s['condition_number']),
          ', '.join(f['combination'] for f in s['found'])) for s in result['stages']))
+    for mean in result['averaging']:
+        terminal.table(
+            f'{mean["source"]}: noise of {mean["periods"]} periods of {mean["period"]:.7g} s',
+            ('joint', 'position', 'effort', 'mean effort', 'residual of the fit'),
+            ((joint, position, effort, effort / mean['periods'] ** 0.5, residual)
+             for (joint, residual), position, effort in zip(
+                 result['residual'].items(), mean['position_noise'], mean['effort_noise'])))
     show_scores('prediction of the files of the fit', result['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),

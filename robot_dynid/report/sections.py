@@ -78,7 +78,8 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
     rows = tuple(Row(_recording(log)) for log in logs)
     columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
     tables = (Table(columns, rows, words=True),
-              Table((), _settings(model), 'Preprocessing and model', words=True))
+              Table((), _settings(model), 'Preprocessing and model', words=True),
+              *(_averaged(model, mean) for mean in model.provenance.get('averaging', ())))
     found = tuple(f'{Path(log.source).name}: {text}' for log in logs for text in log.findings)
     drawn: tuple[Figure, ...] = ()
     if choice is not None and len(choice.cutoffs) > 1:
@@ -105,6 +106,19 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('robot', f'{model.robot.name}, {model.robot.hash()}'), ('method', model.method),
     )
     return tuple(Row(pair) for pair in pairs)
+
+
+def _averaged(model: IdentifiedModel, mean: Mapping[str, Any]) -> Table:
+    """Return the noise of an averaged recording: of one period, and of their mean."""
+    share = mean['periods'] ** -0.5
+    rows = tuple(
+        Row((joint, number(position), number(effort), number(share * position),
+             number(share * effort)))
+        for joint, position, effort in zip(
+            model.joints, mean['position_noise'], mean['effort_noise'], strict=True))
+    title = (f'{Path(mean["source"]).name}: {mean["periods"]} periods of {mean["period"]:.7g} s '
+             'averaged; noise of one period and of the mean')
+    return Table(('joint', 'position', 'effort', 'mean position', 'mean effort'), rows, title)
 
 
 def _recording(log: RawLog) -> tuple[str, ...]:
