@@ -67,14 +67,18 @@ def _primitives(robot: RobotModel, body: int) -> list[Primitive]:
         where = f'link {link.name!r}'
         if link.has_inertial and not elements.get(link.name):
             raise reader.fail(where, 'has mass, but no <collision>')
-        found += [_primitive(reader, e, f'{where} collision', link.placement)
+        found += [primitive(reader, e, f'{where} collision', link.placement)
                   for e in elements.get(link.name, ())]
     if not found:
         raise reader.fail(f'link {robot.bodies[body]!r}', 'has no <collision>')
     return found
 
 
-def _primitive(reader: Reader, element: Element, where: str, link: FloatArray) -> Primitive:
+def primitive(reader: Reader, element: Element, where: str, link: FloatArray) -> Primitive:
+    """Return a <collision> of a link placed (4, 4) in its body.
+
+    Raises RobotError naming ``where`` it is, when it is no primitive or has no positive size.
+    """
     shape = next(iter(element.find('geometry') or ()), None)
     if shape is None or shape.tag not in DIMENSIONS:
         what = 'nothing' if shape is None else f'a <{shape.tag}>'

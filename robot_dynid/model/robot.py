@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.model.inertia import skew
+from robot_dynid.model.surroundings import Surroundings
 from robot_dynid.types import FloatArray, frozen
 
 REVOLUTE, PRISMATIC = 0, 1
@@ -101,6 +102,7 @@ class RobotModel:
     links: tuple[Link, ...] = ()
     source: str = ''
     warnings: tuple[str, ...] = ()
+    surroundings: Surroundings = field(default_factory=Surroundings)
 
     @property
     def n(self) -> int:

@@ -15,12 +15,13 @@ from robot_dynid.model import locate
 from robot_dynid.model.robot import Drive, Limits, RobotModel
 from robot_dynid.model.screws import robot_from_screws
 from robot_dynid.model.screws_file import number, screws_from_yaml, vector
+from robot_dynid.model.surroundings import Surroundings, surroundings_from_plain
 from robot_dynid.model.tree import Selection
 from robot_dynid.model.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
-        'drive_gains', 'effort_kind', 'coupling', 'limits', 'simulation'}
+        'drive_gains', 'effort_kind', 'coupling', 'limits', 'scene', 'simulation'}
 
 
 def load_robot(robot: str | Path) -> RobotModel:
@@ -69,7 +70,7 @@ def _read_robot_yaml(path: Path) -> RobotModel:
     where = str(path)
     robot = replace(
         robot, name=path.stem, limits=_limits(robot, content.get('limits') or {}, where),
-        drive=_drive(robot, content, where),
+        drive=_drive(robot, content, where), surroundings=_surroundings(path, content),
     )
     gravity = content.get('gravity')
     if gravity is None:
@@ -98,6 +99,16 @@ def _urdf_path(yaml_path: Path, urdf: str) -> Path:
         raise UsageError(f'{yaml_path}: urdf {urdf!r} is neither beside this file nor among those '
                          'that come with the package')
     return found or Path(urdf)
+
+
+def _surroundings(path: Path, content: Mapping[str, Any]) -> Surroundings:
+    try:
+        given = surroundings_from_plain(content.get('scene') or {}, f'{path}: scene')
+    except UsageError as error:
+        raise RobotError(str(error)) from None
+    if not given.environment:
+        return given
+    return replace(given, environment=str(_urdf_path(path, given.environment)))
 
 
 def _names(value: Any, where: str) -> tuple[str, ...]:

@@ -1,0 +1,63 @@
+"""Distances of a scene as a constraint of the optimiser of excitations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynid.excitation.scene import Nearest, Scene
+from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+# Kept beside the clearance, since between the instants of the search pairs come nearer, m.
+MARGIN = 5e-3
+# A pair counts as far apart from here, m, or from half of what it can be at all.
+RANGE, SHARE = 0.06, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class KeepClear:
+    """One value per pair of bodies: s (2 - s) with s = (distance - kept) / range, at most 1.
+
+    Smooth where one pair of shapes is the nearest; linear below the distance that is kept.
+    """
+
+    scene: Scene
+    name: str = 'clearance'
+    _last: dict[str, tuple[FloatArray, Nearest]] = field(default_factory=dict, repr=False)
+
+    @property
+    def kept(self) -> FloatArray:
+        """Distances (m,) m that are kept at the instants of the search."""
+        scene = self.scene
+        room = np.minimum(MARGIN, 0.5 * SHARE * (scene.seen - scene.required))
+        return np.asarray(scene.required + room)
+
+    @property
+    def ranges(self) -> FloatArray:
+        """Distances (m,) m beyond those kept at which pairs count as far apart."""
+        return np.asarray(np.minimum(RANGE, SHARE * (self.scene.seen - self.kept)))
+
+    def values(self, motion: Motion) -> FloatArray:
+        """Return (T, m): 0 at the distance that is kept, 1 far apart."""
+        share = self._share(motion.position)
+        return np.where(share > 0.0, share * (2.0 - share), 2.0 * share)
+
+    def pullback(
+        self, motion: Motion, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the gradients (T, n) of sum(weights * values)."""
+        share = self._share(motion.position)
+        slope = 2.0 * np.where(share > 0.0, 1.0 - share, 1.0) / self.ranges
+        near = self._last['near'][1]
+        rate = np.where(near.measured, weights * slope, 0.0)
+        still = np.zeros_like(motion.position)
+        return self.scene.gradient(motion.position, near, rate), still, still.copy()
+
+    def _share(self, q: FloatArray) -> FloatArray:
+        last = self._last.get('near')
+        if last is None or not np.array_equal(last[0], q):
+            last = (q.copy(), self.scene.nearest(q, self.kept + self.ranges))
+            self._last['near'] = last
+        return np.minimum((last[1].distance - self.kept) / self.ranges, 1.0)

@@ -1,0 +1,254 @@
+"""A robot in its surroundings: distances of everything that could touch, with gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.excitation.scene_pairs import Layout, Pair, layout, random_configurations
+from robot_dynid.model.distance import (
+    Capsules,
+    Narrow,
+    above,
+    body_poses,
+    coal_is_installed,
+)
+from robot_dynid.model.robot import PRISMATIC, RobotModel
+from robot_dynid.model.surroundings import Surroundings
+from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.excitation.constraint import Clearance
+    from robot_dynid.excitation.trajectory import Trajectory
+
+# Pairs that touch in all of so many random configurations can never be apart.
+CONFIGURATIONS = 1000
+SEED = 0
+# A pair that is never far apart has to keep this part of the largest distance seen.
+SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Distances of m pairs at T configurations, with the points they were found at.
+
+    ``distance`` (T, m) m; ``measured`` (T, m): where false, the distance is only a lower bound;
+    ``first``, ``second``, ``normal`` (T, m, 3) points of both bodies and unit vector from the
+    first to the second, base frame.
+    """
+
+    distance: FloatArray
+    measured: NDArray[np.bool_]
+    first: FloatArray
+    second: FloatArray
+    normal: FloatArray
+
+
+class Scene:
+    """What of a robot may come near what: itself, obstacles, boxes to keep out of, the floor.
+
+    ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
+    distance in random configurations; ``checked``, ``unchecked`` say what is looked at.
+    """
+
+    def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
+        self.robot, self.around = robot, around
+        self.unchecked = found.unchecked
+        self._lay_out(found)
+        self.seen = self._largest()
+        apart = np.flatnonzero(self.seen > 0.0)
+        self.always = tuple(p.names for p, s in zip(self._pairs, self.seen) if not s > 0.0)
+        self._lay_out(replace(found, pairs=tuple(self._pairs[i] for i in apart)))
+        self.seen = self.seen[apart]
+        self.required = np.minimum(around.clearance, SHARE * self.seen)
+        self.checked = self._checked(found)
+
+    def _lay_out(self, found: Layout) -> None:
+        """Put the parts of all pairs in one row, pair by pair, the floor apart."""
+        solid = [p for p in found.pairs if p.parts[0][1] >= 0]
+        floor = [p for p in found.pairs if p.parts[0][1] < 0]
+        self._pairs: tuple[Pair, ...] = (*solid, *floor)
+        self.pairs = tuple(p.names for p in self._pairs)
+        self._shapes, self._floor = found.shapes, floor
+        parts = np.array([part for p in solid for part in p.parts], dtype=np.int64).reshape(-1, 2)
+        counts = [len(p.parts) for p in solid]
+        self._owner = np.repeat(np.arange(len(solid)), counts)
+        self._starts = np.cumsum([0, *counts])[:-1]
+        exact = np.repeat(np.array([p.exact for p in solid], dtype=bool), counts)
+        self._capsules = Capsules(found.shapes, parts)
+        self._narrow = Narrow(found.shapes, parts, exact)
+
+    def _largest(self) -> FloatArray:
+        """Return the largest distance (m,) m seen in random configurations."""
+        generator = np.random.default_rng(SEED)
+        q = random_configurations(self.robot, CONFIGURATIONS, generator)
+        largest = np.full(len(self._pairs), -np.inf)
+        for some in np.split(q, (20, 100)):  # most pairs are known to be apart after a few
+            far = np.where(largest < self.around.clearance / SHARE, np.inf, -np.inf)
+            found = self.nearest(some, far).distance
+            largest = np.maximum(largest, found.max(axis=0, initial=-np.inf))
+        return largest
+
+    def _checked(self, found: Layout) -> tuple[str, ...]:
+        kinds = [f'{len(self.pairs)} pairs of bodies, {1e3 * self.around.clearance:g} mm apart']
+        for (first, second), required in zip(self.pairs, self.required):
+            if required < self.around.clearance:
+                kinds.append(f'{first} and {second} are never far apart: '
+                             f'{1e3 * required:.2g} mm are kept')
+        if self.always:
+            names = ', '.join(f'{a} and {b}' for a, b in self.always)
+            kinds.append(f'always in touch, so not looked at: {names}')
+        if found.stand_ins:
+            kinds.append(f'{", ".join(found.stand_ins)}: no collision shape; rods along the axes '
+                         'and a ball of the inertia are kept off floor and boxes')
+        return tuple(kinds)
+
+    def distances(self, q: ArrayLike) -> FloatArray:
+        """Return the distances (T, m) m of all pairs at configurations ``q`` (T, n).
+
+        Raises UsageError when ``q`` has another shape.
+        """
+        return self.nearest(q, np.inf).distance
+
+    def nearest(self, q: ArrayLike, far: ArrayLike) -> Nearest:
+        """Return distances and nearest points, exact where a pair may be nearer than ``far`` m.
+
+        ``far`` is broadcast to (T, m). Elsewhere the distance is a lower bound of at least that.
+        """
+        states = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        if states.ndim != 2 or states.shape[1] != self.robot.n:
+            raise UsageError(f'configurations of {self.robot.name} must be (T, {self.robot.n}), '
+                             f'found {states.shape}')
+        poses = body_poses(self.robot, states)
+        count, m, solid = len(poses), len(self._pairs), len(self._starts)
+        out = Nearest(np.full((count, m), np.inf), np.zeros((count, m), dtype=bool),
+                      *(np.zeros((count, m, 3)) for _ in range(3)))
+        self._fill_solid(out, poses, np.broadcast_to(far, (count, m))[:, :solid])
+        for column, pair in enumerate(self._floor, start=solid):
+            for shape, _ in pair.parts:
+                height = self.around.floor
+                assert height is not None
+                found = above(self._shapes[shape], poses, height)
+                rows = np.flatnonzero(found.distance < out.distance[:, column])
+                _put(out, rows, np.full(len(rows), column), found, rows)
+        return out
+
+    def _fill_solid(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
+        """Measure the nearest looking parts first, then those that could be nearer still."""
+        if not len(self._owner):
+            return
+        bounds = self._capsules(poses)
+        solid = len(self._starts)
+        least = np.minimum.reduceat(bounds, self._starts, axis=1)
+        out.distance[:, :solid] = least
+        rows, columns = np.nonzero(least < far)
+        first = np.stack([start + np.argmin(part, axis=1) for start, part in zip(
+            self._starts, np.split(bounds, self._starts[1:], axis=1))], axis=1)
+        out.distance[rows, columns] = np.inf
+        self._measure(out, poses, rows, first[rows, columns])
+        known = np.where(out.measured[:, :solid], np.minimum(out.distance[:, :solid], far),
+                         -np.inf)
+        open_ = bounds < known[:, self._owner]
+        open_[rows, first[rows, columns]] = False
+        self._measure(out, poses, *np.nonzero(open_))
+
+    def _measure(
+        self, out: Nearest, poses: FloatArray, rows: NDArray[np.int64], parts: NDArray[np.int64]
+    ) -> None:
+        """Measure parts at instants ``rows`` (E,); keep the nearest of each pair."""
+        if not len(rows):
+            return
+        found = self._narrow(poses, rows, parts)
+        order = np.argsort(-found.distance, kind='stable')  # the nearest is written last
+        pairs = self._owner[parts]
+        better = order[found.distance[order] < out.distance[rows[order], pairs[order]]]
+        _put(out, rows[better], pairs[better], found, better)
+
+    def gradient(self, q: FloatArray, near: Nearest, weights: FloatArray) -> FloatArray:
+        """Return the gradient (T, n) of sum(weights * distance) with respect to ``q`` (T, n).
+
+        ``near`` of the same ``q``; ``weights`` (T, m). The distance changes by the velocity of
+        the nearest points along the normal, J^T n.
+        """
+        robot, poses = self.robot, body_poses(self.robot, q)
+        out = np.zeros_like(q)
+        for j in range(robot.n):
+            turn = poses[:, j, :9].reshape(-1, 3, 3)
+            axis = turn @ robot.axes[j]
+            for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
+                moved = self._moved(j)[:, side]
+                if not moved.any():
+                    continue
+                normal = near.normal[:, moved]
+                if robot.types[j] == PRISMATIC:
+                    rate = np.einsum('tmi,ti->tm', normal, axis)
+                else:
+                    arm = points[:, moved] - poses[:, j, None, 9:]
+                    rate = np.einsum('tmi,tmi->tm', normal, np.cross(axis[:, None, :], arm))
+                out[:, j] += sign * np.sum(weights[:, moved] * rate, axis=1)
+        return out
+
+    def _moved(self, joint: int) -> NDArray[np.bool_]:
+        """Return (m, 2): whether a joint moves the first, the second body of a pair alone."""
+        carried = np.append(self.robot.carried[joint], False)  # BASE is the last
+        both = np.array([carried[list(p.bodies)] for p in self._pairs]).reshape(-1, 2)
+        return both & ~both.all(axis=1, keepdims=True)
+
+    def levers(self, travel: FloatArray) -> FloatArray:
+        """Return bounds (n, m) of how far a joint moves any point of a pair, m per rad (m).
+
+        ``travel`` (n,) largest position of each joint. The bound is that of the chain stretched
+        out, so it holds in every configuration.
+        """
+        out = np.zeros((self.robot.n, len(self._pairs)))
+        moved = [self._moved(j) for j in range(self.robot.n)]
+        for column, pair in enumerate(self._pairs):
+            for side, body in enumerate(pair.bodies):
+                shapes = {part[side] for part in pair.parts}
+                reach = max((self._shapes[i].reach() for i in shapes if i >= 0), default=0.0)
+                for joint, lever in _levers(self.robot, body, reach, travel):
+                    if moved[joint][column, side]:
+                        out[joint, column] += lever
+        return out
+
+    def prove(self, trajectory: Trajectory) -> Clearance:
+        """Return whether the whole continuous motion keeps clear, see `clearance.prove`."""
+        from robot_dynid.excitation.clearance import prove
+
+        return prove(self, trajectory)
+
+
+def _levers(
+    robot: RobotModel, body: int, reach: float, travel: FloatArray
+) -> list[tuple[int, float]]:
+    """Return (joint, lever) from a body to the base, ``reach`` m of its farthest point."""
+    found = []
+    while body >= 0:
+        prismatic = robot.types[body] == PRISMATIC
+        found.append((body, 1.0 if prismatic else reach))
+        reach += float(np.linalg.norm(robot.translations[body]))
+        reach += float(travel[body]) if prismatic else 0.0
+        body = int(robot.parents[body])
+    return found
+
+
+def _put(
+    out: Nearest, rows: NDArray[np.int64], columns: NDArray[np.int64], found: object,
+    chosen: NDArray[np.int64],
+) -> None:
+    out.measured[rows, columns] = True
+    for name in ('distance', 'first', 'second', 'normal'):
+        getattr(out, name)[rows, columns] = getattr(found, name)[chosen]
+
+
+def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
+    """Return the scene of a robot in ``around``, by default what its own file says.
+
+    Raises RobotError or UsageError when shapes cannot be read or a name is unknown.
+    """
+    given = robot.surroundings if around is None else around
+    return Scene(robot, layout(robot, given, coal_is_installed()), given)
