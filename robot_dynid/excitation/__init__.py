@@ -7,12 +7,14 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.bspline import BSplineBasis, BSplineOptions, BSplineTrajectory
-from robot_dynid.excitation.constant_velocity import ConstantVelocityOptions, constant_velocity
+from robot_dynid.excitation.composite import CompositeOptions, plan_composite
+from robot_dynid.excitation.constant_velocity import ConstantVelocityOptions, plan_sweeps
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory
 from robot_dynid.excitation.fourier_basis import FourierBasis
 from robot_dynid.excitation.request import Family
 from robot_dynid.excitation.sequence import SineSequenceOptions, sine_sequence
 from robot_dynid.excitation.sine import SineSwing
+from robot_dynid.excitation.static_poses import StaticPosesOptions, plan_static_poses
 from robot_dynid.excitation.sweep import Sweep
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 
@@ -30,7 +32,9 @@ DESIGNS: dict[str, Family] = {
     'fourier': Family(FourierOptions, basis=FourierBasis),
     'bspline': Family(BSplineOptions, basis=BSplineBasis),
     'sine-sequence': Family(SineSequenceOptions, plan=sine_sequence),
-    'constant-velocity': Family(ConstantVelocityOptions, plan=constant_velocity),
+    'constant-velocity': Family(ConstantVelocityOptions, plan=plan_sweeps),
+    'static-poses': Family(StaticPosesOptions, plan=plan_static_poses),
+    'composite': Family(CompositeOptions, plan=plan_composite),
 }
 
 

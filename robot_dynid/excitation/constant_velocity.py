@@ -69,7 +69,7 @@ class ConstantVelocityOptions:
         return tuple(j for j in known if j in self.joints) if self.joints else known
 
 
-def constant_velocity(
+def plan_sweeps(
     judge: Judge, limits: MotionLimits, options: ConstantVelocityOptions,
     generator: np.random.Generator,
 ) -> Planned:

@@ -123,7 +123,8 @@ def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Desig
         planned = family.plan(judge, effort, request.options, generator)
         score = _score(planned.trajectory, judge)
         found = _report(planned.trajectory, limits, score, judge.inverse)
-        return replace(found, stages=planned.stages, warnings=planned.warnings + found.warnings)
+        warnings = tuple(dict.fromkeys(planned.warnings + found.warnings))
+        return replace(found, stages=planned.stages, warnings=warnings)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
     draws = common.starts if judge.score is not None else 1

@@ -93,10 +93,20 @@ def motion_limits(robot: RobotModel, overrides: Overrides | None = None) -> Moti
     for name in ('velocity', 'effort'):  # URDF demands these, so a zero stands for unknown
         values[name][values[name] == 0.0] = np.nan
     values['jerk'] = np.full(len(robot.joints), np.nan)
-    for joint, limits in _checked(overrides, robot.joints).items():
-        for name, value in limits.items():
-            _apply(values, (robot.joints.index(joint), joint), name, value)
-    result = MotionLimits(robot.joints, **{k: frozen(v) for k, v in values.items()})
+    found = MotionLimits(robot.joints, **{k: frozen(v) for k, v in values.items()})
+    return narrowed(found, overrides)
+
+
+def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
+    """Return ``limits`` narrowed or completed by ``overrides`` (joint -> limit).
+
+    Raises as `motion_limits` does.
+    """
+    values = {name: np.array(getattr(limits, name)) for name in ('lower', 'upper', *SCALARS)}
+    for joint, given in _checked(overrides, limits.joints).items():
+        for name, value in given.items():
+            _apply(values, (limits.joints.index(joint), joint), name, value)
+    result = MotionLimits(limits.joints, **{k: frozen(v) for k, v in values.items()})
     result.require(*REQUIRED)
     _check_sane(result)
     return result
@@ -180,7 +190,7 @@ def _apply(values: dict[str, FloatArray], joint: tuple[int, str], name: str, val
         values[name][index] = float(numbers)
     if wider:
         raise UsageError(f"limit {name} of joint '{label}' is given as {value}, wider than the "
-                         f"robot's own {known}; give a narrower one")
+                         f"known {known}; give a narrower one")
 
 
 def _check_sane(limits: MotionLimits) -> None:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
+from robot_dynid.excitation.trajectory import Composite, Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
 #: instants per second at which a piece is looked at, and the most of them
@@ -55,7 +56,19 @@ class Planner:
                 return f'{" and ".join(clearance.pair)} come too close'
         return None
 
-    def rest(self, position: FloatArray, seconds: float = 1.0) -> QuinticMove:
+    def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
+        """Return which of the poses (K, n) may be held, as far as efforts and constraints tell."""
+        still = np.zeros_like(positions)
+        good = np.ones(len(positions), dtype=np.bool_)
+        if self.judge.inverse is not None:
+            effort = np.abs(self.judge.inverse(positions, still, still))
+            good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
+        for constraint in self.judge.constraints:
+            values = constraint.values(Motion(positions, still, still, still))
+            good &= np.all(values >= 0.0, axis=1)
+        return good
+
+    def rest(self, position: FloatArray, seconds: float) -> QuinticMove:
         """Return the piece that stays at ``position`` (n,)."""
         return QuinticMove(self.limits.joints, frozen(position), frozen(position), seconds)
 
@@ -66,13 +79,13 @@ class Planner:
         """
         if np.array_equal(start, goal):
             return ()
-        direct, why = self._straight(start, goal)
+        direct, why = self.straight(start, goal)
         if direct is not None:
             return (direct,)
         for stop in self._stops:
-            first, second = self._straight(start, stop)[0], None
+            first, second = self.straight(start, stop)[0], None
             if first is not None:
-                second = self._straight(stop, goal)[0]
+                second = self.straight(stop, goal)[0]
             if first is not None and second is not None:
                 return first, second
         raise DynIdError(
@@ -94,13 +107,7 @@ class Planner:
         """Return a random configuration (n,) within the limits."""
         return np.asarray(generator.uniform(self.limits.lower, self.limits.upper))
 
-    @cached_property
-    def _stops(self) -> list[FloatArray]:
-        generator = np.random.default_rng(0)
-        poses = [self.limits.centre, *(self.somewhere(generator) for _ in range(STOPS - 1))]
-        return [pose for pose in poses if self.broken(self.rest(pose)) is None]
-
-    def _straight(
+    def straight(
         self, start: FloatArray, goal: FloatArray
     ) -> tuple[QuinticMove | None, str | None]:
         """Return the fastest of the allowed straight moves, or None and why there is none."""
@@ -111,6 +118,13 @@ class Planner:
             if why is None:
                 return move, None
         return None, why
+
+    @cached_property
+    def _stops(self) -> list[FloatArray]:
+        generator = np.random.default_rng(0)
+        poses = np.array([self.limits.centre,
+                          *(self.somewhere(generator) for _ in range(STOPS - 1))])
+        return list(poses[self.allowed(poses)])
 
 
 def _instants(piece: Trajectory) -> FloatArray:
