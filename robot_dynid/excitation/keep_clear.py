@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dynid.excitation.design import Judge
 from robot_dynid.excitation.scene import Nearest, Scene
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
@@ -61,3 +62,10 @@ class KeepClear:
             last = (q.copy(), self.scene.nearest(q, self.kept + self.ranges))
             self._last['near'] = last
         return np.minimum((last[1].distance - self.kept) / self.ranges, 1.0)
+
+
+def keeping_clear(judge: Judge, scene: Scene) -> Judge:
+    """Return a judge that also keeps all pairs of a scene apart, and proves it in the end."""
+    if not scene.pairs:
+        return replace(judge, proof=scene.prove)
+    return replace(judge, constraints=(*judge.constraints, KeepClear(scene)), proof=scene.prove)

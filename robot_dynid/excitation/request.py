@@ -8,6 +8,7 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.basis import Basis
+from robot_dynid.model.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
 SEARCH = ('starts',)
@@ -33,12 +34,19 @@ class DesignOptions:
 
     ``scale`` in (0, 1] is the part of every limit that may be used; ``starts`` random
     starts are tried; ``limits`` (joint -> limit) narrows or completes those of the robot.
+    ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
+    replace what the robot's file says, None: they do not.
     """
 
     seed: int = 0
     scale: float = 0.9
     starts: int = 8
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    floor: Any = None
+    keep_out: Any = None
+    environment: Any = None
+    clearance: Any = None
+    ignore_pairs: Any = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.scale <= 1.0:
@@ -47,6 +55,15 @@ class DesignOptions:
             raise UsageError(f"option 'starts' must be at least 1, got {self.starts}")
         if self.seed < 0:
             raise UsageError(f"option 'seed' must not be negative, got {self.seed}")
+        self.surroundings(Surroundings())
+
+    def surroundings(self, known: Surroundings) -> Surroundings:
+        """Return ``known``, those of the robot's file, with what is given here.
+
+        Raises UsageError that names the wrong option.
+        """
+        given = {name: getattr(self, name) for name in KEYS if getattr(self, name) is not None}
+        return surroundings_from_plain(given, 'options', known)
 
 
 @dataclass(frozen=True)
