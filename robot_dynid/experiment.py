@@ -14,7 +14,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.information import Accumulator, Information
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.reduction.numeric import random_states, reduce_numeric
+from robot_dynid.reduction.numeric import entries, random_states, reduce_numeric
 from robot_dynid.regressor.block import Block, axes_of
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.types import FloatArray, Samples
@@ -60,8 +60,7 @@ class TorqueModel:
     @cached_property
     def structure(self) -> NDArray[np.bool_]:
         """Matrix (n, b): true where a base parameter enters the effort of a joint."""
-        samples = random_states(self.robot, 20, np.random.default_rng(0))
-        return np.asarray(np.any(self.columns(samples) != 0.0, axis=2))
+        return entries(self.robot, self.blocks)[:, self.reduction.kept]
 
     @cached_property
     def moderate_effort(self) -> FloatArray:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from robot_dynid.errors import DataError
 
 FloatArray = NDArray[np.float64]
-CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity')
+CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
+            'reference_position')
 
 
 def frozen(array: Any) -> FloatArray:
@@ -26,8 +27,8 @@ class RawLog:
     """One recording exactly as it was read: nothing repaired, nothing dropped.
 
     ``time`` is (T,) in seconds; every channel is (T, n) in SI units (effort in the robot's own
-    effort unit) with the columns in the order of ``joints``, or None where it was not recorded.
-    NaN, repeated and backward stamps may be present; ``findings`` says so in plain sentences.
+    effort unit, temperature in deg C) with the columns in the order of ``joints``, or None where
+    it was not recorded. NaN, repeated and backward stamps may be present; ``findings`` says so in plain sentences.
 
     Raises DataError when the shapes do not agree.
     """
@@ -40,6 +41,8 @@ class RawLog:
     effort: FloatArray | None = None
     motor_position: FloatArray | None = None
     motor_velocity: FloatArray | None = None
+    temperature: FloatArray | None = None
+    reference_position: FloatArray | None = None
     findings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -63,6 +66,8 @@ class Samples:
     states without measured effort. ``starts`` holds the first index of every contiguous segment.
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
     ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
+    ``temperature`` (N, n) [deg C] of the joints, where it was measured.
+    ``reference_position`` (N, n) where the drives were told to be, filtered as ``position``.
     """
 
     joints: tuple[str, ...]
@@ -75,6 +80,8 @@ class Samples:
     starts: tuple[int, ...] = (0,)
     cutoff: float | None = None
     noise: tuple[float, ...] | None = None
+    temperature: FloatArray | None = None
+    reference_position: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.time)

@@ -76,7 +76,7 @@ def test_round_trip(tmp_path_factory, data):
     time = np.cumsum(data.draw(arrays(np.int64, count, elements=st.integers(-5, 10**9)))) * 1e-9
     channels = {name: draw() for name in CHANNELS[1:3] if data.draw(st.booleans())}
     if data.draw(st.booleans()):
-        channels |= {name: draw() for name in CHANNELS[3:]}
+        channels |= {name: draw() for name in CHANNELS[3:5]}
     log = RawLog('x', tuple('abc'[:n]), time, draw(), **channels)
     path = tmp_path_factory.mktemp('bag') / 'log'
     write_bag(path, log, storage)

@@ -8,7 +8,7 @@ import pytest
 from robot_dynid.friction import Coulomb
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.model.robot_file import load_robot
-from robot_dynid.regressor import axes_of
+from robot_dynid.regressor import JointFriction, axes_of
 
 
 @pytest.mark.parametrize('name', ['seven_axis', 'tx40'])  # tx40: two joints turn one motor
@@ -19,7 +19,7 @@ def test_together_and_one_by_one_agree_with_the_law(name: str, count: int) -> No
     laws = [Coulomb(width) for width in rng.uniform(0.01, 0.2, len(axes.labels))]
     values = {f'{p}{label}': rng.normal() for label in axes.labels for p in Coulomb.parameters}
     q, qd = 0.2 * rng.normal(size=(2, count, axes.matrix.shape[1]))
-    torque = FrictionTorque(axes, laws, values)
+    torque = FrictionTorque(JointFriction(axes, tuple(laws)), values)
     expected = np.zeros_like(qd)
     for label, row, law in zip(axes.labels, axes.matrix, laws, strict=True):
         speed = qd @ row

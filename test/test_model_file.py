@@ -70,10 +70,10 @@ def test_every_missing_key_is_refused(planar):
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
     ('robot_dynid model 1', 'robot_dynid model 9', "reads 'robot_dynid model 1'"),
-    ('law: coulomb', 'law: magic', 'damaged'),
+    ('laws: [coulomb', 'laws: [magic', 'choose one of'),
     ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
     ('width: 0.05', 'width: 0.0', 'must be positive'),
-    ('width: 0.05', 'height: 0.05', 'damaged'),
+    ('width: 0.05', 'height: 0.05', 'unknown setting height'),
     (f'{END}: true', f'{END}: false', 'cut off'),
     ('translation:', 'shift:', 'damaged'),
 ])

@@ -134,18 +134,11 @@ def test_resolved_ramp_and_negative_coefficients_follow_an_adaptive_integrator()
 
 
 @dataclass(frozen=True)
-class Other:
+class Other(Coulomb):
     """Coulomb's law under another name: the kernel does not know it."""
 
-    width: float = 0.01
-    parameters = Coulomb.parameters
-    holding = ('fc',)
-
-    def columns(self, motion):
-        return Coulomb(self.width).columns(motion)
-
-    def settings(self):
-        return {'width': self.width}
+    def sliding(self, values):
+        return None
 
 
 @pytest.mark.parametrize(('name', 'bound'), [('planar_3r', BY_LAW[0]), ('tx40', BY_LAW[1])])

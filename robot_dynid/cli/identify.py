@@ -114,7 +114,7 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
     model, lag = result.model, result.choice.lag
     return {
         **vars(model.preprocessing), 'rotor_inertia': model.structure.rotor_inertia,
-        'friction': model.structure.friction,
+        'friction': model.structure.friction_name,
         'ramp_width': [s.get('width') for s in model.structure.settings],
         'measured_lag': None if lag is None else {'seconds': lag.seconds, 'std': lag.std},
     }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from robot_dynid.errors import UsageError
-from robot_dynid.friction.law import AxisMotion
+from robot_dynid.friction.law import AxisMotion, Shape, ramp, require_positive
 from robot_dynid.types import FloatArray
 
 
@@ -25,20 +23,23 @@ class Coulomb:
     parameters: ClassVar[tuple[str, ...]] = ('fv', 'fc', 'f0')
     holding: ClassVar[tuple[str, ...]] = ('fc',)
     nonnegative: ClassVar[tuple[str, ...]] = ('fv', 'fc')
+    odd: ClassVar[tuple[str, ...]] = ('fv', 'fc')
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7),)
 
     def __post_init__(self) -> None:
-        if not self.width > 0.0:
-            raise UsageError(f'width of the Coulomb ramp must be positive, is {self.width}')
+        require_positive('coulomb', 'width', self.width)
 
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (3, N): velocity, ramp, one."""
-        ramp = np.clip(motion.velocity / self.width, -1.0, 1.0)
-        return np.stack([motion.velocity, ramp, np.ones_like(ramp)])
+        return np.stack([motion.velocity, self.dry(motion), np.ones_like(motion.velocity)])
 
-    def slopes(self, velocity: FloatArray) -> FloatArray:
-        """Return (3, N): one, the slope of the ramp inside it, zero."""
-        steep = (np.abs(velocity) < self.width) / self.width
-        return np.stack([np.ones_like(velocity), steep, np.zeros_like(velocity)])
+    def dry(self, motion: AxisMotion) -> FloatArray:
+        """Return the ramp (N,)."""
+        return ramp(motion.velocity, self.width)
+
+    def sliding(self, values: FloatArray) -> FloatArray:
+        """Return the law itself (1, 4)."""
+        return np.array([[*values, self.width]])
 
     def settings(self) -> dict[str, float]:
         """Return the width of the ramp."""
@@ -46,18 +47,18 @@ class Coulomb:
 
 
 class CoulombAxes:
-    """The Coulomb law of several axes with given parameters, for many short calls.
+    """Coulomb's law on several axes with given parameters, for many short calls.
 
-    ``laws`` and the rows of ``values`` (a, 3) belong to the axes.
+    ``table`` (a, 4) of fv, fc, f0, width belongs to the axes.
     """
 
-    def __init__(self, laws: Sequence[Coulomb], values: FloatArray) -> None:
-        self._slopes = 1.0 / np.array([law.width for law in laws])
-        self._viscous, self._coulomb, self._offset = np.ascontiguousarray(values.T)
+    def __init__(self, table: FloatArray) -> None:
+        self._viscous, self._coulomb, self._offset, width = np.ascontiguousarray(table.T)
+        self._slopes = 1.0 / width
 
     def __call__(self, velocity: FloatArray) -> FloatArray:
         """Return the torque (K, a) at ``velocity`` (K, a)."""
-        torque = velocity * self._slopes
+        torque: FloatArray = velocity * self._slopes
         np.minimum(torque, 1.0, out=torque)
         np.maximum(torque, -1.0, out=torque)
         torque *= self._coulomb

@@ -1,25 +1,74 @@
-"""What a friction law is: torque columns from the motion of one joint."""
+"""What a friction law is: torque columns from the motion of one axis."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import UsageError
 from robot_dynid.types import FloatArray
+
+#: ramp [rad/s, m/s] about zero speed, where a law in steady sliding has none of its own
+SLIDING_WIDTH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class AxisMotion:
-    """Motion of one axis: ``time``, ``position``, ``velocity`` (N,), segment ``starts``."""
+    """Motion of one axis: ``time``, ``position``, ``velocity`` (N,), segment ``starts``.
+
+    ``load`` (N,) is the torque [N m] the axis transmits, None where it is not known;
+    ``temperature`` (N,) [deg C], None where it was not measured.
+    """
 
     time: FloatArray
     position: FloatArray
     velocity: FloatArray
     starts: tuple[int, ...] = (0,)
+    load: FloatArray | None = None
+    temperature: FloatArray | None = None
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Index (S + 1,) of the first sample of every segment, and the end."""
+        return np.array([*self.starts, len(self.time)], dtype=np.int64)
+
+    @property
+    def single(self) -> NDArray[np.bool_]:
+        """Which samples (N,) are a segment of their own: states without a past."""
+        lengths = np.diff(self.first)
+        return np.repeat(lengths == 1, lengths)
+
+    def reversed(self) -> AxisMotion:
+        """Return the mirrored motion."""
+        return replace(self, position=-self.position, velocity=-self.velocity)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A nonlinear setting of a law and where it is searched: ``count`` values, log-spaced."""
+
+    name: str
+    low: float
+    high: float
+    count: int
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The values tried first."""
+        return tuple(float(f'{v:.3g}') for v in np.geomspace(self.low, self.high, self.count))
 
 
 class FrictionLaw(Protocol):
-    """A torque linear in its own parameters, seen by one axis."""
+    """A torque linear in its own parameters, seen by one axis.
+
+    A law with a past carries it along segments. A state without a past (a segment of its own) is
+    in steady sliding, so that inverse and forward dynamics of unrelated states have a meaning.
+    """
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -33,11 +82,46 @@ class FrictionLaw(Protocol):
     def nonnegative(self) -> tuple[str, ...]:
         """Which of them a passive axis has at zero or above, such as ``fv``."""
 
+    @property
+    def odd(self) -> tuple[str, ...]:
+        """Which of them have a torque that changes its sign with the motion."""
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """What is searched for."""
+
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
 
-    def slopes(self, velocity: FloatArray) -> FloatArray:
-        """Return (k, N): the derivatives of the columns in the velocity (N,)."""
+    def dry(self, motion: AxisMotion) -> FloatArray:
+        """Return (N,): the dry friction of the law, between -1 and 1."""
 
-    def settings(self) -> dict[str, float]:
+    def sliding(self, values: FloatArray) -> FloatArray | None:
+        """Return rows (r, 4) of fv, fc, f0, width whose sum is the law of states without a past.
+
+        Each stands for ``f0 + fv v + fc clip(v / width, -1, 1)``; None where there are none.
+        """
+
+    def settings(self) -> dict[str, Any]:
         """Return what has to be stored to rebuild the law."""
+
+
+def ramp(velocity: FloatArray, width: float) -> FloatArray:
+    """Return ``clip(v / width, -1, 1)``."""
+    return np.asarray(np.clip(velocity / width, -1.0, 1.0))
+
+
+def require_positive(law: str, name: str, value: float) -> None:
+    """Raise UsageError unless the setting ``name`` is a positive, finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < np.inf:
+        raise UsageError(f'friction law {law}: {name} must be positive, is {value!r}')
+
+
+def require_increasing(law: str, name: str, values: Sequence[float]) -> None:
+    """Raise UsageError unless there are values, all positive, each larger than the one before."""
+    if not len(values):
+        raise UsageError(f'friction law {law}: {name} must hold at least one number')
+    for value in values:
+        require_positive(law, name, value)
+    if any(b <= a for a, b in pairwise(values)):
+        raise UsageError(f'friction law {law}: {name} must increase, are {list(values)}')

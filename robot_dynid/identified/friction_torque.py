@@ -2,46 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from robot_dynid.friction import AxisMotion, Coulomb, CoulombAxes, FrictionLaw
-from robot_dynid.regressor.block import Axes
+from robot_dynid.friction import AxisMotion, CoulombAxes
+from robot_dynid.model.integrate import AxisFriction
+from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray
 
 
 class FrictionTorque:
-    """The laws of all axes with their parameters.
+    """The laws of all axes with their parameters, in steady sliding.
 
-    ``values`` holds the standard parameters by name, such as ``fv1``.
+    ``values`` holds the standard parameters by name, such as ``fv1``. ``rows`` are the sliding
+    laws as Coulomb's, several of one axis where needed; None where a law is none of these.
     """
 
-    def __init__(self, axes: Axes, laws: Sequence[FrictionLaw], values: Mapping[str, float]
-                 ) -> None:
-        self._laws = tuple(laws)
-        self._matrix = axes.matrix
-        self._direct = np.array_equal(axes.matrix, np.eye(len(axes.matrix)))
+    def __init__(self, friction: JointFriction, values: Mapping[str, float]) -> None:
+        self._laws = friction.laws
+        self._matrix = friction.axes.matrix
+        self._load = friction.load
         self._values = [np.array([values[f'{p}{label}'] for p in law.parameters])
-                        for label, law in zip(axes.labels, laws, strict=True)]
-        coulomb = [law for law in laws if isinstance(law, Coulomb)]
-        self._together = CoulombAxes(coulomb, np.array(self._values)) \
-            if len(coulomb) == len(self._laws) else None
+                        for label, law in zip(friction.axes.labels, self._laws, strict=True)]
+        self.rows = self._sliding()
+        self._together = None if self.rows is None else CoulombAxes(self.rows.table)
+        self._direct = self.rows is not None and np.array_equal(
+            self.rows.axes, np.eye(self._matrix.shape[1]))
 
-    def __call__(self, q: FloatArray, qd: FloatArray) -> FloatArray:
-        """Return the torque (K, n) on the joints of states (K, n)."""
+    @property
+    def needs_acceleration(self) -> bool:
+        """Whether friction depends on the load."""
+        return self._load is not None
+
+    def _sliding(self) -> AxisFriction | None:
+        tables = [law.sliding(v) for law, v in zip(self._laws, self._values, strict=True)]
+        found = [t for t in tables if t is not None]
+        if len(found) < len(tables):
+            return None
+        owners = np.repeat(np.arange(len(found)), [len(t) for t in found])
+        return AxisFriction(self._matrix[owners], np.concatenate(found))
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
+        """Return the torque (K, n) on the joints of states (K, n), at rest without ``qdd``.
+
+        The acceleration matters only where friction depends on the load.
+        """
         if self._together is None:
-            return self._one_by_one(q @ self._matrix.T, qd @ self._matrix.T) @ self._matrix
+            return self._one_by_one(q, qd, qdd) @ self._matrix
         if self._direct:
             return self._together(qd)
-        return self._together(qd @ self._matrix.T) @ self._matrix
+        assert self.rows is not None
+        return self._together(qd @ self.rows.axes.T) @ self.rows.axes
 
-    def _one_by_one(self, position: FloatArray, velocity: FloatArray) -> FloatArray:
-        """Return the torque (K, a) of axes whose laws differ, or carry a state."""
+    def _one_by_one(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None) -> FloatArray:
+        """Return the torque (K, a) of the axes, each by its own law."""
+        load = None
+        if self._load is not None:
+            load = self._load(q, qd, np.zeros_like(q) if qdd is None else qdd)
+        position, velocity = q @ self._matrix.T, qd @ self._matrix.T
         time: FloatArray = np.arange(len(velocity), dtype=np.float64)
         starts = tuple(range(len(velocity)))
         torque = np.empty_like(velocity)
         for i, (law, values) in enumerate(zip(self._laws, self._values, strict=True)):
-            motion = AxisMotion(time, position[:, i], velocity[:, i], starts)
+            motion = AxisMotion(time, position[:, i], velocity[:, i], starts,
+                                None if load is None else load[:, i])
             torque[:, i] = values @ law.columns(motion)
         return torque

@@ -15,15 +15,19 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
 from robot_dynid.identified.friction_torque import FrictionTorque
-from robot_dynid.identified.rollout import coulomb_friction, rollout
+from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model import dynamics
 from robot_dynid.model.integrate import Integrator, Rollout
+from robot_dynid.model.momentum import InverseDynamics, Momentum
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples
+
+#: rounds of forward dynamics with load-dependent friction at most, and when they have settled
+LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +128,7 @@ class IdentifiedModel:
 
     @cached_property
     def _friction_torque(self) -> FrictionTorque:
-        return FrictionTorque(axes_of(self.robot), self.structure.laws, self.standard)
+        return FrictionTorque(self.structure.friction_of(self._dynamics_robot), self.standard)
 
     @cached_property
     def _forward_dynamics(self) -> dynamics.ForwardDynamics:
@@ -133,14 +137,33 @@ class IdentifiedModel:
     @cached_property
     def integrator(self) -> Integrator | None:
         """The compiled integration of motions; None with a friction law it does not know."""
-        friction = coulomb_friction(self)
-        if friction is None:
+        rows = self._friction_torque.rows
+        if rows is None:
             return None
-        return Integrator(self._dynamics_robot, self._links, self._rotors, friction)
+        return Integrator(self._dynamics_robot, self._links, self._rotors, rows)
 
-    def friction(self, q: FloatArray, qd: FloatArray) -> FloatArray:
-        """Return the friction torque (K, n) of states (K, n), each taken by itself."""
-        return self._friction_torque(q, qd)
+    @cached_property
+    def momentum(self) -> Momentum:
+        """Generalised momentum, rotors included, and its rate without efforts."""
+        return Momentum(self._dynamics_robot, self._links, self._rotors)
+
+    @cached_property
+    def _inverse_dynamics(self) -> InverseDynamics:
+        return InverseDynamics(self._dynamics_robot, self._links)
+
+    def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the effort (K, n) of links and rotors in float states (K, n), unchecked."""
+        effort: FloatArray = self._inverse_dynamics(q, qd, qdd) + qdd @ self._rotors
+        return effort
+
+    def friction(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the friction torque (K, n) of states (K, n), each taken by itself.
+
+        Each slides steadily; the acceleration (none: zero) enters where friction grows with load.
+        """
+        return self._friction_torque(q, qd, qdd)
 
     def inverse(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
         """Return the effort (K, n) [N m] of states (K, n) or (n,).
@@ -148,8 +171,7 @@ class IdentifiedModel:
         Raises UsageError on wrong shapes or numbers that are not finite.
         """
         (a, b, c), single = self._states(position=q, velocity=qd, acceleration=qdd)
-        effort = dynamics.inverse_dynamics(self._dynamics_robot, a, b, c, self._links)
-        effort = effort + c @ self._rotors + self.friction(a, b)
+        effort = self.frictionless_effort(a, b, c) + self.friction(a, b, c)
         return effort[0] if single else effort
 
     def forward(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> FloatArray:
@@ -168,6 +190,8 @@ class IdentifiedModel:
         Raises ModelError where the mass matrix is not positive definite, or a number not finite.
         """
         acceleration, pivots = self._forward_dynamics(q, qd, effort - self.friction(q, qd))
+        if self._friction_torque.needs_acceleration:
+            acceleration, pivots = self._under_load(q, qd, effort, acceleration)
         if not pivots.min(initial=1.0) > 0.0:
             k = int(np.argmin(pivots))
             raise ModelError(
@@ -175,6 +199,23 @@ class IdentifiedModel:
                 f'{np.round(q[k], 3).tolist()}); least squares does not guarantee it: identify '
                 'from a motion that excites all parameters')
         return acceleration
+
+    def _under_load(
+        self, q: FloatArray, qd: FloatArray, effort: FloatArray, acceleration: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return acceleration and pivots with friction at the load that goes with them.
+
+        Repeated substitution: friction is a small share of the load, so the error shrinks by that
+        share in every round.
+        """
+        pivots = np.zeros_like(acceleration)
+        for _ in range(LOAD_ROUNDS):
+            before = acceleration
+            friction = self.friction(q, qd, before)
+            acceleration, pivots = self._forward_dynamics(q, qd, effort - friction)
+            if np.allclose(acceleration, before, rtol=LOAD_SETTLED, atol=LOAD_SETTLED):
+                break
+        return acceleration, pivots
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""

@@ -48,8 +48,7 @@ def dump(model: IdentifiedModel) -> str:
         'warnings': list(model.warnings), 'parameters': parameters, **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
-            'friction': {'law': model.structure.friction,
-                         'settings': [dict(s) for s in model.structure.settings]},
+            'friction': _friction(model.structure),
         },
         'provenance': dict(model.provenance), 'robot': robot_to_plain(model.robot),
         'reduction': {'standard': list(reduction.standard), 'gap': float(reduction.gap),
@@ -59,6 +58,25 @@ def dump(model: IdentifiedModel) -> str:
     text: str = yaml.dump(content, Dumper=Dumper, sort_keys=False, width=99,
                           default_flow_style=None)
     return text
+
+
+def _friction(structure: Structure) -> dict[str, Any]:
+    load = {} if structure.load is None else {'load': [list(row) for row in structure.load]}
+    return {'laws': list(structure.friction), 'settings': [dict(s) for s in structure.settings],
+            **load}
+
+
+def _read_structure(blocks: dict[str, Any]) -> Structure:
+    """Return the structure; ``law``, one name for all axes, is how files were written once."""
+    friction = blocks['friction']
+    settings = tuple(dict(s) for s in friction['settings'])
+    names = friction['laws'] if 'laws' in friction else [friction['law']] * len(settings)
+    load = friction.get('load')
+    if len(names) != len(settings):
+        raise ValueError(f'{len(names)} friction laws with {len(settings)} settings')
+    return Structure(
+        bool(blocks['rotor_inertia']), tuple(names), settings,
+        None if load is None else tuple(tuple(float(v) for v in row) for row in load))
 
 
 def _feasible(model: IdentifiedModel) -> dict[str, Any]:
@@ -101,9 +119,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
     table = np.array([[p['value'], p['std'], p['nominal']] for p in parameters], dtype=np.float64)
     if not np.all(np.isfinite(table[:, [0, 2]])):
         raise ModelError(f'{source}: holds parameters that are not finite')
-    friction = content['blocks']['friction']
-    structure = Structure(bool(content['blocks']['rotor_inertia']), friction['law'],
-                          tuple(dict(s) for s in friction['settings']))
+    structure = _read_structure(content['blocks'])
     reduction = _reduction(content['reduction'], [p['name'] for p in parameters])
     names = tuple(n for block in structure.blocks(robot) for n in block.names)
     if names != reduction.standard:

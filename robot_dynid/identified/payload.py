@@ -18,7 +18,7 @@ from robot_dynid.model import dynamics
 from robot_dynid.model.inertia import PARAMETERS
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import JointFriction, axes_of
+from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.signals.pairing import Pair, align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
@@ -124,7 +124,7 @@ def require_recordings(robot: RobotModel, loaded: Sequence[RawLog]) -> None:
 
 def friction_of(model: IdentifiedModel) -> JointFriction:
     """Return the friction of the joints as ``model`` describes it."""
-    return JointFriction(axes_of(model.robot), model.structure.laws)
+    return model.structure.friction_of(model.robot)
 
 
 def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction import Coulomb
 from robot_dynid.identified.rollout_by_law import rollout_by_law
-from robot_dynid.model.integrate import AxisFriction, Rollout
-from robot_dynid.regressor import axes_of
+from robot_dynid.model.integrate import Rollout
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -22,8 +20,8 @@ def rollout(
 ) -> Rollout:
     """Return the motions from states (K, n) under efforts (K, T, n) [N m] held for ``dt`` [s].
 
-    Compiled where every friction law is Coulomb's, else by a loop in Python. Raises UsageError on
-    wrong shapes.
+    Friction is that of steady sliding. Compiled where it is Coulomb's on every axis, or a sum of
+    such, else by a loop in Python. Raises UsageError on wrong shapes.
     """
     if effort.ndim != 3 or effort.shape[::2] != q0.shape or qd0.shape != q0.shape:
         raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found {q0.shape}, '
@@ -34,13 +32,3 @@ def rollout(
         return rollout_by_law(model, q0, qd0, effort, dt)
     return model.integrator(q0, qd0, effort, dt)
 
-
-def coulomb_friction(model: IdentifiedModel) -> AxisFriction | None:
-    """Return the friction of all axes; None when a law is not Coulomb's."""
-    axes = axes_of(model.robot)
-    rows = []
-    for label, law in zip(axes.labels, model.structure.laws, strict=True):
-        if not isinstance(law, Coulomb):
-            return None
-        rows.append([*(model.standard[f'{p}{label}'] for p in law.parameters), law.width])
-    return AxisFriction(axes.matrix, np.array(rows))

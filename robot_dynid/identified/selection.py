@@ -167,7 +167,7 @@ def _choose_width(
     tried = []
     for i, width in enumerate(WIDTHS):
         progress(f'trying a Coulomb ramp of {width:g} rad/s', 0.5 + 0.3 * i / len(WIDTHS))
-        candidate = Structure.uniform(robot, structure.rotor_inertia, structure.friction,
+        candidate = Structure.uniform(robot, structure.rotor_inertia, structure.friction[0],
                                       {'width': width})
         information = _try(candidate.torque_model(robot), part, settings).information
         tried.append((held_out(information).score, i, candidate))

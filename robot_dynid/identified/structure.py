@@ -2,42 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from robot_dynid.experiment import TorqueModel
-from robot_dynid.friction import LAWS, FrictionLaw
+from robot_dynid.friction import FrictionLaw, law_from
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import Block, JointFriction, RigidLinks, RotorInertia, axes_of
+from robot_dynid.regressor.friction import Load
+from robot_dynid.types import FloatArray
 
 
 @dataclass(frozen=True)
 class Structure:
-    """``rotor_inertia``; ``friction`` the law's name; ``settings`` of the law for every axis."""
+    """``rotor_inertia``; ``friction`` the name and ``settings`` those of the law of every axis.
+
+    ``load`` (n, 10) are the standard parameters of the links by which the transmitted torque is
+    computed, where a law depends on it.
+    """
 
     rotor_inertia: bool
-    friction: str
-    settings: tuple[dict[str, float], ...]
+    friction: tuple[str, ...]
+    settings: tuple[Mapping[str, Any], ...]
+    load: tuple[tuple[float, ...], ...] | None = None
 
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,
-                settings: dict[str, float]) -> Structure:
-        """Use the same law settings for every axis."""
+                settings: Mapping[str, Any]) -> Structure:
+        """Use the same law with the same settings for every axis."""
         count = len(axes_of(robot).labels)
-        return cls(rotor_inertia, friction, tuple(dict(settings) for _ in range(count)))
+        return cls(rotor_inertia, (friction,) * count,
+                   tuple(dict(settings) for _ in range(count)))
 
-    @property
+    @classmethod
+    def of(cls, rotor_inertia: bool, laws: Sequence[tuple[str, FrictionLaw]],
+           load: FloatArray | None) -> Structure:
+        """Describe named ``laws``; the load is kept only where one of them needs it."""
+        needed = load is not None and any('load' in name.split('+') for name, _ in laws)
+        kept = tuple(tuple(float(v) for v in row) for row in load) \
+            if needed and load is not None else None
+        return cls(rotor_inertia, tuple(name for name, _ in laws),
+                   tuple(dict(law.settings()) for _, law in laws), kept)
+
+    @cached_property
     def laws(self) -> tuple[FrictionLaw, ...]:
         """The friction law of every axis."""
-        return tuple(LAWS[self.friction](**s) for s in self.settings)
+        return tuple(law_from(name, s) for name, s in zip(self.friction, self.settings,
+                                                          strict=True))
+
+    @property
+    def friction_name(self) -> str:
+        """The laws in words: one name, or one per axis."""
+        return self.friction[0] if len(set(self.friction)) == 1 else ', '.join(self.friction)
+
+    def load_of(self, robot: RobotModel) -> Load | None:
+        """Return what the axes transmit, where a law depends on it."""
+        return None if self.load is None else Load(robot, axes_of(robot), np.array(self.load))
+
+    def friction_of(self, robot: RobotModel) -> JointFriction:
+        """Build the friction block."""
+        return JointFriction(axes_of(robot), self.laws, self.load_of(robot))
 
     def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
         """Build the blocks: links, rotors, friction."""
-        axes = axes_of(robot)
-        rotors: tuple[Block, ...] = (RotorInertia(axes),) if self.rotor_inertia else ()
-        return (RigidLinks(robot), *rotors, JointFriction(axes, self.laws))
+        rotors: tuple[Block, ...] = (RotorInertia(axes_of(robot)),) if self.rotor_inertia else ()
+        return (RigidLinks(robot), *rotors, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
         """Build the torque model, with a known ``reduction`` or a newly computed one.

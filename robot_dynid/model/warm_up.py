@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynid.model import dynamics
+from robot_dynid.model.hysteresis import dahl_state, stop_states
 from robot_dynid.model.inertia import parameters_from_com
 from robot_dynid.model.integrate import AxisFriction, Integrator
 from robot_dynid.model.momentum import Momentum
@@ -32,6 +33,8 @@ def warm_up() -> None:
     dynamics.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
     columns_of_several_blocks = np.zeros((2, 25, 3))
     dynamics.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
+    stop_states(np.zeros(3), np.array([0, 3]), np.ones(1))
+    dahl_state(np.zeros(3), np.array([0, 3]), 1.0)
     friction = AxisFriction(np.eye(2), np.ones((2, 4)))
     integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
     integrator(state, state, np.zeros((3, 1, 2)), 1e-3)

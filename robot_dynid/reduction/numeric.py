@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import RobotError
 from robot_dynid.model.robot import PRISMATIC, STANDARD_GRAVITY, RobotModel
@@ -13,6 +14,7 @@ from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.block import Block
+from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.types import FloatArray, Samples
 
@@ -33,10 +35,31 @@ def random_states(robot: RobotModel, count: int, rng: np.random.Generator) -> Sa
 
 def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples) -> FloatArray:
     """Return the regressor (n, p, N) of all standard parameters of all blocks."""
+    return _assembled(robot, blocks, samples, [block.history(samples) for block in blocks])
+
+
+def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
+    """Return the matrix (n, p): true where a standard parameter enters the effort of a joint."""
+    states = random_states(robot, 20, np.random.default_rng(0))
+    return np.asarray(np.any(generic_regressor(robot, blocks, states) != 0.0, axis=2))
+
+
+def generic_regressor(
+    robot: RobotModel, blocks: Sequence[Block], samples: Samples
+) -> FloatArray:
+    """Return the same (n, p, N) for unrelated states, with friction that can be told apart."""
+    histories = [block.generic(samples) if isinstance(block, JointFriction)
+                 else block.history(samples) for block in blocks]
+    return _assembled(robot, blocks, samples, histories)
+
+
+def _assembled(
+    robot: RobotModel, blocks: Sequence[Block], samples: Samples, histories: Sequence[FloatArray]
+) -> FloatArray:
     parts = []
-    for block in blocks:
+    for block, history in zip(blocks, histories, strict=True):
         out = np.zeros((robot.n, len(block.names), len(samples)))
-        block.fill(samples, block.history(samples), np.arange(len(block.names)), out)
+        block.fill(samples, history, np.arange(len(block.names)), out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
 
@@ -96,7 +119,7 @@ def _similar_regressor(
     states = replace(states, position=slides * states.position,
                      velocity=pace * slides * states.velocity,
                      acceleration=pace**2 * slides * states.acceleration)
-    columns = full_regressor(robot, blocks, states) * slides[:, None, None]
+    columns = generic_regressor(robot, blocks, states) * slides[:, None, None]
     tall = columns.transpose(2, 0, 1).reshape(-1, columns.shape[1]) / np.sqrt(columns[:, 0].size)
     sizes = np.linalg.norm(tall, axis=0)
     sizes[sizes == 0.0] = 1.0

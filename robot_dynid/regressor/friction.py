@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.friction.law import AxisMotion, FrictionLaw
-from robot_dynid.regressor.block import Axes, spread, still
+from robot_dynid.model import dynamics
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.regressor.block import Axes, spread
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
+class Load:
+    """The torque the axes transmit, by the links alone; ``links`` (n, 10) standard parameters."""
+
+    robot: RobotModel
+    axes: Axes
+    links: FloatArray
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the load (N, a) [N m] of the axes in states (N, n)."""
+        effort = dynamics.inverse_dynamics(self.robot, q, qd, qdd, self.links)
+        coupling = self.robot.drive.coupling
+        if coupling is None:
+            return effort
+        motor = np.linalg.solve(coupling.T, effort.T).T
+        # the axes beyond the joints are those motors that turn with several joints
+        turned = [i for i, row in enumerate(coupling) if np.count_nonzero(row) > 1]
+        return np.concatenate([effort, motor[:, turned]], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class JointFriction:
-    """Friction torque of every axis; ``laws`` has one law per axis.
+    """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
 
     A coupled motor has no offset of its own: it could not be told from those of its joints.
     """
 
     axes: Axes
     laws: tuple[FrictionLaw, ...]
+    load: Load | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """``fv1, fc1, f01, fv2, ...``."""
-        return tuple(
-            f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
-            for p in law.parameters
-        )
+        return self._labelled(lambda law: law.parameters)
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
         """Those that the laws of the axes say."""
-        return tuple(
-            f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
-            for p in law.nonnegative
-        )
+        return self._labelled(lambda law: law.nonnegative)
+
+    def _labelled(self, of: Callable[[FrictionLaw], tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
+                     for p in of(law))
 
     @property
     def holding(self) -> FloatArray:
@@ -47,18 +69,39 @@ class JointFriction:
                    for p in law.parameters]
         return np.array(columns).T
 
+    def motions(self, samples: Samples) -> Iterator[AxisMotion]:
+        """Yield the motion of every axis, with its load and temperature where they are known."""
+        load = None if self.load is None else self.load(
+            samples.position, samples.velocity, samples.acceleration)
+        warm = samples.temperature
+        for i, axis in enumerate(self.axes.matrix):
+            share = np.abs(axis) / np.abs(axis).sum()
+            yield AxisMotion(
+                samples.time, samples.position @ axis, samples.velocity @ axis, samples.starts,
+                None if load is None else load[:, i], None if warm is None else warm @ share)
+
     def history(self, samples: Samples) -> FloatArray:
         """Return the torque (h, N) of every parameter of every axis at value one.
 
         Measured effort has passed a low-pass; friction switches too fast to commute with it, so
         its columns pass the same filter, unlike those of the smooth motion.
         """
-        columns = [
-            law.columns(AxisMotion(samples.time, samples.position @ axis, samples.velocity @ axis,
-                                   samples.starts))
-            for axis, law in zip(self.axes.matrix, self.laws, strict=True)
-        ]
+        columns = [law.columns(motion)
+                   for law, motion in zip(self.laws, self.motions(samples), strict=True)]
         return _low_passed(np.concatenate(columns), samples)
+
+    def generic(self, samples: Samples) -> FloatArray:
+        """Return a history (h, N) of states without a past in which parameters can be told apart.
+
+        In steady sliding some columns agree that a motion tells apart, and some vanish. Whatever
+        changes its sign with the motion is independent of links and offsets, so it is replaced by
+        noise.
+        """
+        found = self.history(samples)
+        rng = np.random.default_rng(0)
+        noise = rng.uniform(-1.0, 1.0, found.shape)
+        odd = [p in law.odd for law in self.laws for p in law.parameters]
+        return np.where(np.array(odd, dtype=bool)[:, None], noise, found)
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
@@ -67,21 +110,6 @@ class JointFriction:
         owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
         for column, parameter in enumerate(chosen):
             spread(out, column, self.axes.matrix[owners[parameter]], history[parameter])
-
-    def pullback(
-        self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns): in the velocity only."""
-        gradients = still(samples)
-        owners = [(i, row) for i, law in enumerate(self.laws)
-                  for row in range(len(law.parameters))]
-        slopes = [law.slopes(samples.velocity @ axis)
-                  for axis, law in zip(self.axes.matrix, self.laws, strict=True)]
-        for column, parameter in enumerate(chosen):
-            owner, row = owners[parameter]
-            axis = self.axes.matrix[owner]
-            gradients[1][:] += np.outer(axis @ weights[:, column] * slopes[owner][row], axis)
-        return gradients
 
 
 def _low_passed(columns: FloatArray, samples: Samples) -> FloatArray:

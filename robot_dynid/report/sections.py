@@ -100,7 +100,7 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('weights near reversals', ', '.join(number(w) for w in model.provenance.get(
             'weights_near_reversals', ())) or 'not known'),
         ('rest at both ends dropped', setting(settings.trim_rest)),
-        ('friction', f'{model.structure.friction}; ramp widths {", ".join(widths)}'),
+        ('friction', f'{model.structure.friction_name}; ramp widths {", ".join(widths)}'),
         ('rotor inertia', setting(model.structure.rotor_inertia)),
         ('effort kind', model.robot.drive.kind),
         ('robot', f'{model.robot.name}, {model.robot.hash()}'), ('method', model.method),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -216,7 +217,9 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
     return Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
-        cutoff=settings.cutoff,
+        cutoff=settings.cutoff, temperature=log.temperature,
+        reference_position=None if log.reference_position is None
+        else smooth(log.reference_position),
     )
 
 
@@ -245,7 +248,6 @@ def _trimmed(pieces: list[Samples]) -> list[Samples]:
 def _thinned(samples: Samples, stride: int) -> Samples:
     if stride == 1:
         return samples
-    rows = slice(None, None, stride)
-    arrays = {name: getattr(samples, name)[rows] for name in (
-        'time', 'position', 'velocity', 'acceleration', 'effort', 'measured')}
+    arrays: dict[str, Any] = {name: values[::stride] for name, values in vars(samples).items()
+                              if isinstance(values, np.ndarray)}
     return replace(samples, **arrays)
