@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fences import Post
 from solo_recordings import torque_model
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import Judge, design, parse_request
 from robot_dynid.excitation.judge import robot_judge
 from robot_dynid.excitation.limits import motion_limits, violations
+from robot_dynid.excitation.planner import Planner
 from robot_dynid.excitation.sequence import SineSequenceOptions, plan_motions
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.screws import Screw, robot_from_screws
@@ -30,8 +32,9 @@ def chain(kinds, axes, gravity=(0.0, 0.0, -9.81), apart=0.4):
 def left_open(robot, procedure, limits=None):
     """Return the base parameters that the planned stages do not determine."""
     model = torque_model(robot)
-    motions = plan_motions(model, motion_limits(robot, limits).scaled(0.9),
-                           SineSequenceOptions(procedure), np.random.default_rng(0))
+    planner = Planner(Judge(), motion_limits(robot, limits).scaled(0.9))
+    motions = plan_motions(model, planner, SineSequenceOptions(procedure),
+                           np.random.default_rng(0))
     free = Free.everything(len(model.reduction.names))
     for stage in PROCEDURES[procedure](model, motions):
         free = free.without(decompose(model, stage, free))
@@ -91,11 +94,25 @@ def test_effort_limits_slow_a_swing_down():
     assert slow.trajectory.duration > free.trajectory.duration
 
 
+@pytest.mark.parametrize('procedure', PROCEDURES)
+def test_swings_avoid_obstacles(procedure):
+    robot, post = load_robot('planar_3r'), Post((0.3, 0.4), 0.5)
+    request = parse_request('sine-sequence', {'procedure': procedure})
+    plain = robot_judge(robot)
+    assert post.proof(design(robot, request, plain).trajectory).smallest < 0.0
+    judge = Judge(plain.score, plain.inverse, None, plain.model, (post,))
+    found = design(robot, request, judge)
+    assert post.proof(found.trajectory).smallest > -1e-3
+    assert {joint for stage in found.stages for joint in stage.moving}
+    assert sum(len(stage.solves) for stage in found.stages) == sum(
+        len(stage.solves) for stage in design(robot, request, plain).stages)
+
+
 def test_limits_that_allow_no_excitation_name_joint_and_stage():
     robot = load_robot('planar_3r')
-    request = parse_request('sine-sequence', {'limits': {'joint_1': {'effort': 5.0}}})
+    request = parse_request('sine-sequence', {'limits': {'joint_1': {'effort': 1.0}}})
     with pytest.raises(DynIdError, match=r"stage 'joint_\d': the limits allow no excitation of "
-                                         r"joint 'joint_\d', since joint 'joint_1' needs more"):
+                                         r"joint 'joint_\d', since joint 'joint_1' needs "):
         design(robot, request, robot_judge(robot))
 
 

@@ -7,19 +7,18 @@ part the first rotational joint swings (Lin 1991, Algorithm 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain
 
 import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Inverse, Judge, Planned
+from robot_dynid.excitation.design import Judge, Planned
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.moves import quintic_move
+from robot_dynid.excitation.planner import Planner
 from robot_dynid.excitation.sine import SineSwing, fastest, unit_peaks
 from robot_dynid.excitation.stage_rows import stage_rows
-from robot_dynid.excitation.trajectory import Composite, Trajectory
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.procedure import PROCEDURES, SoloMotion, Stage, excitation_of, names_from
@@ -31,10 +30,9 @@ LARGEST = 0.5 * np.pi
 CANDIDATES = 8
 #: another configuration must lower the condition number of its stage by this factor
 WORTH = 1.5
-#: part of the velocity limits used between the swings, of effort limits used while planning
-MOVE_SPEED, EFFORT_MARGIN = 0.5, 0.97
+#: shares of the largest amplitude tried, and of the highest frequency for a slow swing
+WIDTHS, SLOW = (1.0, 0.5, 0.25, 0.1), 0.05
 HALVINGS = 12
-INSTANTS = 200
 #: the narrow swing is left out where it would be wider than this share of the wide one
 NARROW = 0.7
 
@@ -62,33 +60,62 @@ class SineSequenceOptions:
 
 @dataclass(frozen=True, eq=False)
 class Swings:
-    """Where joints may be locked and how they swing within ``limits``."""
+    """Where joints may be locked and how they swing within what ``planner`` allows."""
 
-    limits: MotionLimits
+    planner: Planner
+
+    @property
+    def limits(self) -> MotionLimits:
+        """The limits of the motion."""
+        return self.planner.limits
 
     @property
     def home(self) -> FloatArray:
         """The middle (n,) of the position ranges."""
         return self.limits.centre
 
-    def motion(self, joint: int, locked: FloatArray) -> SoloMotion:
-        """Return the swing of ``joint`` about the middle of its range."""
-        position = np.array(locked)
-        position[joint] = self.home[joint]
-        return SoloMotion(joint, position, float(min(LARGEST, self.limits.half_range[joint])))
+    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[SoloMotion]:
+        """Yield the widest allowed swing of ``joint`` in every locked configuration (n,)."""
+        for place in places:
+            motion, _ = self._widest(joint, place)
+            if motion is not None:
+                yield motion
 
-    def somewhere(self, rng: np.random.Generator) -> FloatArray:
-        """Return a random configuration (n,), at most a quarter turn from the middle."""
+    def first(self, joint: int, places: Iterable[FloatArray]) -> SoloMotion:
+        """Return the first of `motions`; raises DynIdError naming the joint when there is none."""
+        why: str | None = None
+        for place in places:
+            motion, why = self._widest(joint, place)
+            if motion is not None:
+                return motion
+        raise _nothing_allowed(self.limits.joints[joint], why)
+
+    def _widest(self, joint: int, locked: FloatArray) -> tuple[SoloMotion | None, str | None]:
+        """Return the swing about the middle of the joint's range, or None and why not."""
+        position, why = np.array(locked), None
+        position[joint] = self.home[joint]
+        for share in WIDTHS:
+            width = share * min(LARGEST, float(self.limits.half_range[joint]))
+            motion = SoloMotion(joint, position, width)
+            slow = SLOW * fastest(self.limits, joint, width)
+            why = self.planner.broken(_swing(self.limits, motion, 1, slow))
+            if why is None:
+                return motion, None
+        return None, why
+
+    def somewhere(self, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield random configurations (n,), at most a quarter turn from the middle."""
         reach = np.minimum(LARGEST, self.limits.half_range)
-        return np.asarray(self.home + reach * rng.uniform(-1.0, 1.0, len(reach)))
+        for _ in range(CANDIDATES):
+            yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
 
 
 def plan_motions(
-    model: TorqueModel, limits: MotionLimits, options: SineSequenceOptions,
+    model: TorqueModel, planner: Planner, options: SineSequenceOptions,
     rng: np.random.Generator,
 ) -> list[SoloMotion]:
     """Return the swings in the order of execution; the more of them only where they help."""
-    swings = Swings(limits)
+    swings = Swings(planner)
     if options.procedure == 'distal-to-proximal':
         return _each_joint(model, swings, options.configurations, rng)
     return _first_joint(model, swings, options.configurations, rng)
@@ -101,15 +128,14 @@ def _each_joint(
     planned: list[SoloMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
-        chosen = [swings.motion(j, swings.home)]
+        chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng)))]
 
         def stage(motions: list[SoloMotion], joint: int = j) -> Stage:
             return Stage(model.robot.joints[joint], tuple(motions), rows,
                          names_from(model, joint))
 
         while len(chosen) < most and _extend(
-            model, stage, chosen, (swings.motion(j, swings.somewhere(rng))
-                                   for _ in range(CANDIDATES))):
+            model, stage, chosen, swings.motions(j, swings.somewhere(rng))):
             pass
         planned += chosen
     return planned
@@ -128,8 +154,7 @@ def _first_joint(
     if not rotational:
         raise UsageError(f'{robot.name} has no rotational joint: procedure body-by-body needs one '
                          'to swing; use distal-to-proximal')
-    bent = swings.somewhere(rng)
-    planned = [swings.motion(j, bent) for j in reversed(range(robot.n))]
+    bent, planned = _bent(swings, rng)
     for j in reversed(range(robot.n)):
 
         def stage(motions: list[SoloMotion], body: int = j) -> Stage:
@@ -139,11 +164,24 @@ def _first_joint(
         before = [i for i in range(j) if robot.carried[i, j]]
         for mover in sorted(before, key=lambda i: i != rotational[0]):
             worth = WORTH if mover == rotational[0] else np.inf
-            turned = [swings.motion(mover, _turned(bent, j, q)) for q in _places(swings, j)]
+            turned = list(swings.motions(mover, [_turned(bent, j, q)
+                                                 for q in _places(swings, j)]))
             for _ in range(most - 1):
                 if not _extend(model, stage, planned, turned, worth):
                     break
     return planned
+
+
+def _bent(
+    swings: Swings, rng: np.random.Generator
+) -> tuple[FloatArray, list[SoloMotion]]:
+    """Return a random configuration in which every joint may swing, and these swings."""
+    joints = range(len(swings.home))
+    for place in swings.somewhere(rng):
+        planned = [motion for j in reversed(joints) for motion in swings.motions(j, [place])]
+        if len(planned) == len(joints):
+            return place, planned
+    return place, [swings.first(j, [place]) for j in reversed(joints)]
 
 
 def _turned(position: FloatArray, joint: int, value: float) -> FloatArray:
@@ -181,76 +219,61 @@ def sine_sequence(
 ) -> Planned:
     """Return the planned swings with slow moves between them, and the stages they are for.
 
-    Every swing is as fast as the limits allow; where ``judge`` has an inverse model the effort
-    limits are kept, too. Raises DynIdError naming joint and stage where the limits allow no
+    Every swing is as fast as the limits allow, also those of ``judge``: efforts, constraints.
+    Raises DynIdError naming joint and stage where the limits allow no
     excitation.
     """
     model = judge.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
-    swings = [swing for motion in plan_motions(model, limits, options, rng)
-              for swing in _swings(limits, motion, options.periods, judge.inverse)]
+    planner = Planner(judge, limits)
+    swings = [swing for motion in plan_motions(model, planner, options, rng)
+              for swing in _swings(planner, motion, options.periods)]
     stages = stage_rows(model, swings, options.procedure)
-    return Planned(_connected(limits, swings), stages)
+    return Planned(planner.joined(swings), stages)
 
 
-def _connected(limits: MotionLimits, swings: list[SineSwing]) -> Composite:
-    slow = limits.scaled(1.0, MOVE_SPEED)
-    segments: list[Trajectory] = [swings[0]]
-    for before, after in pairwise(swings):
-        if not np.array_equal(before.position, after.position):
-            segments.append(quintic_move(limits.joints, (before.position, after.position), slow))
-        segments.append(after)
-    return Composite(tuple(segments))
-
-
-def _swings(
-    limits: MotionLimits, motion: SoloMotion, periods: int, inverse: Inverse | None
-) -> list[SineSwing]:
+def _swings(planner: Planner, motion: SoloMotion, periods: int) -> list[SineSwing]:
     """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
 
     The narrow one is where velocity and acceleration limits are reached together.
     """
     joint, peaks = motion.moving, unit_peaks()
-    speed, rate = limits.velocity[joint], limits.acceleration[joint]
+    speed, rate = planner.limits.velocity[joint], planner.limits.acceleration[joint]
     corner = float(speed**2 * peaks[1] / (rate * peaks[0] ** 2))
     widths = [motion.amplitude]
     if corner < NARROW * motion.amplitude:
         widths.append(corner)
-    return [_fast_swing(limits, replace(motion, amplitude=a), periods, inverse) for a in widths]
+    return [_fast_swing(planner, replace(motion, amplitude=a), periods) for a in widths]
 
 
-def _fast_swing(
-    limits: MotionLimits, motion: SoloMotion, periods: int, inverse: Inverse | None
-) -> SineSwing:
+def _fast_swing(planner: Planner, motion: SoloMotion, periods: int) -> SineSwing:
     """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
-    highest = fastest(limits, motion.moving, motion.amplitude)
-    joint = limits.joints[motion.moving]
-    swing = SineSwing(limits.joints, joint, frozen(motion.position), motion.amplitude, highest,
-                      periods)
-    low, high = 0.0, highest
+    highest = fastest(planner.limits, motion.moving, motion.amplitude)
+    low, high, frequency, why = 0.0, highest, highest, None
     for _ in range(HALVINGS):
-        broken = _broken(swing, limits, inverse)
+        broken = planner.broken(_swing(planner.limits, motion, periods, frequency))
         if broken is None:
-            low = swing.frequency
+            low = frequency
         else:
-            high = swing.frequency
+            high, why = frequency, broken
         if low == highest:
-            return swing
-        swing = replace(swing, frequency=0.5 * (low + high))
+            break
+        frequency = 0.5 * (low + high)
     if low == 0.0:
-        raise DynIdError(
-            f"stage '{joint}': the limits allow no excitation of joint '{joint}', since joint "
-            f"'{broken}' needs more than its effort limit even in slow motion; narrow the "
-            "positions with option 'limits: {joint: {position: [lower, upper]}}'")
-    return replace(swing, frequency=low)
+        raise _nothing_allowed(planner.limits.joints[motion.moving], why)
+    return _swing(planner.limits, motion, periods, low)
 
 
-def _broken(swing: SineSwing, limits: MotionLimits, inverse: Inverse | None) -> str | None:
-    """Return the joint whose effort limit the swing breaks, None when it keeps all."""
-    if inverse is None:
-        return None
-    motion = swing.sample(np.linspace(0.0, swing.duration, INSTANTS))
-    effort = np.abs(inverse(motion.position, motion.velocity, motion.acceleration)).max(axis=0)
-    over = effort > EFFORT_MARGIN * limits.effort
-    return limits.joints[int(np.argmax(over))] if np.any(over) else None
+def _swing(
+    limits: MotionLimits, motion: SoloMotion, periods: int, frequency: float
+) -> SineSwing:
+    return SineSwing(limits.joints, limits.joints[motion.moving], frozen(motion.position),
+                     motion.amplitude, frequency, periods)
+
+
+def _nothing_allowed(joint: str, why: str | None) -> DynIdError:
+    return DynIdError(
+        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {why} even in "
+        "slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
+        "upper]}}'")
