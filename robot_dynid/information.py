@@ -53,7 +53,8 @@ class Batch:
     samples: int
 
 
-def _merged_batch(batches: Sequence[Batch]) -> Batch:
+def merged_batch(batches: Sequence[Batch]) -> Batch:
+    """Return the batch of all the data behind ``batches``."""
     joints = range(len(batches[0].factors))
     return Batch(tuple(merged([b.factors[i] for b in batches]) for i in joints),
                  sum(b.samples for b in batches))
@@ -87,7 +88,7 @@ class Information:
     @cached_property
     def total(self) -> Batch:
         """All batches merged."""
-        return _merged_batch(self.batches)
+        return merged_batch(self.batches)
 
     def subset(self, chosen: Sequence[int]) -> Information:
         """Return the information of some batches only."""
@@ -223,7 +224,7 @@ class Accumulator:
             if len(self._done) % 2:
                 self._open = self._done.pop()
             pairs = [self._done[i:i + 2] for i in range(0, len(self._done), 2)]
-            self._done = [_merged_batch(p) for p in pairs]
+            self._done = [merged_batch(p) for p in pairs]
             self.batch_samples *= 2
 
     def information(self) -> Information:
@@ -231,7 +232,7 @@ class Accumulator:
         batches = list(self._done)
         if self._open is not None:
             if batches and self._open.samples < self.batch_samples // 2:
-                batches[-1] = _merged_batch([batches[-1], self._open])
+                batches[-1] = merged_batch([batches[-1], self._open])
             else:
                 batches.append(self._open)
         return Information(self.names, self.structure, tuple(batches), self._noise())

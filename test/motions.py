@@ -33,15 +33,16 @@ def truth_of(model: TorqueModel) -> FloatArray:
 
 
 def lively(
-    model: TorqueModel, count: int = 3000, noise: float = 0.0, moving: Sequence[int] | None = None
+    model: TorqueModel, count: int = 3000, noise: float = 0.0,
+    moving: Sequence[int] | None = None, step: float = STEP,
 ) -> Samples:
     """Return samples of a rich motion with the effort of the truth; ``moving`` lists joints.
 
-    ``noise`` of the effort is relative to its peak.
+    ``noise`` of the effort is relative to its peak; ``step`` [s].
     """
     rng = np.random.default_rng(2)
     n = model.robot.n
-    time = np.arange(count) * STEP
+    time = np.arange(count) * step
     q, qd, qdd = np.zeros((3, count, n))
     for _ in range(5):
         rate, size, phase = rng.uniform(0.5, 4.0, n), rng.uniform(0.2, 0.6, n), rng.uniform(

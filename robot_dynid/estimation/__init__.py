@@ -2,6 +2,7 @@
 
 from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.feasible import Feasible, FeasibleEstimate
+from robot_dynid.estimation.instrumental import InstrumentalVariables
 from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
@@ -13,11 +14,13 @@ ESTIMATORS: dict[str, Estimator] = {
     'wls': LeastSquares(weighted=True),
     'gls': GeneralisedLeastSquares(),
     'irls': RobustLeastSquares(),
+    'iv': InstrumentalVariables(),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
 }
 
 __all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate',
-           'GeneralisedLeastSquares', 'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible',
-           'StagedEstimate', 'StagedLeastSquares', 'Status']
+           'GeneralisedLeastSquares', 'InstrumentalVariables', 'LeastSquares',
+           'RobustLeastSquares', 'SequentialFeasible', 'StagedEstimate', 'StagedLeastSquares',
+           'Status']

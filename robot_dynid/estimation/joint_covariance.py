@@ -123,7 +123,7 @@ class _SideBySide:
         ends = np.append(-values, 1.0)
         residual = np.stack([self._rows(j) @ ends for j in range(len(self.place))])
         omega = residual @ residual.T / max(degrees, 1)
-        return omega + np.diag(np.maximum(floor**2 - np.diag(omega), 0.0))
+        return np.asarray(omega + np.diag(np.maximum(floor**2 - np.diag(omega), 0.0)))
 
     def whitened(self, omega: FloatArray) -> FloatArray:
         """Return [A, y] (rows, b + 1) with residuals of unit covariance, those of omega given."""

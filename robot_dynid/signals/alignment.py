@@ -49,9 +49,11 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     """Drop rows that repeat the whole previous row while the robot moves.
 
     A driver that misses a cycle logs its old state under a new stamp; taken literally that is a
-    standstill followed by a jump. At rest a repeated row is the truth and stays.
+    standstill followed by a jump. At rest a repeated row is the truth and stays. The reference
+    comes from elsewhere and may go on.
     """
-    table = np.hstack(list(channels(log).values()))
+    table = np.hstack([values for name, values in channels(log).items()
+                       if name != 'reference_position'])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []
