@@ -1,0 +1,157 @@
+"""Joint states as sensors show them, brought to torque, velocity and one instant.
+
+Nothing looks ahead: a recording gives the same as its samples one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.signals import alignment
+from robot_dynid.signals.causal import Delay
+from robot_dynid.types import FloatArray, RawLog
+
+#: a step longer than this [s] tells nothing about the time between its ends
+LONGEST_STEP = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
+
+    ``starts`` holds the first index of every contiguous segment.
+    """
+
+    time: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+    starts: tuple[int, ...] = (0,)
+
+    def first(self, rows: int) -> Live:
+        """Return the first ``rows`` samples."""
+        part = slice(0, rows)
+        return Live(self.time[part], self.position[part], self.velocity[part], self.effort[part],
+                    tuple(s for s in self.starts if s < rows))
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Motion and effort (n,) [N m] at one instant, ``step`` [s] after the one before.
+
+    ``fresh``: there is none before.
+    """
+
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+    step: float
+    fresh: bool
+
+
+def live(model: IdentifiedModel, log: RawLog) -> Live:
+    """Return what was measured, unfiltered. Raises DataError without effort.
+
+    Where no velocity was recorded, motion and effort are those in the middle of each step.
+    """
+    if log.effort is None:
+        raise DataError(f'{log.source}: holds no effort; record JointState.effort')
+    log, _ = alignment.ordered(log)
+    log, _ = alignment.without_holes(log)
+    assert log.effort is not None
+    time, q, qd = log.time, log.position, log.velocity
+    effort = log.effort * torque_factors(model)
+    broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
+    if qd is None:
+        inside = np.flatnonzero(~broken)
+        before = inside - 1
+        qd = (q[inside] - q[before]) / (time[inside] - time[before])[:, None]
+        q, effort = 0.5 * (q[inside] + q[before]), 0.5 * (effort[inside] + effort[before])
+        broken = broken[before]
+        time = time[inside]
+    starts = tuple(int(k) for k in np.flatnonzero(broken))
+    motion_lag, effort_lag = lags(model)
+    q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
+    return Live(time, q, qd, _delayed(time, effort, effort_lag, starts), starts)
+
+
+def torque_factors(model: IdentifiedModel) -> FloatArray:
+    """Return what turns reported effort into N m (N) on the joint side, (n,)."""
+    drive = model.robot.drive
+    if drive.kind == 'current' and drive.gains is not None:
+        return np.asarray(drive.gains, dtype=np.float64)
+    return np.ones(model.robot.n)
+
+
+def lags(model: IdentifiedModel) -> tuple[float, float]:
+    """Return by how much motion and effort must be delayed [s] to belong together."""
+    lag = model.preprocessing.effort_lag
+    return max(lag, 0.0), max(-lag, 0.0)
+
+
+def _delayed(
+    time: FloatArray, values: FloatArray, seconds: float, starts: tuple[int, ...]
+) -> FloatArray:
+    if seconds <= 0.0:
+        return values
+    out = np.empty_like(values)
+    for first, stop in zip(starts, (*starts[1:], len(time)), strict=True):
+        rows = slice(first, stop)
+        for j in range(values.shape[1]):
+            out[rows, j] = np.interp(time[rows] - seconds, time[rows], values[rows, j])
+    return out
+
+
+class LiveStream:
+    """The same for joint states that come one by one.
+
+    ``skipped`` counts states that were of no use, ``restarts`` how often a pause or a jump of
+    the stamps made it begin anew; ``rate`` [Hz] is that of late.
+    """
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self._factors = torque_factors(model)
+        motion_lag, effort_lag = lags(model)
+        self._motion, self._effort = Delay(motion_lag), Delay(effort_lag)
+        self._last: tuple[float, FloatArray, FloatArray] | None = None
+        self._fresh = True
+        self.skipped = self.restarts = 0
+        self.step = 0.0
+
+    def __call__(
+        self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
+    ) -> State | None:
+        """Take one joint state (n,); None where it is of no use (NaN, repeated stamp, first)."""
+        total = q.sum() + effort.sum() + (0.0 if qd is None else qd.sum())
+        if not np.isfinite(total) or not np.isfinite(time):
+            self.skipped += 1
+            return None
+        last = self._last
+        step = time - last[0] if last is not None else np.inf
+        if -LONGEST_STEP < step <= 0.0:
+            self.skipped += 1
+            return None
+        effort = effort * self._factors
+        self._last = (time, q, effort)
+        if last is None or not 0.0 < step <= LONGEST_STEP:
+            self._restart(last is not None)
+            if qd is None:
+                return None
+        else:
+            self.step = step if self.step == 0.0 else self.step + 0.05 * (step - self.step)
+            if qd is None:
+                qd = (q - last[1]) / step
+                q, effort = 0.5 * (q + last[1]), 0.5 * (effort + last[2])
+        motion = self._motion(time, np.stack([q, qd]))
+        fresh, self._fresh = self._fresh, False
+        return State(motion[0], motion[1], self._effort(time, effort), step, fresh)
+
+    def _restart(self, again: bool) -> None:
+        self.restarts += again
+        self._motion.reset()
+        self._effort.reset()
+        self._fresh = True

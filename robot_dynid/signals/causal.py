@@ -1,0 +1,77 @@
+"""Causal filters for signals that come sample by sample, at steps that need not be equal."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.types import FloatArray
+
+#: corner of each of two equal first-order stages over the -3 dB frequency of both together
+STAGE_CORNER = 1.0 / np.sqrt(np.sqrt(2.0) - 1.0)
+
+
+class CausalLowPass:
+    """Two first-order low-passes one after the other (critically damped, no overshoot).
+
+    ``cutoff`` [Hz] is the -3 dB frequency of both. Every step uses the exact response to an input
+    held for its length, so any step is stable.
+    """
+
+    def __init__(self, cutoff: float) -> None:
+        if not cutoff > 0.0:
+            raise UsageError(f'cut-off of the low-pass must be positive, is {cutoff:g} Hz')
+        self._corner = 2.0 * np.pi * cutoff * STAGE_CORNER
+        self._first: FloatArray | None = None
+        self._second: FloatArray | None = None
+
+    def reset(self) -> None:
+        """Forget the past; the next values count as if they had always been there."""
+        self._first = None
+
+    def __call__(self, values: FloatArray, step: float) -> FloatArray:
+        """Return filtered ``values`` (any shape), ``step`` [s] after the ones before."""
+        if self._first is None or self._second is None:
+            self._first, self._second = values.copy(), values.copy()
+            return values
+        share = -np.expm1(-self._corner * step)
+        self._first += share * (values - self._first)
+        self._second += share * (self._first - self._second)
+        return self._second.copy()
+
+    def delay(self, step: float) -> float:
+        """Return by how much slow signals come out later [s] at steps of ``step`` [s]."""
+        share = -np.expm1(-self._corner * step)
+        return float(2.0 * step * (1.0 - share) / share)
+
+
+class Delay:
+    """Signals of a fixed time ago, linear between samples; ``seconds`` at least zero."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._past: deque[tuple[float, FloatArray]] = deque()
+
+    def reset(self) -> None:
+        """Forget the past."""
+        self._past.clear()
+
+    def __call__(self, time: float, values: FloatArray) -> FloatArray:
+        """Take the values at ``time`` [s], return those of ``seconds`` before.
+
+        Until there are such, the oldest ones.
+        """
+        if self._seconds <= 0.0:
+            return values
+        past = self._past
+        past.append((time, values))
+        wanted = time - self._seconds
+        while len(past) > 1 and past[1][0] <= wanted:
+            past.popleft()
+        before, old = past[0]
+        if before >= wanted or len(past) == 1:
+            return old
+        after, new = past[1]
+        return old + (wanted - before) / (after - before) * (new - old)
