@@ -174,3 +174,15 @@ EXACT_PERIOD: Final = 1e-8
 # Deviation of noise from 5 x 1600 samples: 0.8 %, here four of them; and what a few percent of
 # interpolated samples take away.
 NOISE_LEVEL: Final = 0.05
+
+# coal and MuJoCo stop their iterations (GJK) at 1e-6 m; ours takes off 1e-5 m to be sure.
+GJK: Final = 2e-5
+PEER_DISTANCE: Final = 1e-4
+
+# External torque [N m, or relative to the largest] of a perfect model from steps of 1 ms: the
+# trapezium over a step errs by its square times the rates of the drive. Measured: at most 2e-3.
+OBSERVED: Final = 4e-3
+
+# Central difference of distances with a step of 1e-3 rad: noise of GJK 1e-6 / 1e-3, curvature of
+# bodies of 4 cm at arms of a metre, 1e-3 rad * 1 m^2 / 0.04 m / 2.
+DISTANCE_GRADIENT: Final = 2e-2
