@@ -33,6 +33,7 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.experiment import Experiment
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.quiet import with_quiet_levels
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
 from robot_dynid.identified.selection import Choice, choose, excerpt
@@ -116,7 +117,7 @@ def _identify(
         feasible=getattr(estimate, 'standard', None),
     )
     warnings += definiteness(identified)
-    identified = replace(identified, warnings=tuple(warnings))
+    identified = with_quiet_levels(replace(identified, warnings=tuple(warnings)), logs)
     progress('scoring', 0.95)
     training = score(identified, part)
     return IdentificationResult(estimate, identified, experiment, choice, held, training,
