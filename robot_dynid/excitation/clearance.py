@@ -19,6 +19,7 @@ FIRST_STEP = 0.1  # s
 RESOLUTION = 1e-3
 # A pair that is not proven apart where neither body can move farther than this counts as too near.
 FINEST = 1e-5
+ROUNDING = 1e-12
 # Intervals looked at together.
 BATCH = 1000
 
@@ -70,7 +71,7 @@ class _Search:
         change = travel(motion, half, self._peaks) @ self._levers
         required = self._scene.required
         enough = required + max(0.0, self._slack - RESOLUTION)
-        far = np.where(active, enough + change, -np.inf)
+        far = np.where(active, enough + change + ROUNDING, -np.inf)
         near = self._scene.nearest(motion.position, far)
         slack = np.where(active, near.distance - required, np.inf)
         self._remember(np.where(near.measured, slack, np.inf), near.distance, middles)

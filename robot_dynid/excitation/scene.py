@@ -155,6 +155,9 @@ class Scene:
         open_ = bounds < known[:, self._owner]
         open_[rows, first[rows, columns]] = False
         self._measure(out, poses, *np.nonzero(open_))
+        beyond = out.measured[:, :solid] & (out.distance[:, :solid] > far)
+        out.measured[:, :solid] &= ~beyond  # other parts of the pair may be nearer than that
+        out.distance[:, :solid][beyond] = np.maximum(far, least)[beyond]
 
     def _measure(
         self, out: Nearest, poses: FloatArray, rows: NDArray[np.int64], parts: NDArray[np.int64]
