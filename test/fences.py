@@ -24,6 +24,9 @@ class Post:
     def values(self, motion: Motion) -> FloatArray:
         return self.distance(motion.position)[:, None]
 
+    def worst(self, motion: Motion) -> str:
+        return f'{self.name} is only {np.min(self.distance(motion.position)):.4g}'
+
     def distance(self, position: FloatArray) -> FloatArray:
         apart = position[:, [self.a, self.b]] - np.array(self.centre)
         return np.asarray(np.linalg.norm(apart, axis=1) - self.radius)

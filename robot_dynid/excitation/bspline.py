@@ -30,7 +30,7 @@ EQUAL = 4
 #: distance from the curve falls with the square of it
 PIECES = 16
 #: instants per knot interval of the optimiser's grid
-INSTANTS = 32
+INSTANTS = 64
 #: share of a bound for rounding
 ROUNDING = 1e-10
 

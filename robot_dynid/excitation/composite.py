@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from robot_dynid.excitation.design import Design, Judge, Planned, Progress, desi
 from robot_dynid.excitation.limits import MotionLimits, narrowed
 from robot_dynid.excitation.planner import Planner
 from robot_dynid.excitation.request import Request, parse_request
+from robot_dynid.model.surroundings import KEYS
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,10 @@ class CompositeOptions:
                 raise UsageError(f"segment {number}: must be a mapping with a 'type', got "
                                  f'{segment!r}')
             own = {name: value for name, value in segment.items() if name != 'type'}
+            shared = [name for name in own if name in KEYS]
+            if shared:
+                raise UsageError(f"segment {number}: option '{shared[0]}' holds for the whole: "
+                                 'give it beside segments')
             seed = int(generator.integers(2**31))
             try:
                 found.append(parse_request(segment['type'], {'seed': seed, 'scale': 1.0, **own}))
@@ -60,13 +65,22 @@ def plan_composite(
     requests = options.requests(generator)
     designs: list[Design] = []
     for done, request in enumerate(requests):
-        shared = replace(judge, progress=_part(judge.progress, done, len(requests)))
+        shared = replace(judge, progress=_part(judge.progress, done, len(requests)),
+                         spent=_since(judge.spent))
         own = narrowed(limits, request.common.limits)
         designs.append(design_within(own, request, shared))
     trajectory = Planner(judge, limits).joined([found.trajectory for found in designs])
     stages = tuple(replace(stage, name=f'{number}: {stage.name}')
                    for number, found in enumerate(designs, start=1) for stage in found.stages)
     return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings))
+
+
+def _since(spent: Callable[[], float] | None) -> Callable[[], float] | None:
+    """Return a clock that starts now: the budget of a segment is its own."""
+    if spent is None:
+        return None
+    clock, begun = spent, spent()
+    return lambda: clock() - begun
 
 
 def _part(progress: Progress | None, done: int, count: int) -> Progress | None:

@@ -178,8 +178,9 @@ def _sweeps(
                 allowed.append(sweeps)
             else:
                 why = broken
-        if allowed:
-            chosen = _different(planner.judge, ladder.joint, allowed, count)
+        chosen, unproven = _different(planner, ladder.joint, allowed, count)
+        why = unproven or why
+        if chosen:
             notes = [] if kept == len(speeds) else [
                 f"joint '{ladder.name}' sweeps at most at {speeds[kept - 1]:.4g}: faster {why}"]
             if len(chosen) < count:
@@ -202,23 +203,28 @@ def _inside(ladder: Ladder, candidate: FloatArray, speeds: Sequence[float]) -> F
 
 
 def _different(
-    judge: Judge, joint: int, allowed: list[list[Sweep]], count: int
-) -> list[list[Sweep]]:
+    planner: Planner, joint: int, allowed: list[list[Sweep]], count: int
+) -> tuple[list[list[Sweep]], str | None]:
     """Choose up to ``count`` configurations, the first and those most unlike the chosen ones.
 
-    Unlike is the load of gravity on the joint where it is known, else the configuration.
+    Unlike is the load of gravity on the joint where it is known, else the configuration. Returns,
+    too, why the last one refused cannot be proven: the widest sweep covers all paths.
     """
-    positions = np.array([sweeps[0].position for sweeps in allowed])
-    marks = positions
-    if judge.inverse is not None:
+    marks = positions = np.array([sweeps[0].position for sweeps in allowed])
+    if planner.judge.inverse is not None and allowed:
         still = np.zeros_like(positions)
-        marks = judge.inverse(positions, still, still)[:, [joint]]
-    chosen = [0]
-    while len(chosen) < min(count, len(allowed)):
-        apart = np.min([np.linalg.norm(marks - marks[i], axis=1) for i in chosen], axis=0)
-        apart[chosen] = -1.0
-        chosen.append(int(np.argmax(apart)))
-    return [allowed[i] for i in chosen]
+        marks = planner.judge.inverse(positions, still, still)[:, [joint]]
+    left, chosen, why = list(range(len(allowed))), list[int](), None
+    while left and len(chosen) < count:
+        apart = [min((float(np.linalg.norm(marks[i] - marks[c])) for c in chosen), default=0.0)
+                 for i in left]
+        best = left.pop(int(np.argmax(apart)))
+        refused = planner.unproven(max(allowed[best], key=lambda sweep: sweep.travel))
+        if refused is None:
+            chosen.append(best)
+        else:
+            why = refused
+    return [allowed[i] for i in chosen], why
 
 
 def friction_row(model: TorqueModel, sweeps: Sequence[Sweep]) -> tuple[StageRow, ...]:

@@ -36,7 +36,7 @@ class Planner:
     limits: MotionLimits
 
     def broken(self, piece: Trajectory) -> str | None:
-        """Return in words what ``piece`` breaks beside position, velocity, ... limits, or None."""
+        """Return in words which effort or constraint ``piece`` breaks at some instant, or None."""
         motion = piece.sample(_instants(piece))
         if self.judge.inverse is not None:
             effort = self.judge.inverse(motion.position, motion.velocity, motion.acceleration)
@@ -49,12 +49,16 @@ class Planner:
                         f'{self.limits.effort[i]:.4g}')
         for constraint in self.judge.constraints:
             if np.any(constraint.values(motion) < 0.0):
-                return f'{constraint.name} is not kept'
-        if self.judge.proof is not None:
-            clearance = self.judge.proof(piece)
-            if not clearance.free:
-                return f'{" and ".join(clearance.pair)} come too close'
+                return constraint.worst(motion)
         return None
+
+    def unproven(self, piece: Trajectory) -> str | None:
+        """Return in words what the proof has against the whole continuous ``piece``, or None."""
+        clearance = None if self.judge.proof is None else self.judge.proof(piece)
+        if clearance is None or clearance.free:
+            return None
+        return (f'{" and ".join(clearance.pair)} come as near as {clearance.smallest:.4g} m at '
+                f'{clearance.time:.4g} s')
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         """Return which of the poses (K, n) may be held, as far as efforts and constraints tell."""
@@ -114,7 +118,7 @@ class Planner:
         why: str | None = None
         for speed in MOVE_SPEEDS:
             move = quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
-            why = self.broken(move)
+            why = self.broken(move) or self.unproven(move)
             if why is None:
                 return move, None
         return None, why

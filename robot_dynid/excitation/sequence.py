@@ -98,7 +98,8 @@ class Swings:
             width = share * min(LARGEST, float(self.limits.half_range[joint]))
             motion = SoloMotion(joint, position, width)
             slow = SLOW * fastest(self.limits, joint, width)
-            why = self.planner.broken(_swing(self.limits, motion, 1, slow))
+            piece = _swing(self.limits, motion, 1, slow)
+            why = self.planner.broken(piece) or self.planner.unproven(piece)
             if why is None:
                 return motion, None
         return None, why
