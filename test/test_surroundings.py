@@ -16,9 +16,9 @@ from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.surroundings import CLEARANCE, Surroundings, surroundings_from_plain
 
 ARM = """<robot name="arm"><link name="base"/>
-    <link name="hand"><collision>{origin}<geometry>{shape}</geometry></collision></link><joint name="x" type="prismatic"><parent link="base"/>
-    <child link="hand"/><axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="1" effort="1"/>
-    </joint></robot>"""
+    <link name="hand"><collision>{origin}<geometry>{shape}</geometry></collision></link>
+    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>
+    <limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>"""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.1
 FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6),
          (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
@@ -143,7 +143,7 @@ def test_a_robot_file_says_what_is_around_and_options_say_it_anew(tmp_path):
     assert request.common.surroundings(known) == Surroundings(
         -0.7, (), known.environment, 0.03, ())
     path.write_text('urdf: arm.urdf\nscene: {floor: low}\n')
-    with pytest.raises(RobotError, match='arm.yaml: scene: floor must be a finite number'):
+    with pytest.raises(RobotError, match=r'arm\.yaml: scene: floor must be a finite number'):
         load_robot(path)
     path.write_text('urdf: arm.urdf\nscene: {environment: none.urdf}\n')
     with pytest.raises(UsageError, match=r"'none.urdf' is neither beside this file"):
