@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.excitation import TRAJECTORIES, build, describe
 from robot_dynid.excitation.bspline import BSplineBasis, BSplineOptions
-from robot_dynid.excitation.design import (
-    Judge,
-    Score,
-    design,
-    design_within,
-    parse_request,
-    regressor_score,
-)
+from robot_dynid.excitation.design import Score, design, parse_request, regressor_score
 from robot_dynid.excitation.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
 from robot_dynid.excitation.moves import quintic_move
@@ -161,7 +154,7 @@ def test_missing_limits_are_named_and_not_invented():
 @pytest.mark.parametrize(('limits', 'words'), [
     ({'nowhere': {'velocity': 1.0}}, "names joint 'nowhere'"),
     ({'shoulder_pan_joint': {'speed': 1.0}}, "unknown limit 'speed'"),
-    ({'shoulder_pan_joint': {'velocity': 1e3}}, "wider than the known 2.09"),
+    ({'shoulder_pan_joint': {'velocity': 1e3}}, 'wider than the known 2.09'),
     ({'shoulder_pan_joint': {'position': [1.0, 0.5]}}, 'no range to move in'),
     ({'shoulder_pan_joint': {'velocity': 'fast'}}, 'must be a number'),
     (['shoulder_pan_joint'], 'must map joint names'),
@@ -185,19 +178,6 @@ def test_wrong_options_are_explained(options, words):
         parse_request('fourier', options)
 
 
-def test_the_best_of_the_draws_is_chosen():
-    seen = []
-
-    def score(motion):
-        seen.append(regressor_score(np.hstack([motion.velocity, motion.acceleration])))
-        return seen[-1]
-
-    chosen = design_within(box(), parse_request('', {'starts': 20}), Judge(score=score))
-    assert len(seen) == 20
-    assert chosen.score.condition_number == min(s.condition_number for s in seen)
-    assert chosen.score.condition_number < np.median([s.condition_number for s in seen])
-
-
 def test_score_agrees_with_the_plain_formulas():
     matrix = np.random.default_rng(3).standard_normal((300, 5)) * [1.0, 10.0, 0.1, 3.0, 1e3]
     score = regressor_score(matrix)
@@ -207,26 +187,11 @@ def test_score_agrees_with_the_plain_formulas():
     assert regressor_score(np.zeros((10, 2))) == Score(float('inf'), float('-inf'))
 
 
-def test_predicted_effort_shrinks_the_motion():
-    limits = box(effort=12.0)
-
-    def inverse(position, velocity, acceleration):
-        return 8.0 * np.cos(position) + 2.0 * acceleration
-
-    request = parse_request('', {'scale': 1.0, 'duration': 5.0})
-    free = design_within(limits, request, Judge())
-    kept = design_within(limits, request, Judge(inverse=inverse))
-    assert free.used['joint_0']['acceleration'] > kept.used['joint_0']['acceleration']
-    assert 0.9 < max(use['effort'] for use in kept.used.values()) <= 1.0
-    with pytest.raises(DynIdError, match='to hold the middle of the position range'):
-        design_within(box(effort=5.0), parse_request('', {}), Judge(inverse=inverse))
-
-
 @pytest.mark.parametrize('name', ['ur10e', 'tx40', 'seven_axis', 'stanford_arm'])
 def test_design_for_the_robots_that_come_with_the_package(name):
     result = design(load_robot(name), parse_request('fourier', {'scale': 0.5}))
     for use in result.used.values():
-        assert 0.45 < max(use.values()) <= 0.5 or max(use.values()) == use['position']
+        assert 0.3 < max(use.values()) <= 0.5 or max(use.values()) == use['position']
     assert isinstance(result.trajectory, FourierTrajectory)
 
 

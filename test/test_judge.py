@@ -3,45 +3,69 @@
 import numpy as np
 import pytest
 
-from robot_dynid.errors import Cancelled
+from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design, parse_request
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.judge import robot_judge
 from robot_dynid.excitation.limits import motion_limits
+from robot_dynid.excitation.parts import PARTS, PartOfLinks, part_observations
 from robot_dynid.model.dynamics import gravity_effort
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.reduction import reduce_numeric
-from robot_dynid.reduction.numeric import full_regressor
+from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.types import Samples
 
 
 @pytest.mark.parametrize('name', ['planar_3r', 'ur10e', 'tx40', 'stanford_arm'])
-def test_score_is_that_of_the_base_regressor(name):
+def test_score_is_that_of_the_weighted_base_regressor(name):
     robot = load_robot(name)
     blocks = (RigidLinks(robot),)
     fourier = random_fourier(motion_limits(robot).scaled(0.5), FourierOptions(10.0, 4),
                              np.random.default_rng(2))
-    motion = fourier.sample(np.linspace(0.0, 10.0, 300))
-    score = robot_judge(robot, blocks=blocks).score(motion)
-    samples = Samples(robot.joints, np.arange(300.0), motion.position, motion.velocity,
+    noise = 1.0 + np.arange(robot.n)
+    score = robot_judge(robot, blocks=blocks, noise=noise).score(fourier)
+    motion = fourier.sample(np.linspace(0.0, 10.0, 400))
+    samples = Samples(robot.joints, np.arange(400.0), motion.position, motion.velocity,
                       motion.acceleration)
-    kept = reduce_numeric(robot, blocks).kept
-    tall = full_regressor(robot, blocks, samples)[:, kept].transpose(0, 2, 1)
-    tall = tall.reshape(-1, len(kept))
+    reduction = reduce_numeric(robot, blocks)
+    tall = full_regressor(robot, blocks, samples)[:, reduction.kept] / noise[:, None, None]
+    tall = tall.transpose(0, 2, 1).reshape(-1, len(reduction.kept))
     assert score.condition_number == pytest.approx(
         np.linalg.cond(tall / np.linalg.norm(tall, axis=0)), rel=1e-6)
-    assert score.log_det == pytest.approx(np.linalg.slogdet(tall.T @ tall)[1], abs=1e-6)
+    information = 100.0 * 10.0 / 400.0 * tall.T @ tall
+    assert score.log_det == pytest.approx(np.linalg.slogdet(information)[1], abs=1e-6)
 
 
-def test_more_draws_are_better_and_the_seed_decides():
-    robot = load_robot('ur10e')
+@pytest.mark.parametrize('name', ['tx40', 'seven_axis'])
+def test_predicted_deviations_are_those_of_least_squares(name):
+    """Efforts of many noisy executions, fitted: the spread of the parameter least known."""
+    robot = load_robot(name)
     judge = robot_judge(robot)
-    numbers = [design(robot, parse_request('', {'starts': draws, 'duration': 10}), judge)
-               .score.condition_number for draws in (1, 10, 40)]
-    assert numbers[0] >= numbers[1] >= numbers[2] and numbers[0] > numbers[2]
-    again = design(robot, parse_request('', {'starts': 40, 'duration': 10}), judge)
-    assert again.score.condition_number == numbers[2]
+    fourier = random_fourier(motion_limits(robot).scaled(0.9), FourierOptions(20.0, 5),
+                             np.random.default_rng(2))
+    score, scorer = judge.score(fourier), judge.score
+    rows = scorer.observation.rows(fourier.sample(np.linspace(0.0, 20.0, 2000)))
+    factor = np.linalg.qr(rows)
+    worst = scorer.names.index(score.least_known)
+    noise = np.random.default_rng(0).standard_normal((len(rows), 400))
+    found = np.linalg.solve(factor.R, factor.Q.T @ noise)[worst] / scorer.sizes[worst]
+    assert np.std(found) == pytest.approx(score.largest_deviation, rel=0.1)
+
+
+def test_parts_add_up_to_the_links():
+    """Acceleration, velocity and position terms, with the columns that each of them has."""
+    robot = load_robot('tx40')
+    states = random_states(robot, 20, np.random.default_rng(1))
+    chosen = np.arange(10 * robot.n)
+    found = []
+    for block in (RigidLinks(robot), *(PartOfLinks.of(robot, name) for name in PARTS)):
+        out = np.zeros((robot.n, len(chosen), len(states)))
+        block.fill(states, block.history(states), chosen, out)
+        found.append(out)
+    assert sum(found[1:]) == pytest.approx(found[0], abs=1e-9)
+    parts = part_observations(robot, np.ones(robot.n))
+    assert parts['position'].size < parts['velocity'].size <= parts['acceleration'].size
 
 
 def test_predicted_efforts_are_those_of_the_nominal_inertials():
@@ -49,17 +73,15 @@ def test_predicted_efforts_are_those_of_the_nominal_inertials():
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, robot.n))
     still = np.zeros_like(q)
     assert np.allclose(robot_judge(robot).inverse(q, still, still), gravity_effort(robot, q))
+    doubled = robot_judge(robot, links=2.0 * robot.nominal).inverse(q, still, still)
+    assert np.allclose(doubled, 2.0 * gravity_effort(robot, q))
     unknown = robot.with_nominal(np.zeros((robot.n, 10)))
-    assert robot_judge(unknown).inverse is None
-    result = design(unknown, parse_request('', {'starts': 1}), robot_judge(unknown))
+    judge = robot_judge(unknown)
+    assert judge.inverse is None
+    result = design(unknown, parse_request('', {'starts': 1, 'harmonics': 2}), judge)
     assert any('efforts were not predicted' in warning for warning in result.warnings)
-
-
-def test_a_design_can_be_stopped():
-    def progress(stage, fraction):
-        if fraction > 0.2:
-            raise Cancelled('enough')
-
-    robot = load_robot('planar_3r')
-    with pytest.raises(Cancelled):
-        design(robot, parse_request('', {}), robot_judge(robot, progress))
+    assert result.score.largest_deviation is None
+    with pytest.raises(DynIdError, match='leave it out, or give the links inertials'):
+        design(unknown, parse_request('', {'starts': 1, 'harmonics': 2, 'accuracy': 0.1}), judge)
+    with pytest.raises(DynIdError, match="objective 'precision' is relative to nominal"):
+        design(unknown, parse_request('', {'objective': 'precision'}), judge)

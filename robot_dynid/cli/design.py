@@ -7,12 +7,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_writable
+from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.excitation.design import Design
+    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.types import FloatArray
 
 HELP = 'design an excitation trajectory'
 DEFAULT_RATE = 100.0
@@ -21,8 +24,13 @@ DEFAULT_RATE = 100.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('robot', metavar='ROBOT', help='name, URDF file or robot YAML')
-    parser.add_argument('--type', default='fourier', help='fourier (default) or sine-sequence')
-    parser.add_argument('--duration', type=float, help='length of the motion [s]')
+    parser.add_argument('--type', default='fourier',
+                        help='fourier (default), bspline, sine-sequence, constant-velocity, '
+                             'static-poses or composite')
+    parser.add_argument('--options', metavar='YAML',
+                        help="all other options of the type as YAML text, '{poses: 30}', or file")
+    parser.add_argument('--duration', type=float,
+                        help='length of a Fourier series or B-spline [s]')
     parser.add_argument('--harmonics', type=int, help='harmonics of a Fourier series')
     parser.add_argument('--periods', type=int,
                         help='periods of a Fourier series, or of every swing of a sine sequence')
@@ -30,11 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                                             'body-by-body')
     parser.add_argument('--configurations', type=int,
                         help='of the locked joints per stage of a sine sequence, at most')
-    parser.add_argument('--starts', type=int, help='random candidates to choose from')
+    parser.add_argument('--objective', help='condition (default), blocks, log-det or precision')
+    parser.add_argument('--starts', type=int, help='random starts to improve (default 8)')
+    parser.add_argument('--budget', type=float,
+                        help='seconds after which the best so far is taken (default 20)')
+    parser.add_argument('--accuracy', type=float,
+                        help='largest standard deviation wanted, relative to nominal parameters')
+    parser.add_argument('--model', metavar='M.yaml',
+                        help='predict efforts with an identified model, not the nominal one')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
                         help='points per second it has to keep the limits with '
                              f'(default {DEFAULT_RATE:g})')
-    parser.add_argument('--seed', type=int, help='of the random candidates (default 0)')
+    parser.add_argument('--seed', type=int, help='of the random starts (default 0)')
     parser.add_argument('--scale', type=float,
                         help='part of every limit that may be used (default 0.9)')
     parser.add_argument('--out', required=True, metavar='T.yaml', help='trajectory file to write')
@@ -50,15 +65,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
                for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
-                            'starts', 'seed', 'scale')
+                            'objective', 'starts', 'budget', 'accuracy', 'seed', 'scale')
                if getattr(arguments, name) is not None}
-    request = parse_request(arguments.type, options)
+    request = parse_request(arguments.type, with_text(options, arguments.options))
     if not 0.0 < arguments.rate < float('inf'):
         raise UsageError(f"option 'rate' must be positive, got {arguments.rate}")
     check_writable(arguments.out)
     robot = load_robot(arguments.robot)
+    links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
-        found = design(robot, request, robot_judge(robot, progress))
+        judge = robot_judge(robot, progress, spent=lambda: time.perf_counter() - started,
+                            links=links)
+        found = design(robot, request, judge)
     _check_points(found, arguments.rate)
     save_trajectory(found.trajectory, arguments.out, robot.name)
     score = found.score
@@ -66,10 +84,27 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'robot': robot.name, 'type': request.kind, 'out': arguments.out,
         'condition_number': score.condition_number if score else None,
         'log_det': score.log_det if score else None,
+        'parts': dict(score.parts) if score else {},
+        'largest_deviation': score.largest_deviation if score else None,
+        'least_known': score.least_known if score else None,
         'duration': found.trajectory.duration, 'limits': found.used,
+        'starts': [vars(start) for start in found.starts],
         'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
         'seconds': time.perf_counter() - started,
     }
+
+
+def _links(path: str | None, robot: RobotModel) -> FloatArray | None:
+    """Return the links (n, 10) of an identified model of the robot, None without one."""
+    if path is None:
+        return None
+    import numpy as np
+
+    from robot_dynid.identified.model import IdentifiedModel
+
+    model = IdentifiedModel.load(path)
+    model.require(robot)
+    return np.reshape(list(model.standard.values())[:10 * robot.n], (robot.n, 10))
 
 
 def _check_points(found: Design, rate: float) -> None:
@@ -87,6 +122,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.facts((
         ('trajectory', f'{result["type"]}, {result["duration"]:g} s, written to {result["out"]}'),
         ('condition number', result['condition_number']), ('log det', result['log_det']),
+        ('of the parts', ', '.join(f'{name} {number(value)}'
+                                   for name, value in result['parts'].items())),
+        ('least known', _least_known(result)), ('starts', _starts(result['starts'])),
     ))
     names = list(dict.fromkeys(name for used in result['limits'].values() for name in used))
     rows = [(joint, *(percent(used.get(name)) for name in names))
@@ -96,3 +134,19 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         for s in result['stages']))
     terminal.table('part of the limits used [%]', ('joint', *names), rows)
     terminal.warnings(result['warnings'])
+
+
+def _least_known(result: dict[str, Any]) -> str:
+    if result['largest_deviation'] is None:
+        return 'no nominal parameters to compare with'
+    return f'{result["least_known"]}, deviation {percent(result["largest_deviation"])} %'
+
+
+def _starts(starts: list[dict[str, Any]]) -> str:
+    """Return how good the result is among all starts, in one line."""
+    if not starts:
+        return 'planned, not searched for'
+    values = sorted(start['value'] for start in starts)
+    ended = sum(start['converged'] for start in starts)
+    spread = percent(float(values[len(values) // 2] - values[0]))
+    return f'{ended} of {len(starts)} converged, half of them within {spread} % of the best'

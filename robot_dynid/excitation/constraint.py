@@ -19,6 +19,9 @@ class Constraint(Protocol):
     def values(self, motion: Motion) -> FloatArray:
         """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
 
+    def worst(self, motion: Motion) -> str:
+        """Return a sentence that names what is nearest to its bound in ``motion``, in numbers."""
+
     def pullback(
         self, motion: Motion, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Design of an excitation: the best of several random candidates that keep all limits."""
+"""Design of an excitation: the best motion found that keeps all limits, or a planned one."""
 
 from __future__ import annotations
 
@@ -10,56 +10,54 @@ import numpy as np
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.basis import Basis
 from robot_dynid.excitation.constraint import Clearance, Constraint
+from robot_dynid.excitation.effort import EffortLimits, Inverse
 from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
+from robot_dynid.excitation.objective import Objective
+from robot_dynid.excitation.optimise import ITERATIONS, Problem
 from robot_dynid.excitation.request import Family, Request, parse_request
+from robot_dynid.excitation.score import Score, regressor_score
+from robot_dynid.excitation.search import Found, StartRow, Watch, search
 from robot_dynid.excitation.trajectory import Motion, Trajectory
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray, frozen
 
-SCORE_INSTANTS = 400
-EFFORT_STEP = 0.01
-# Room kept while searching on the coarse grid; the result is checked on one ten times finer.
+#: step [s] of the grid on which predicted efforts are checked in the end
+EFFORT_STEP = 0.001
+#: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
-HALVINGS = 10
+#: parts of the way from the start to the optimum, of which the largest that keeps everything
+#: between the instants of the search, too, is taken
+WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 
-Inverse = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Progress = Callable[[str, float], None]
-Draw = Callable[[MotionLimits], Trajectory]
 
 __all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Planned', 'Progress', 'Request', 'Score',
            'StageRow', 'design', 'design_within', 'effort_peaks', 'parse_request',
            'regressor_score']
 
 
-@dataclass(frozen=True)
-class Score:
-    """How well a motion excites the base parameters.
-
-    ``condition_number`` of the column-scaled base regressor (small is good); ``log_det`` of its
-    information matrix W^T W (large is good).
-    """
-
-    condition_number: float
-    log_det: float
-
-
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """What candidates are judged by; everything is optional.
+    """What motions are judged by; everything is optional.
 
-    ``score`` maps a motion to a Score; ``inverse`` maps position, velocity, acceleration (K, n) to
-    efforts (K, n) N m (N); ``progress`` is told stage and fraction and may raise Cancelled;
-    ``model`` holds the parameters that planned excitations have to find; ``constraints`` are kept
-    at every instant; ``proof`` looks at the whole continuous motion in the end.
+    ``score`` maps a trajectory to a Score; ``objective`` maps a name and a typical motion to what
+    is minimised; ``inverse`` predicts efforts; ``progress`` is told stage and fraction and may
+    raise Cancelled; ``spent`` tells the seconds that count against the budget; ``model`` holds
+    the parameters that planned excitations have to find; ``constraints`` are kept at every
+    instant; ``proof`` looks at the whole continuous motion in the end; ``warnings`` are those of
+    every design.
     """
 
-    score: Callable[[Motion], Score] | None = None
+    score: Callable[[Trajectory], Score] | None = None
     inverse: Inverse | None = None
     progress: Progress | None = None
     model: TorqueModel | None = None
     constraints: tuple[Constraint, ...] = ()
     proof: Callable[[Trajectory], Clearance] | None = None
+    objective: Callable[[str, Motion], Objective] | None = None
+    spent: Callable[[], float] | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +89,8 @@ class Design:
     """A trajectory with what it uses of the limits.
 
     ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
-    inverse model was given; ``stages`` of a planned excitation.
+    inverse model was given; ``stages`` of a planned excitation; ``starts`` what became of every
+    start of an optimised one; ``clearance`` what the proof found, None without one.
     """
 
     trajectory: Trajectory
@@ -100,61 +99,114 @@ class Design:
     score: Score | None
     warnings: tuple[str, ...]
     stages: tuple[StageRow, ...] = ()
+    starts: tuple[StartRow, ...] = ()
+    clearance: Clearance | None = None
 
 
 def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> Design:
-    """Return the best of the random candidates; every one of them keeps all limits.
+    """Return the best motion found; it keeps all limits, whenever the search is ended.
 
-    Raises RobotError when limits are missing, DynIdError when no candidate keeps the effort
-    limits, Cancelled when the progress callable asks to stop.
+    Raises RobotError when limits are missing, DynIdError when no motion keeps the limits or none
+    reaches the accuracy asked for, Cancelled when the progress callable asks to stop.
     """
     return design_within(motion_limits(robot, request.common.limits), request, judge or Judge())
 
 
 def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Design:
-    """Return the best candidate within given limits, see `design`."""
+    """Return the best motion within given limits, see `design`."""
     from robot_dynid.excitation import DESIGNS
 
     common, family = request.common, DESIGNS[request.kind]
-    allowed = limits.scaled(common.scale)
+    allowed = replace(limits.scaled(common.scale), effort=frozen(common.scale * limits.effort))
     generator = np.random.default_rng(common.seed)
     if family.plan is not None:
-        effort = replace(allowed, effort=frozen(common.scale * limits.effort))
-        planned = family.plan(judge, effort, request.options, generator)
-        score = _score(planned.trajectory, judge)
-        found = _report(planned.trajectory, limits, score, judge.inverse)
-        warnings = tuple(dict.fromkeys(planned.warnings + found.warnings))
-        return replace(found, stages=planned.stages, warnings=warnings)
+        planned = family.plan(judge, allowed, request.options, generator)
+        return _report(planned, limits, judge)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
-    draws = common.starts if judge.score is not None else 1
-    best: tuple[float, Trajectory, Score | None] | None = None
-    for index, seed in enumerate(generator.integers(2**63, size=draws)):
+    found, warnings = _searched(Problem(basis, allowed, _still), request, judge, generator)
+    trajectory = _settled(basis, allowed, found, judge)
+    result = replace(_report(Planned(trajectory, (), warnings), limits, judge), starts=found.rows)
+    _check_accuracy(result.score, basis, common.accuracy)
+    return result
+
+
+def _searched(
+    blank: Problem, request: Request, judge: Judge, generator: np.random.Generator
+) -> tuple[Found, tuple[str, ...]]:
+    """Return what was found for a ``blank`` problem, and what to say about it."""
+    common, allowed = request.common, blank.limits
+    constraints = judge.constraints
+    if judge.inverse is not None and not np.all(np.isnan(allowed.effort)):
+        effort = EffortLimits(judge.inverse, allowed.joints, EFFORT_MARGIN * allowed.effort)
+        constraints = (effort, *constraints)
+    problem = replace(blank, constraints=constraints)
+    if judge.objective is None:
+        return search(problem, 1, generator, lambda start, iteration, value: True), ()
+    typical = problem.motion(problem.basis.random(allowed, np.random.default_rng(common.seed)))
+    problem = replace(problem, objective=judge.objective(common.objective, typical))
+    found = search(problem, common.starts, generator, _watch(request, judge))
+    if sum(row.iterations for row in found.rows) == 0:
+        return found, (f'the budget of {common.budget:g} s was over before the motion could be '
+                       'improved: it keeps all limits, but is a random one',)
+    if len(found.rows) < common.starts:
+        return found, (f'the budget of {common.budget:g} s was over after {len(found.rows)} of '
+                       f'{common.starts} starts',)
+    return found, ()
+
+
+def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
+    """Find all motions alike."""
+    none = np.zeros_like(motion.position)
+    return 0.0, (none, none, none)
+
+
+def _watch(request: Request, judge: Judge) -> Watch:
+    """Return what reports the progress of a search, and ends it when the budget is spent."""
+    common = request.common
+
+    def watch(start: int, iteration: int, value: float) -> bool:
+        spent = judge.spent() if judge.spent is not None else 0.0
         if judge.progress is not None:
-            judge.progress('design', index / draws)
-        candidate = _within_effort(
-            _reseeded(basis, int(seed)),
-            allowed, limits.effort * common.scale, judge.inverse)
-        score = _score(candidate, judge)
-        value = score.condition_number if score is not None else 0.0
-        if best is None or value < best[0]:
-            best = (value, candidate, score)
-    assert best is not None
-    return _report(best[1], limits, best[2], judge.inverse)
+            done = (start + iteration / ITERATIONS) / common.starts
+            late = spent / common.budget if common.budget > 0.0 else 1.0
+            best = f', {common.objective} {np.exp(value):.4g}' if np.isfinite(value) else ''
+            judge.progress(f'design: start {start + 1} of {common.starts}{best}',
+                           min(max(done, late), 1.0))
+        return judge.spent is not None and spent >= common.budget
+
+    return watch
 
 
-def regressor_score(matrix: FloatArray) -> Score:
-    """Score a base regressor (rows, p), rows of all joints and instants stacked.
+def _settled(basis: Basis, allowed: MotionLimits, found: Found, judge: Judge) -> Trajectory:
+    """Return the optimum, or the nearest to it on the way from its start that keeps everything.
 
-    QR first: its singular values are those of the triangular factor, at a fraction of the cost.
+    Raises DynIdError with what is broken when not even the start does.
     """
-    factor = np.linalg.qr(matrix, mode='r')
-    norms = np.linalg.norm(factor, axis=0)
-    diagonal = np.abs(np.diag(factor))
-    if np.any(norms == 0.0) or np.any(diagonal == 0.0):
-        return Score(float('inf'), float('-inf'))
-    values = np.linalg.svd(factor / norms, compute_uv=False)
-    return Score(float(values[0] / values[-1]), float(2.0 * np.sum(np.log(diagonal))))
+    words = ''
+    for way in WAYS:
+        mixed = found.start + way * (found.coefficients - found.start)
+        trajectory = basis.trajectory(mixed)
+        words = _broken(trajectory, allowed, judge)
+        if not words:
+            return trajectory
+    raise DynIdError(f'no motion was found that keeps everything: {words}')
+
+
+def _broken(trajectory: Trajectory, allowed: MotionLimits, judge: Judge) -> str:
+    """Return what a motion breaks of the ``allowed``, between the instants of the search, too."""
+    broken = list(violations(trajectory.peaks(), allowed))
+    if judge.inverse is not None:
+        effort = effort_peaks(trajectory, judge.inverse, EFFORT_STEP)
+        broken += [f"effort of joint '{joint}' reaches {value:.4g}, allowed are {limit:.4g}"
+                   for joint, value, limit in zip(allowed.joints, effort, allowed.effort)
+                   if value > limit]
+    if not broken and judge.proof is not None:
+        clearance = judge.proof(trajectory)
+        if not clearance.free:
+            broken.append(f'{" and ".join(clearance.pair)} come as near as '
+                          f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
+    return '; '.join(broken)
 
 
 def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> FloatArray:
@@ -165,64 +217,32 @@ def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> Float
     return np.asarray(np.max(np.abs(effort), axis=0), dtype=np.float64)
 
 
-def _score(candidate: Trajectory, judge: Judge) -> Score | None:
-    if judge.score is None:
-        return None
-    return judge.score(candidate.sample(np.linspace(0.0, candidate.duration, SCORE_INSTANTS)))
-
-
-def _reseeded(basis: Basis, seed: int) -> Draw:
-    """Return a draw that repeats the same random shape within whatever limits it is given."""
-    return lambda limits: basis.trajectory(basis.random(limits, np.random.default_rng(seed)))
-
-
-def _within_effort(
-    draw: Draw,
-    allowed: MotionLimits,
-    effort: FloatArray,
-    inverse: Inverse | None,
-) -> Trajectory:
-    """Draw within ``allowed``, narrowed about its centre until ``effort`` (n,) is kept.
-
-    The same seed gives the same shape at every size, so halving the interval is enough.
-    """
-    candidate = draw(allowed)
-    if inverse is None or _keeps(candidate, inverse, effort):
-        return candidate
-    good: Trajectory | None = None
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        candidate = draw(allowed.scaled(middle))
-        if _keeps(candidate, inverse, effort):
-            low, good = middle, candidate
-        else:
-            high = middle
-    if good is None:
-        peaks = effort_peaks(candidate, inverse, EFFORT_STEP)
-        worst = int(np.nanargmax(peaks / effort))
+def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
+    """Raise DynIdError when the parameters will not be known as well as asked for."""
+    if not np.isfinite(accuracy):
+        return
+    if score is None or score.largest_deviation is None:
+        raise DynIdError("option 'accuracy' compares with nominal parameters: the robot has none; "
+                         'leave it out, or give the links inertials')
+    reached = score.largest_deviation
+    if reached > accuracy:
+        times = int(np.ceil(basis.repetitions * (reached / accuracy) ** 2))
         raise DynIdError(
-            f"joint '{allowed.joints[worst]}' needs {peaks[worst]:.4g} to hold the middle of the "
-            f'position range, allowed are {effort[worst]:.4g}; move the range with option '
-            "'limits: {joint: {position: [lower, upper]}}'")
-    return good
+            f'accuracy {accuracy:g} is out of reach: {score.least_known} will have a relative '
+            f'standard deviation of {reached:.3g} after {basis.duration:g} s; deviations fall as '
+            f'the root of time grows, so {times} periods of {basis.span:g} s would do')
 
 
-def _keeps(candidate: Trajectory, inverse: Inverse, effort: FloatArray) -> bool:
-    peaks = effort_peaks(candidate, inverse, EFFORT_STEP)
-    return not np.any(peaks > EFFORT_MARGIN * effort)
-
-
-def _report(
-    trajectory: Trajectory, limits: MotionLimits, score: Score | None, inverse: Inverse | None
-) -> Design:
+def _report(planned: Planned, limits: MotionLimits, judge: Judge) -> Design:
+    """Return the design of a motion; raises DynIdError when it breaks a limit."""
+    trajectory, inverse = planned.trajectory, judge.inverse
     peaks = trajectory.peaks()
     broken = list(violations(peaks, limits))
-    used, warnings = fractions_used(peaks, limits), []
+    used, warnings = fractions_used(peaks, limits), [*judge.warnings, *planned.warnings]
     if inverse is None:
         warnings.append('efforts were not predicted: no inverse model given')
     else:
-        effort = effort_peaks(trajectory, inverse, 0.1 * EFFORT_STEP)
+        effort = effort_peaks(trajectory, inverse, EFFORT_STEP)
         for i, joint in enumerate(limits.joints):
             if np.isnan(limits.effort[i]):
                 warnings.append(f"effort of joint '{joint}' was not checked: its limit is unknown")
@@ -233,4 +253,12 @@ def _report(
                               f'its limit is {limits.effort[i]:.4g}')
     if broken:
         raise DynIdError('; '.join(broken))
-    return Design(trajectory, limits, used, score, tuple(warnings))
+    clearance = judge.proof(trajectory) if judge.proof is not None else None
+    if clearance is not None and not clearance.free:
+        raise DynIdError(f'{" and ".join(clearance.pair)} come as near as '
+                         f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
+    if clearance is None:
+        warnings.append('collisions were not checked')
+    score = judge.score(trajectory) if judge.score is not None else None
+    return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
+                  clearance=clearance)

@@ -45,6 +45,14 @@ class KeepClear:
         share = self._share(motion.position)
         return np.where(share > 0.0, share * (2.0 - share), 2.0 * share)
 
+    def worst(self, motion: Motion) -> str:
+        """Return which pair comes nearest to what it has to keep, and how near."""
+        near = self.scene.nearest(motion.position, self.kept + self.ranges)
+        pair = int(np.argmin(np.min(near.distance - self.scene.required, axis=0)))
+        return (f'{" and ".join(self.scene.pairs[pair])} come as near as '
+                f'{np.min(near.distance[:, pair]):.4g} m, {self.scene.required[pair]:.4g} m are '
+                'to be kept')
+
     def pullback(
         self, motion: Motion, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

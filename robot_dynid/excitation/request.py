@@ -8,10 +8,11 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.basis import Basis
+from robot_dynid.excitation.objective import NAMES
 from robot_dynid.model.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
-SEARCH = ('starts',)
+SEARCH = ('starts', 'budget', 'objective', 'accuracy')
 #: makes the basis of some joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 
@@ -32,8 +33,10 @@ class Family:
 class DesignOptions:
     """Settings common to all kinds.
 
-    ``scale`` in (0, 1] is the part of every limit that may be used; ``starts`` random
-    starts are tried; ``limits`` (joint -> limit) narrows or completes those of the robot.
+    ``scale`` in (0, 1] is the part of every limit that may be used; ``objective`` is one of
+    objective.NAMES, improved from ``starts`` random starts until ``budget`` seconds are over;
+    ``accuracy`` is the largest standard deviation wanted, relative to nominal parameters;
+    ``limits`` (joint -> limit) narrows or completes those of the robot.
     ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
     replace what the robot's file says, None: they do not.
     """
@@ -41,6 +44,9 @@ class DesignOptions:
     seed: int = 0
     scale: float = 0.9
     starts: int = 8
+    budget: float = 20.0
+    objective: str = 'condition'
+    accuracy: float = float('inf')
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     floor: Any = None
     keep_out: Any = None
@@ -53,8 +59,14 @@ class DesignOptions:
             raise UsageError(f"option 'scale' must be above 0 and at most 1, got {self.scale}")
         if self.starts < 1:
             raise UsageError(f"option 'starts' must be at least 1, got {self.starts}")
-        if self.seed < 0:
-            raise UsageError(f"option 'seed' must not be negative, got {self.seed}")
+        for name in ('seed', 'budget'):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"option '{name}' must not be negative, got "
+                                 f'{getattr(self, name)}')
+        if not self.accuracy > 0.0:
+            raise UsageError(f"option 'accuracy' must be positive, got {self.accuracy}")
+        if self.objective not in NAMES:
+            raise UsageError(f"unknown objective '{self.objective}'; known: {', '.join(NAMES)}")
         self.surroundings(Surroundings())
 
     def surroundings(self, known: Surroundings) -> Surroundings:

@@ -1,0 +1,100 @@
+"""Logarithmic barriers: of limits that are linear in the coefficients, and of constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.excitation.basis import Basis
+from robot_dynid.excitation.constraint import Constraint
+from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.observation import MotionGradient, total
+from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """|phi(t_m) C_j - centre_j| <= half_j on the grid: one kind of limit of all joints.
+
+    ``matrix`` (M, P); ``centre``, ``half`` (n,), infinite where there is no limit.
+    """
+
+    matrix: FloatArray
+    centre: FloatArray
+    half: FloatArray
+
+    def share(self, coefficients: FloatArray) -> FloatArray:
+        """Return what is used of the limit (M, n), -1 to 1 inside it."""
+        return np.asarray((self.matrix @ coefficients.T - self.centre) / self.half)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitBarrier:
+    """-mean_t sum_j log(1 - share^2), summed over position, velocity, acceleration, jerk."""
+
+    bands: tuple[Band, ...]
+
+    @classmethod
+    def of(cls, basis: Basis, limits: MotionLimits) -> LimitBarrier:
+        """Return the barrier on the grid of a basis, with its margin for what is between."""
+        matrices, still = basis.matrices(basis.grid()), np.zeros(len(limits.joints))
+        ranges = ((limits.centre, limits.half_range), (still, limits.velocity),
+                  (still, limits.acceleration), (still, limits.jerk))
+        return cls(tuple(
+            Band(matrix, centre, np.where(np.isnan(half), np.inf, basis.margin * half))
+            for matrix, (centre, half) in zip(matrices, ranges, strict=True)
+            if not np.all(np.isnan(half))))
+
+    def largest(self, coefficients: FloatArray) -> float:
+        """Return the largest share used of any limit."""
+        return max(float(np.max(np.abs(band.share(coefficients)))) for band in self.bands)
+
+    def value(self, coefficients: FloatArray) -> float:
+        """Return the barrier, infinite outside."""
+        value = 0.0
+        for band in self.bands:
+            share = band.share(coefficients)
+            if np.max(np.abs(share)) >= 1.0:
+                return float('inf')
+            value -= float(np.sum(np.log1p(-(share**2)))) / len(share)
+        return value
+
+    def slopes(self, coefficients: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient (n, P) and Hessian, a block (n, P, P) per joint."""
+        n, size = coefficients.shape
+        gradient, hessian = np.zeros((n, size)), np.zeros((n, size, size))
+        for band in self.bands:
+            share = band.share(coefficients)
+            inside = 1.0 / (1.0 - share**2)
+            gradient += (2.0 * share * inside / band.half).T @ band.matrix / len(share)
+            curved = 2.0 * inside * (2.0 * inside - 1.0) / band.half**2 / len(share)
+            for j in range(n):
+                hessian[j] += band.matrix.T @ (curved[:, j, None] * band.matrix)
+        return gradient, hessian
+
+    def longest(self, coefficients: FloatArray, step: FloatArray) -> float:
+        """Return the largest factor of ``step`` (n, P) that stays inside."""
+        longest = float('inf')
+        for band in self.bands:
+            share, way = band.share(coefficients), (band.matrix @ step.T) / band.half
+            room = np.where(way > 0.0, 1.0 - share, 1.0 + share)
+            with np.errstate(divide='ignore'):
+                longest = min(longest, float(np.min(room / np.abs(way))))
+        return longest
+
+
+def constraint_barrier(
+    constraints: Sequence[Constraint], motion: Motion
+) -> tuple[float, MotionGradient | None]:
+    """Return -mean_t sum log(values) of all constraints and its gradients; infinite outside."""
+    value, parts = 0.0, []
+    for constraint in constraints:
+        values = constraint.values(motion)
+        if np.any(values <= 0.0) or np.any(np.isnan(values)):
+            return float('inf'), None
+        value -= float(np.sum(np.log(values))) / len(values)
+        parts.append(constraint.pullback(motion, -1.0 / (len(values) * values)))
+    return value, total(parts) if parts else None

@@ -1,0 +1,226 @@
+"""Interior-point search for the coefficients of a motion: every iterate keeps all limits.
+
+Minimised is f(C) + mu (b(C) + h(C)) for falling mu, with the barriers b of the limits and h of the
+constraints. The Hessian of b is exact, a block per joint; those of f and h are approximated by
+damped BFGS updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
+18.2 and section 19.3). Steps that leave the limits are cut before anything is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
+
+from robot_dynid.excitation.barrier import LimitBarrier, constraint_barrier
+from robot_dynid.excitation.basis import Basis, motion_of
+from robot_dynid.excitation.constraint import Constraint
+from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.objective import Objective
+from robot_dynid.excitation.observation import MotionGradient
+from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+#: instants of the objective per free coefficient of a joint, and at least; constraints are
+#: imposed on twice as many, and are checked on twenty times as many in the end
+INSTANTS_EACH, INSTANTS_LEAST = 12, 200
+#: weights of the barriers; at the last one they hold the optimum off the limits by about 1 %
+WEIGHTS = (0.1, 0.01, 1e-3, 1e-4)
+#: expected gain (logarithmic) below which a search has converged, and iterations at most
+GAIN, ITERATIONS = 1e-4, 300
+#: part of the way to the nearest limit that a step may go; Armijo's share; cuts of a step
+REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
+#: first guess of the Hessian of f in terms of that of b, and bounds of its correction
+GUESS, CORRECTION = 0.05, (1e-2, 1e2)
+#: Powell's damping: the least curvature of a BFGS update in terms of that before
+DAMPING = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is minimised over the coefficients of ``basis``, within ``limits`` and constraints."""
+
+    basis: Basis
+    limits: MotionLimits
+    objective: Objective
+    constraints: tuple[Constraint, ...] = ()
+
+    @cached_property
+    def barrier(self) -> LimitBarrier:
+        """That of the limits."""
+        return LimitBarrier.of(self.basis, self.limits)
+
+    def instants(self, density: int = 1) -> FloatArray:
+        """Return equidistant instants (T,) of the span."""
+        count = density * max(INSTANTS_LEAST, INSTANTS_EACH * self.basis.size)
+        return np.linspace(0.0, self.basis.span, count, endpoint=False)
+
+    def motion(self, coefficients: FloatArray) -> Motion:
+        """Return the motion by which coefficients (n, P) are judged."""
+        return motion_of(self._seen, coefficients)
+
+    def value(self, coefficients: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective and its gradient (n, P)."""
+        value, gradient = self.objective(self.motion(coefficients))
+        return value, _pulled(self._seen, gradient)
+
+    def hindrance(self, coefficients: FloatArray) -> tuple[float, FloatArray]:
+        """Return the barrier of the constraints and its gradient (n, P)."""
+        if not self.constraints:
+            return 0.0, np.zeros(coefficients.shape)
+        value, gradient = constraint_barrier(
+            self.constraints, motion_of(self._kept, coefficients))
+        if gradient is None:
+            return value, np.zeros(coefficients.shape)
+        return value, _pulled(self._kept, gradient)
+
+    @cached_property
+    def _seen(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return self.basis.matrices(self.instants())
+
+    @cached_property
+    def _kept(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return self.basis.matrices(self.instants(2))
+
+
+def _pulled(
+    matrices: tuple[FloatArray, FloatArray, FloatArray, FloatArray], gradient: MotionGradient
+) -> FloatArray:
+    """Return the gradient (n, P) in the coefficients of one in the motion."""
+    parts = [g.T @ matrix for g, matrix in zip(gradient, matrices)]
+    return np.asarray(parts[0] + parts[1] + parts[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Coefficients with all values and gradients; ``value`` is that of the objective."""
+
+    coefficients: FloatArray
+    value: float
+    slope: FloatArray
+    hindrance: float
+    hindrance_slope: FloatArray
+    barrier: float
+
+    @classmethod
+    def at(cls, problem: Problem, coefficients: FloatArray) -> Point:
+        """Evaluate everything, the objective only inside."""
+        barrier = problem.barrier.value(coefficients)
+        outside = np.zeros(coefficients.shape)
+        if not np.isfinite(barrier):
+            return cls(coefficients, np.inf, outside, np.inf, outside, barrier)
+        hindrance, hindrance_slope = problem.hindrance(coefficients)
+        if not np.isfinite(hindrance):
+            return cls(coefficients, np.inf, outside, hindrance, outside, barrier)
+        value, slope = problem.value(coefficients)
+        return cls(coefficients, value, slope, hindrance, hindrance_slope, barrier)
+
+    def merit(self, weight: float) -> float:
+        """Return what is minimised for a weight of the barriers."""
+        total = self.value + weight * (self.barrier + self.hindrance)
+        return total if np.isfinite(total) else float('inf')
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The end of a search: ``converged`` or stopped after ``iterations``."""
+
+    coefficients: FloatArray
+    value: float
+    converged: bool
+    iterations: int
+
+
+def minimise(
+    problem: Problem, start: FloatArray, watch: Callable[[int, float], bool]
+) -> Optimum:
+    """Search from ``start`` (n, P), which keeps everything.
+
+    ``watch`` is told iteration and value before every step; when it returns true the search ends.
+    """
+    descent = Descent(problem, start)
+    iterations, weight, settled = 0, WEIGHTS[0], False
+    for weight in WEIGHTS:
+        settled = False
+        while not settled and iterations < ITERATIONS:
+            if watch(iterations, descent.point.value):
+                return descent.end(False, iterations)
+            gain = descent.step(weight)
+            settled = gain < max(GAIN, 0.1 * weight)
+            iterations += 1
+    return descent.end(settled, iterations)
+
+
+class Descent:
+    """The state of a search: the point, and what is known of the curvature."""
+
+    def __init__(self, problem: Problem, start: FloatArray) -> None:
+        self.problem = problem
+        self.point = Point.at(problem, start)
+        _, curvature = problem.barrier.slopes(start)
+        guess = GUESS * np.asarray(block_diag(*curvature))
+        self._value, self._hindrance = Curvature(guess), Curvature(guess)
+
+    def end(self, converged: bool, iterations: int) -> Optimum:
+        """Return where the search stands."""
+        return Optimum(self.point.coefficients, self.point.value, converged, iterations)
+
+    def step(self, weight: float) -> float:
+        """Go one step; return the gain that was expected of it, 0 where none was possible."""
+        point, shape = self.point, self.point.coefficients.shape
+        slope, curvature = self.problem.barrier.slopes(point.coefficients)
+        gradient = (point.slope + weight * (slope + point.hindrance_slope)).ravel()
+        hessian = self._value.matrix + weight * np.asarray(block_diag(*curvature))
+        if self.problem.constraints:
+            hessian = hessian + weight * self._hindrance.matrix
+        try:
+            way = -cho_solve(cho_factor(hessian), gradient)
+        except LinAlgError:
+            return 0.0
+        gain = float(-gradient @ way)
+        found = self._along(way.reshape(shape), weight, gain)
+        if found is None:
+            return 0.0
+        moved = (found.coefficients - point.coefficients).ravel()
+        self._value.update(moved, (found.slope - point.slope).ravel())
+        self._hindrance.update(moved, (found.hindrance_slope - point.hindrance_slope).ravel())
+        self.point = found
+        return gain
+
+    def _along(self, way: FloatArray, weight: float, gain: float) -> Point | None:
+        """Return a point along ``way`` (n, P) that is better by enough, None if there is none."""
+        point, merit = self.point, self.point.merit(weight)
+        length = min(1.0, REACH * self.problem.barrier.longest(point.coefficients, way))
+        for _ in range(CUTS):
+            found = Point.at(self.problem, point.coefficients + length * way)
+            if found.merit(weight) <= merit - SUFFICIENT * length * gain:
+                return found
+            length *= 0.4
+        return None
+
+
+class Curvature:
+    """A positive definite approximation of a Hessian."""
+
+    def __init__(self, guess: FloatArray) -> None:
+        self.matrix = guess
+        self._fresh = True
+
+    def update(self, step: FloatArray, change: FloatArray) -> None:
+        """Learn from the change of the gradient along a step."""
+        along = self.matrix @ step
+        before, after = float(step @ along), float(step @ change)
+        if not before > 0.0:
+            return
+        if self._fresh and after > 0.0:  # the guess knows directions, not the size
+            factor = float(np.clip(after / before, *CORRECTION))
+            self.matrix, along, before = factor * self.matrix, factor * along, factor * before
+            self._fresh = False
+        if after < DAMPING * before:
+            mixed = (1.0 - DAMPING) * before / (before - after)
+            change = mixed * change + (1.0 - mixed) * along
+        self.matrix = (self.matrix - np.outer(along, along) / before
+                       + np.outer(change, change) / float(step @ change))
