@@ -42,7 +42,8 @@ def as_html(figure: Any) -> str:
     return text
 
 
-def _styled(figure: Any, height: int) -> Any:
+def styled(figure: Any, height: int) -> Any:
+    """Give a figure the common look and a height [px]; return it."""
     figure.update_layout(
         template='none', height=height, font=FONT, paper_bgcolor='white', plot_bgcolor='white',
         margin={'l': 64, 'r': 16, 't': 28, 'b': 44}, hovermode='x unified',
@@ -62,7 +63,7 @@ def errors(model: Mapping[str, JointScore], control: Mapping[str, JointScore] | 
                            y=[100.0 * s.relative_error for s in scores.values()])
     figure.update_yaxes(title='relative error [%]', rangemode='tozero')
     figure.update_layout(barmode='group', bargap=0.35)
-    return _styled(figure, 300)
+    return styled(figure, 300)
 
 
 def forest(names: Sequence[str], values: FloatArray, std: FloatArray) -> Any:
@@ -85,7 +86,7 @@ def forest(names: Sequence[str], values: FloatArray, std: FloatArray) -> Any:
                         range=[-0.8, len(names) - 0.2])
     figure.update_xaxes(title='95 % interval about the value [% of the value, clipped at 100]',
                         range=[-105, 105])
-    _styled(figure, 110 + 15 * len(names)).update_layout(hovermode='closest')
+    styled(figure, 110 + 15 * len(names)).update_layout(hovermode='closest')
     return figure.update_yaxes(tickfont={'size': 10})
 
 
@@ -113,7 +114,7 @@ def prediction(traces: Sequence[Trace], joint: int, unit: str) -> Any:
     figure.update_yaxes(title=f'effort [{unit}]', row=1, col=1)
     figure.update_yaxes(title=f'residual [{unit}]', row=2, col=1)
     figure.update_xaxes(title='time [s], recordings one after the other', row=2, col=1)
-    _styled(figure, 380).update_layout(legend={'y': 1.08}, margin={'t': 48})
+    styled(figure, 380).update_layout(legend={'y': 1.08}, margin={'t': 48})
     return figure
 
 
@@ -126,7 +127,7 @@ def correlation(traces: Sequence[Trace], joints: Sequence[str]) -> Any:
                            line={'color': JOINTS[i % len(JOINTS)], 'width': 1.4})
     figure.update_xaxes(title='lag [s]')
     figure.update_yaxes(title='autocorrelation of the residual', range=[-1.05, 1.05])
-    return _styled(figure, 340)
+    return styled(figure, 340)
 
 
 def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Any:
@@ -144,7 +145,7 @@ def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Any:
                            line={'color': JOINTS[i % len(JOINTS)], 'width': 1.4, 'shape': 'hvh'})
     figure.update_xaxes(title='residual / RMS')
     figure.update_yaxes(title='density', rangemode='tozero')
-    return _styled(figure, 340)
+    return styled(figure, 340)
 
 
 def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> Any:
@@ -159,7 +160,7 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> Any:
     figure.update_xaxes(title='cut-off [Hz]', type='log', range=span.tolist(),
                         tickvals=[c for c, _ in tried], ticktext=[f'{c:g}' for c, _ in tried])
     figure.update_yaxes(title='error on data left out')
-    return _styled(figure, 260)
+    return styled(figure, 260)
 
 
 def truth(names: Sequence[str], deviations: FloatArray) -> Any:
@@ -171,7 +172,7 @@ def truth(names: Sequence[str], deviations: FloatArray) -> Any:
                        marker={'color': colours, 'size': 7}, showlegend=False)
     figure.update_yaxes(title='(identified − true) / std')
     figure.update_xaxes(tickfont={'size': 9}, dtick=1, tickangle=-60)
-    return _styled(figure, 320).update_layout(hovermode='closest')
+    return styled(figure, 320).update_layout(hovermode='closest')
 
 
 def _short(source: str) -> str:

@@ -1,0 +1,169 @@
+"""The report of a designed excitation: what will move where, and how near it gets to what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.excitation.constraint import Clearance
+from robot_dynid.excitation.design import Design, Judge
+from robot_dynid.excitation.scene import Scene
+from robot_dynid.excitation.tip import chain_points, tip_path
+from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.report import plan_figures as draw
+from robot_dynid.report.figures import as_html
+from robot_dynid.report.html import Report
+from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
+from robot_dynid.report.texts import name, number, percent
+from robot_dynid.types import FloatArray
+
+POINTS = 1200  # drawn per curve
+CHAINS = 9  # instants at which the arm is drawn
+NEAREST = 6  # pairs whose distance is drawn
+FULL = 0.999  # part of a limit from which it is marked
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A design with the robot it is for, what it was judged by and where it was proven free."""
+
+    kind: str
+    robot: RobotModel
+    found: Design
+    judge: Judge
+    scene: Scene | None = None
+
+    @property
+    def time(self) -> FloatArray:
+        """Instants (T,) s of the curves."""
+        return np.linspace(0.0, self.found.trajectory.duration, POINTS)
+
+    @property
+    def motion(self) -> Motion:
+        """Motion at those instants."""
+        return self.found.trajectory.sample(self.time)
+
+
+def plan_report(plan: Plan) -> Report:
+    """Return the report of a planned excitation."""
+    sections = (_summary(plan), _limits(plan), _motion(plan), _path(plan), *_clearance(plan),
+                *_stages(plan), *_search(plan))
+    return Report(f'{plan.robot.name}: planned excitation',
+                  f'{plan.kind}, {number(plan.found.trajectory.duration)} s', sections)
+
+
+def _summary(plan: Plan) -> Section:
+    found, clearance = plan.found, plan.found.clearance
+    cards = [Card('duration', number(found.trajectory.duration), 's')]
+    if found.score is not None:
+        cards += [Card('condition number', number(found.score.condition_number, 3)),
+                  Card('log det', number(found.score.log_det))]
+        cards += [Card('condition number', number(value, 3), part)
+                  for part, value in found.score.parts.items()]
+        if found.score.largest_deviation is not None:
+            cards.append(Card('largest relative deviation',
+                              percent(found.score.largest_deviation),
+                              f'% {found.score.least_known}'))
+    if clearance is not None and np.isfinite(clearance.smallest):
+        cards.append(Card('smallest distance', number(1e3 * clearance.smallest, 3),
+                          f'mm {" / ".join(clearance.pair)}'))
+    fullest = max((share for used in found.used.values() for share in used.values()), default=0.0)
+    cards.append(Card('most used limit', percent(fullest), '%'))
+    return Section('Summary', status=_verdict(clearance), cards=tuple(cards),
+                   warnings=found.warnings)
+
+
+def _verdict(clearance: Clearance | None) -> Verdict:
+    kept = 'All limits are kept at every instant, between the points too.'
+    if clearance is None:
+        return Verdict('fair', 'Collisions were not checked:',
+                       f'look at the way of the tip before it runs. {kept}')
+    if clearance.unchecked:
+        return Verdict('fair', 'Not everything was checked:',
+                       f'{"; ".join(clearance.unchecked)}. {kept}')
+    return Verdict('good', 'Proven to keep clear:', f'at every instant of the motion. {kept}')
+
+
+def _limits(plan: Plan) -> Section:
+    limits, used = plan.found.limits, plan.found.used
+    names = list(dict.fromkeys(key for shares in used.values() for key in shares))
+    rows = []
+    for i, joint in enumerate(limits.joints):
+        shares = [used[joint].get(key) for key in names]
+        mark = 'fair' if max((s for s in shares if s is not None), default=0.0) >= FULL else ''
+        rows.append(Row((joint, *(percent(share) for share in shares),
+                         f'{number(limits.lower[i])} to {number(limits.upper[i])}',
+                         *(number(float(getattr(limits, key)[i]))
+                           for key in ('velocity', 'acceleration', 'effort'))), mark))
+    columns = ('joint', *(f'{name(key)} [%]' for key in names), 'position', 'velocity',
+               'acceleration', 'effort')
+    return Section('Limits', tables=(Table(columns, tuple(rows)),), text=(
+        'Part of every limit that the motion uses, then the limits: rad (m) and their derivatives '
+        'with time, N m (N).'))
+
+
+def _motion(plan: Plan) -> Section:
+    motion, inverse = plan.motion, plan.judge.inverse
+    effort = None if inverse is None else inverse(motion.position, motion.velocity,
+                                                  motion.acceleration)
+    figure = draw.motion(plan.time, motion, effort, plan.found.limits)
+    return Section('Motion', figures=(Figure(as_html(figure)),),
+                   text='Dashed: limits. Efforts are those of the nominal (or given) model '
+                        'without friction.')
+
+
+def _path(plan: Plan) -> Section:
+    trajectory, around = plan.found.trajectory, plan.robot.surroundings
+    if plan.scene is not None:
+        around = plan.scene.around
+    time, tip, frame = tip_path(plan.robot, trajectory)
+    instants = np.linspace(0.0, trajectory.duration, CHAINS)
+    chains = chain_points(plan.robot, trajectory.sample(instants).position)
+    return Section('Way of the tip', figures=(Figure(as_html(
+        draw.path(time, tip, chains, around))),), text=(
+        f'In the frame {frame}. Lines join the origins of the joints; they are not the bodies.'))
+
+
+def _clearance(plan: Plan) -> tuple[Section, ...]:
+    clearance, scene = plan.found.clearance, plan.scene
+    if clearance is None or scene is None:
+        return ()
+    said = (*(Row(('checked', text)) for text in clearance.checked),
+            *(Row(('not checked', text), 'fair') for text in clearance.unchecked))
+    told = Table((), tuple(said), 'What was looked at', words=True)
+    if not scene.pairs:
+        return (Section('Clearance', tables=(told,)),)
+    distances = scene.distances(plan.motion.position)
+    order = np.argsort(np.min(distances - scene.required, axis=0))[:NEAREST]
+    rows = tuple(Row((' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
+                      number(1e3 * scene.required[i], 3),
+                      number(plan.time[int(np.argmin(distances[:, i]))], 3))) for i in order)
+    nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), rows, 'Nearest pairs')
+    figure = draw.distances(plan.time, distances[:, order],
+                            [' / '.join(scene.pairs[i]) for i in order])
+    return (Section('Clearance', tables=(nearest, told), figures=(Figure(as_html(figure)),),
+                    text='Distances of the collision shapes. Between the instants drawn the '
+                         'clearance is proven by bounds of the motion.'),)
+
+
+def _stages(plan: Plan) -> tuple[Section, ...]:
+    if not plan.found.stages:
+        return ()
+    rows = tuple(Row((s.name, str(s.swings), number(s.condition_number), ', '.join(s.solves)))
+                 for s in plan.found.stages)
+    columns = ('stage', 'swings', 'condition number', 'finds')
+    return (Section('Stages', tables=(Table(columns, rows, words=True),)),)
+
+
+def _search(plan: Plan) -> tuple[Section, ...]:
+    rows = plan.found.starts
+    if not rows:
+        return ()
+    first, last = (np.array([getattr(row, key) for row in rows]) for key in ('first', 'value'))
+    ended = sum(row.converged for row in rows)
+    figure = draw.progress(first, last, 'logarithm of the objective')
+    return (Section('Search', figures=(Figure(as_html(figure)),), text=(
+        f'{ended} of {len(rows)} starts converged. Where many ends are alike, a better motion is '
+        'not to be expected.')),)
