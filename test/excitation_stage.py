@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1}'
 LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1}'
 # Wide against a loaded machine; the guards themselves are tested to the cycle without ROS.
 PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
-              'state_timeout': 0.25, 'controller_timeout': 0.4}
+              'state_timeout': 0.25, 'controller_timeout': 0.4, 'tracking_window': 0.1,
+              'first_pass_scale': 1.0,
+              'warm_up': 0, 'return_to_start': False}
 SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0}
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 
@@ -129,11 +132,16 @@ class Client:
 
 
 class Stage:
-    """Robot, node and client of the module; the robot can be lost and replaced."""
+    """Robot, node and client of the module; the robot can be lost and replaced.
 
-    def __init__(self) -> None:
+    Bags go below ``folder``; ``changes`` are parameters of the excitation node.
+    """
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
         self.client = Client()
-        self.node = NodeProcess('excitation_node', PARAMETERS)
+        self.folder = folder
+        self.node = NodeProcess('excitation_node', {
+            **PARAMETERS, 'recording_directory': folder, **changes})
         self.robot: NodeProcess | None = None
 
     def with_robot(self) -> Client:

@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from robot_dynid.excitation.execution import Cancel, Execution, Phase, Send
+from robot_dynid.excitation.alarms import Alarms
+from robot_dynid.excitation.commands import Cancel, Hold, Phase, Send
+from robot_dynid.excitation.execution import Execution
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.guards import GuardSettings, JointStates, Tolerances
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
 from robot_dynid.excitation.sampled import sampled
-from robot_dynid.excitation.watch import Rules, Segment
+from robot_dynid.excitation.segment import Segment
+from robot_dynid.excitation.watch import Rules
 
 JOINTS = ('shoulder', 'elbow')
 PERIOD = 0.01
@@ -40,7 +43,9 @@ class Bench:
 
     def __init__(self, rules=RULES, segments=None):
         self.states = JointStates(JOINTS)
-        self.execution = Execution(segments or plan(), rules, self.states)
+        self.alarms = Alarms(JOINTS, rules.settings)
+        self.execution = Execution(segments or plan(), rules, self.states, self.alarms)
+        self.answers = rules.answers
         self.now, self.position, self.velocity = 10.0, np.zeros(2), np.zeros(2)
         self.effort, self.offset = np.full(2, 5.0), np.zeros(2)
         self.goal = self.goal_start = None
@@ -55,7 +60,10 @@ class Bench:
                 continue
             if isinstance(command, Send):
                 self.goal, self.goal_start = command.segment.points, self.now
+                self.joined_from = self.position
                 self.carry_out(self.execution.on_accepted(self.now))
+            elif isinstance(command, Hold):
+                self.goal, self.velocity, self.position = None, np.zeros(2), command.position
             elif isinstance(command, Cancel):
                 self.goal, self.velocity = None, np.zeros(2)
                 self.carry_out(self.execution.on_cancel_answer(self.now, True))
@@ -64,7 +72,10 @@ class Bench:
         self.now += PERIOD
         if self.goal is not None and self.controller_on:
             elapsed = self.now - self.goal_start - self.lag
+            share = min(max(elapsed / self.goal.time[0], 0.0), 1.0)
             position = self.goal.desired(elapsed)
+            if share < 1.0:  # on its way to the first point
+                position = self.joined_from + share * (self.goal.position[0] - self.joined_from)
             self.velocity, self.position = (position - self.position) / PERIOD, position
             self.execution.on_feedback(self.now)
         if self.states_on:
@@ -73,7 +84,7 @@ class Bench:
             self.carry_out(self.execution.on_state(self.now))
         if self.goal is not None and self.now - self.goal_start > self.goal.duration + 0.05:
             self.goal, self.velocity = None, np.zeros(2)
-            if self.controller_on:
+            if self.controller_on and self.answers:
                 self.carry_out(self.execution.on_result(self.now, 4, 0, ''))
         self.carry_out(self.execution.tick(self.now, self.server_ready))
 
@@ -91,6 +102,15 @@ class Bench:
     @property
     def outcome(self):
         return self.execution.outcome
+
+    def do(self, commands):
+        """Carry out what an event outside of `step` gave, and return self."""
+        self.carry_out(commands)
+        return self
+
+    @property
+    def doing(self):
+        return self.execution.doing(self.now)[0]
 
     def first(self, kind):
         return next((at, command) for at, command in self.log if isinstance(command, kind))

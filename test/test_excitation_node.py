@@ -27,12 +27,12 @@ from robot_dynid_interfaces.action import Excite
 pytestmark = pytest.mark.ros
 
 @pytest.fixture(scope='module')
-def stage() -> Iterator[Stage]:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     domain, lock = claim_domain()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('ROS_DOMAIN_ID', str(domain))
         patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        stage = Stage()
+        stage = Stage(tmp_path_factory.mktemp('bags'))
         yield stage
         stage.close()
     lock.close()

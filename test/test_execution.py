@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 
-from robot_dynid.excitation.execution import Cancel, Finish, Hold, Phase, Send
+from robot_dynid.excitation.commands import Cancel, Finish, Hold, Phase, Send
 from robot_dynid.excitation.guards import Code, GuardSettings, Outcome
 from robot_dynid.excitation.sampled import SampledTrajectory
-from robot_dynid.excitation.watch import Segment
+from robot_dynid.excitation.segment import Segment
 
 
 def test_a_good_run_sends_both_segments_and_succeeds():
@@ -25,7 +25,7 @@ def test_tracking_error_while_holding_is_the_distance_from_where_the_stop_began(
     bench = Bench().start()
     bench.run(3.0)
     assert np.all(np.abs(bench.execution.tracking_error(bench.now)) < 0.05)
-    bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'cancelled'))
+    bench.execution.cancel(bench.now, Outcome(Code.ABORTED, 'unexpected'))
     bench.states_on = False
     for later in (0.0, 0.5):
         assert np.all(np.abs(bench.execution.tracking_error(bench.now + later)) < 0.05)
@@ -152,7 +152,7 @@ def test_cancel_before_during_and_after():
     bench.carry_out(bench.execution.cancel(bench.now, asked))
     bench.run()
     assert bench.outcome.code is Code.CANCELLED
-    assert bench.outcome.text.endswith('motion cancelled, the robot holds')
+    assert bench.outcome.text.endswith('stopped along the path, the robot holds')
     assert bench.execution.cancel(bench.now, asked) == ()
     bench = Bench()
     assert bench.execution.cancel(bench.now, asked) == (Finish(asked),)
@@ -165,7 +165,7 @@ def test_refused_cancel_leads_to_hold_within_limits():
     position = bench.position.copy()
     bench.states.update(bench.now, JOINTS, bench.now + 1e-3,
                         (position, bench.velocity, bench.effort))
-    bench.carry_out(bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'asked')))
+    bench.carry_out(bench.execution.cancel(bench.now, Outcome(Code.ABORTED, 'asked')))
     bench.carry_out(bench.execution.on_cancel_answer(bench.now, False))
     _, hold = bench.first(Hold)
     assert hold.duration >= 1.5 * 1.5 / 8.0

@@ -1,7 +1,7 @@
 """The same path at another pace: slower as a whole, or coming to rest and going on again.
 
 With path time s(t) the motion is q(s(t)); by the chain rule qd = q' s', qdd = q'' s'^2 + q' s'',
-qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed along it changes.
+qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed on it changes.
 Every result is checked by `sampled.within`, at its points and between them.
 """
 
@@ -91,13 +91,14 @@ class TimeScaled:
 class Pacing:
     """How the pace is changed.
 
-    ``rate`` points per second; ``lead`` s before the first point of the new motion; ``longest`` s
-    of a stop.
+    ``rate`` points per second; ``join`` s to go over from one motion to another in mid-motion,
+    ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop.
     """
 
-    rate: float
-    lead: float
-    longest: float
+    rate: float = 50.0
+    join: float = 0.1
+    lead_in: float = 0.2
+    longest: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +133,8 @@ def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacin
     already, the pace is kept for a while first.
     """
     last = len(points.time) - 1
-    first = min(int(np.searchsorted(points.time, elapsed + pacing.lead)), last)
-    shift = max(-elapsed, pacing.lead - float(points.time[first]))
+    first = min(int(np.searchsorted(points.time, elapsed + pacing.join)), last)
+    shift = max(-elapsed, pacing.join - float(points.time[first]))
     for knot, duration in _stops(points, first, elapsed, pacing):
         ramp = Ramp(float(points.time[knot]), duration, 1.0, 0.0)
         slowing = _rows(points, ramp, pacing.rate, ramp.begin + shift)
@@ -154,11 +155,10 @@ def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing:
     the limits allow no such start.
     """
     last = len(points.time) - 1
-    first = min(int(np.searchsorted(points.time, rest + 1.0 / pacing.rate)), last)
-    knot = first
+    knot = first = min(int(np.searchsorted(points.time, rest + 1.0 / pacing.rate)), last)
     while 0.0 < points.time[knot] - rest <= 0.5 * LONGEST_START:
         ramp = Ramp(rest, 2.0 * float(points.time[knot] - rest), 0.0, 1.0)
-        starting = _rows(points, ramp, pacing.rate, pacing.lead)
+        starting = _rows(points, ramp, pacing.rate, pacing.lead_in)
         if within(starting, limits):
             return _joined(starting, _part(points, knot, last, starting.duration - ramp.end))
         if knot == last:
@@ -176,7 +176,7 @@ def _stops(points: SampledTrajectory, first: int, elapsed: float, pacing: Pacing
             knot = int(np.searchsorted(points.time, points.time[first] + delay * longest - 1e-9))
             knot = min(knot, len(points.time) - 1)
             end = float(points.time[knot]) + ramp * longest
-            if end - elapsed <= longest + pacing.lead + 1.0 / pacing.rate:
+            if end - elapsed <= longest + pacing.join + 1.0 / pacing.rate:
                 found.append((end, knot, ramp * longest))
     for _, knot, duration in sorted(set(found)):
         yield knot, duration

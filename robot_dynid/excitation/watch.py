@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from robot_dynid.excitation.guards import Code, GuardSettings, JointStates, Outcome, Tolerances
 from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.pace import Pacing
 from robot_dynid.excitation.sampled import SampledTrajectory
+from robot_dynid.excitation.segment import Segment
 from robot_dynid.types import FloatArray
 
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
@@ -17,25 +19,20 @@ NEVER = -np.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
-    """A part of the plan which is sent as one goal and has to keep ``limits``."""
-
-    name: str
-    points: SampledTrajectory
-    limits: MotionLimits
-
-
-@dataclass(frozen=True, eq=False)
 class Rules:
     """What an execution has to keep: limits, guards, tolerances, longest segment in s.
 
-    The effort limits among ``limits`` are in the unit of the joint states' effort.
+    The effort limits among ``limits`` are in the unit of the joint states' effort. ``answers``:
+    whether the controller answers (its action) or only listens (its topic). ``pacing`` is how the
+    motion is slowed down and started again.
     """
 
     limits: MotionLimits
     settings: GuardSettings
     tolerances: Tolerances
     longest: float = 600.0
+    answers: bool = True
+    pacing: Pacing = field(default_factory=Pacing)
 
 
 class Watch:
@@ -47,8 +44,22 @@ class Watch:
     def __init__(self, rules: Rules, states: JointStates) -> None:
         self.sent = self.accepted = self.feedback = NEVER
         self.controller = self.last_tick = NEVER
+        self.reference: SampledTrajectory | None = None
+        self._begun = (NEVER, NEVER)
         self._rules, self._states, self._settings = rules, states, rules.settings
         self._excused = False
+
+    def follow(self, segment: Segment, now: float) -> None:
+        """Note that the controller has accepted the goal sent last, and follows it from now on.
+
+        It began between sending and acceptance.
+        """
+        self.accepted = self.feedback = now
+        self.reference, self._begun = segment.followed, (self.sent, now)
+
+    def elapsed(self, now: float) -> float:
+        """Return the time of the motion which the robot follows, s."""
+        return now - 0.5 * (self._begun[0] + self._begun[1])
 
     def visible(self, now: float) -> bool:
         """Return whether the state of every joint is finite and recent."""
@@ -90,10 +101,23 @@ class Watch:
         return Outcome(Code.TRACKING_ERROR, f"joint '{states.joints[i]}' is {away[i]:.4g} away "
                        f'from the start, allowed are {allowed[i]:.4g}; not sent, the robot holds')
 
-    def tracking(self, points: SampledTrajectory, now: float) -> Outcome | None:
+    def error(self, waiting: SampledTrajectory, now: float) -> FloatArray:
+        """Return desired minus measured position (n,) rad (m).
+
+        Before anything is followed, what is desired is the start of the ``waiting`` motion.
+        """
+        reference, elapsed = self.reference, self.elapsed(now)
+        if reference is None:
+            reference, elapsed = waiting, 0.0
+        return np.asarray(reference.desired(elapsed) - self._states.position)
+
+    def tracking(self, now: float) -> Outcome | None:
         """Return which joint is off its trajectory, granting it the window in time."""
+        if self.reference is None:
+            return None
         window, measured = self._settings.tracking_window, self._states.position
-        low, high = points.span(now - self.accepted - window, now - self.sent + window)
+        low, high = self.reference.span(
+            now - self._begun[1] - window, now - self._begun[0] + window)
         error = np.maximum(low - measured, measured - high)
         allowed = self._rules.tolerances.tracking
         if not np.any(error > allowed):
@@ -108,7 +132,9 @@ class Watch:
         """Return who has been silent for too long while a goal is sent or running."""
         joint, age = self._states.oldest(now)
         if not server_ready:
-            return Outcome(Code.CONTROLLER_LOST, 'the action server of the controller went away')
+            who = ('the action server of the controller went away' if self._rules.answers else
+                   'nobody listens any more to the topic of the controller')
+            return Outcome(Code.CONTROLLER_LOST, who)
         if age > self._settings.state_timeout:
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
                            f'are {self._settings.state_timeout:.3g} s')
@@ -126,15 +152,23 @@ class Watch:
                        f'the controller did not answer the goal {since(age)}')
 
     def abandoned(self, duration: float, now: float) -> Outcome | None:
-        """Return the trip when a running goal of ``duration`` s has no feedback or no result."""
+        """Return the trip when a running goal of ``duration`` s has no feedback or no end."""
         age = now - self.feedback
-        if age > self._settings.feedback_timeout:
+        if self._rules.answers and age > self._settings.feedback_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no feedback of the controller {since(age)}')
         late = now - self.accepted - duration - self._rules.tolerances.goal_time
         if late <= self._settings.result_timeout:
             return None
-        return Outcome(Code.CONTROLLER_LOST, 'the controller sends no result although the motion '
-                       f'and its goal time ended {late:.3g} s ago')
+        if self._rules.answers:
+            return Outcome(Code.CONTROLLER_LOST, 'the controller sends no result although the '
+                           f'motion and its goal time ended {late:.3g} s ago')
+        return Outcome(Code.TRACKING_ERROR, 'the robot does not come to rest at the end of the '
+                       f'motion, which with its goal time was {late:.3g} s ago')
+
+    def arrived(self, points: SampledTrajectory, now: float) -> bool:
+        """Return whether the motion is over and the robot stands at its end."""
+        over = now - self.accepted > points.duration + self._settings.tracking_window
+        return over and not self.moving() and self.missed(points) is None
 
     def missed(self, points: SampledTrajectory) -> Outcome | None:
         """Return which joint is not at the end, although the controller reports success."""
@@ -149,19 +183,17 @@ class Watch:
             f'{error[i]:.4g} away from the end, allowed are {allowed[i]:.4g}; does another '
             'program command it?')
 
-    def stopping_point(self, points: SampledTrajectory, now: float) -> tuple[FloatArray, float]:
+    def stopping_point(self, now: float) -> tuple[FloatArray, float]:
         """Return where (n,) rad (m) and in how many s the robot comes to rest within its limits.
 
         From the measured state; blind, from the trajectory, which was followed while it could be
         seen. A quintic from speed v to rest over v T / 2 decelerates with at most 1.5 v / T.
         """
         limits = self._rules.limits
-        if self.visible(now):
-            position, velocity = self._states.position, np.nan_to_num(self._states.speed)
-        else:
-            elapsed = now - self.accepted if self.accepted >= self.sent > NEVER else 0.0
-            position = points.desired(elapsed)
-            velocity = (position - points.desired(elapsed - 0.01)) / 0.01
+        position, velocity = self._states.position, np.nan_to_num(self._states.speed)
+        if not self.visible(now) and self.reference is not None:
+            motion = self.reference.sample(self.elapsed(now))
+            position, velocity = motion.position[0], motion.velocity[0]
         duration = max(0.1, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
         goal = np.clip(position + 0.5 * duration * velocity, limits.lower, limits.upper)
         return goal, duration

@@ -105,8 +105,15 @@ class BagWriter:
         spool.commit()
         return spool
 
-    def add_topic(self, name: str, message_type: str) -> Connection:
-        """Announce a topic. Raises UsageError for a type rosbags does not know."""
+    def add_topic(self, name: str, message_type: str, definition: str = '') -> Connection:
+        """Announce a topic, with the text of its type where rosbags may not know it.
+
+        Raises UsageError for an unknown type without a definition.
+        """
+        from rosbags.typesys import get_types_from_msg
+
+        if message_type not in self._types.fielddefs and definition:
+            self._types.register(get_types_from_msg(definition, message_type))
         if message_type not in self._types.fielddefs:
             raise UsageError(f'topic {name}: no definition of message type {message_type} at hand')
         return self._writer.add_connection(name, message_type, typestore=self._types)

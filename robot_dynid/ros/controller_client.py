@@ -19,7 +19,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.excitation.execution import Commands, Execution
+from robot_dynid.excitation.commands import Commands
+from robot_dynid.excitation.execution import Execution
 from robot_dynid.excitation.guards import Tolerances
 from robot_dynid.excitation.sampled import SampledTrajectory
 from robot_dynid.types import FloatArray
@@ -57,54 +58,79 @@ def goal_message(points: SampledTrajectory, tolerances: Tolerances) -> FollowJoi
 class ControllerClient:
     """Talks to one controller; reports its answers to an Execution and delivers the commands.
 
-    Cancel requests go out by goal id through the action's own service, so a goal can be cancelled
-    before its acceptance is known.
+    ``face`` 'action' or 'topic'; the topic has no answers, so what is published there counts as
+    accepted. Cancel requests go out by goal id through the action's own service, so a goal can be
+    cancelled before its acceptance is known; every goal whose end is not known is cancelled.
     """
 
-    def __init__(
-        self, node: Node, controller: str, deliver: Deliver, group: CallbackGroup
-    ) -> None:
+    def __init__(self, node: Node, where: tuple[str, str], deliver: Deliver, group: CallbackGroup
+                 ) -> None:
+        controller, face = where
         action = f'{controller}/follow_joint_trajectory'
-        self.name = action
+        self._by_action = face == 'action'
+        self.name = (f'action server {action}' if self._by_action else
+                     f'subscriber of {controller}/joint_trajectory')
         self._action = ActionClient(node, FollowJointTrajectory, action, callback_group=group)
         self._cancel = node.create_client(
             CancelGoal, f'{action}/_action/cancel_goal', callback_group=group)
-        self._hold = node.create_publisher(
+        self._topic = node.create_publisher(
             JointTrajectory, f'{controller}/joint_trajectory', QoSProfile(depth=1))
         self._state = node.create_subscription(
             JointTrajectoryControllerState, f'{controller}/controller_state', self._on_state,
             qos_profile_sensor_data, callback_group=group)
         self._deliver = deliver
         self._goal_id = CancelGoal.Request().goal_info.goal_id
+        self._open: list[Any] = []
         self._execution: Execution | None = None
 
     def ready(self) -> bool:
-        """Return whether the controller's action server is there."""
-        return bool(self._action.server_is_ready())
+        """Return whether the controller is there to take a trajectory."""
+        if self._by_action:
+            return bool(self._action.server_is_ready())
+        return int(self._topic.get_subscription_count()) > 0
 
     def send(self, execution: Execution, goal: FollowJointTrajectory.Goal) -> None:
         """Send a goal; its answers go to ``execution``."""
+        if execution is not self._execution:
+            self._open.clear()  # a killed controller never tells how its goals ended
+        self._execution = execution
+        if not self._by_action:
+            self._topic.publish(goal.trajectory)
+            self._deliver(execution.on_accepted(time.monotonic()))
+            return
         goal_id = CancelGoal.Request().goal_info.goal_id
         goal_id.uuid = list(uuid.uuid4().bytes)
-        self._goal_id, self._execution = goal_id, execution
+        self._goal_id = goal_id
+        self._open.append(goal_id)
         future = self._action.send_goal_async(
             goal, partial(self._on_feedback, goal_id), goal_uuid=goal_id)
         future.add_done_callback(partial(self._on_answer, execution, goal_id))
 
-    def cancel(self, goal_id: Any = None) -> None:
-        """Cancel a goal, by default the one sent last."""
-        request = CancelGoal.Request()
-        request.goal_info.goal_id = goal_id or self._goal_id
-        future = self._cancel.call_async(request)
-        future.add_done_callback(partial(self._on_cancel_answer, request.goal_info.goal_id))
+    def cancel(self) -> None:
+        """Cancel every goal that may be under way, the one sent last in any case."""
+        if self._by_action:
+            for goal_id in (*(g for g in self._open if g is not self._goal_id), self._goal_id):
+                self._cancel_one(goal_id)
 
-    def hold(self, joints: tuple[str, ...], position: FloatArray, duration: float) -> None:
-        """Send one point at rest on the controller's topic."""
+    def hold(self, joints: tuple[str, ...], position: FloatArray, duration: float
+             ) -> JointTrajectory:
+        """Send one point at rest on the controller's topic; return what was sent."""
         still = array.array('d', [0.0] * len(joints))
         point = JointTrajectoryPoint(
             positions=array.array('d', position), velocities=still, accelerations=still,
             time_from_start=duration_message(duration))
-        self._hold.publish(JointTrajectory(joint_names=list(joints), points=[point]))
+        message = JointTrajectory(joint_names=list(joints), points=[point])
+        self._topic.publish(message)
+        return message
+
+    def _cancel_one(self, goal_id: Any) -> None:
+        request = CancelGoal.Request()
+        request.goal_info.goal_id = goal_id
+        future = self._cancel.call_async(request)
+        future.add_done_callback(partial(self._on_cancel_answer, goal_id))
+
+    def _ended(self, goal_id: Any) -> None:
+        self._open = [other for other in self._open if other is not goal_id]
 
     def _on_state(self, _: JointTrajectoryControllerState) -> None:
         if self._execution is not None:
@@ -116,11 +142,14 @@ class ControllerClient:
 
     def _on_answer(self, execution: Execution, goal_id: Any, future: Any) -> None:
         handle = future.result()
+        accepted = handle is not None and handle.accepted
+        if not accepted:
+            self._ended(goal_id)
         if goal_id is not self._goal_id:
-            if handle is not None and handle.accepted:
-                self.cancel(goal_id)  # a goal given up long ago must not start now
+            if accepted:
+                self._cancel_one(goal_id)  # a goal given up long ago must not start now
             return
-        if handle is None or not handle.accepted:
+        if not accepted:
             self._deliver(execution.on_rejected(time.monotonic()))
             return
         handle.get_result_async().add_done_callback(
@@ -129,6 +158,7 @@ class ControllerClient:
 
     def _on_result(self, execution: Execution, goal_id: Any, future: Any) -> None:
         answer = future.result()
+        self._ended(goal_id)
         if goal_id is self._goal_id and answer is not None:
             self._deliver(execution.on_result(
                 time.monotonic(), answer.status, answer.result.error_code,

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from control_msgs.action import FollowJointTrajectory
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation.approach import approach
 from robot_dynid.excitation.design import Design, Progress, design_within, parse_request
 from robot_dynid.excitation.guards import GuardSettings, JointStates
 from robot_dynid.excitation.judge import robot_judge
+from robot_dynid.excitation.keep_clear import keeping_clear
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
-from robot_dynid.excitation.plan import move_to_start
-from robot_dynid.excitation.sampled import faults, sampled
-from robot_dynid.excitation.watch import Rules, Segment
+from robot_dynid.excitation.plan import excitation_segments, with_moves
+from robot_dynid.excitation.sampled import sampled
+from robot_dynid.excitation.scene import Scene, scene_of
+from robot_dynid.excitation.segment import Segment, segment_faults
+from robot_dynid.excitation.watch import Rules
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.ros.controller_client import trajectory_message
+from robot_dynid.ros.controller_client import goal_message, trajectory_message
 from robot_dynid.ros.excitation_settings import ExcitationSettings, rules
 from robot_dynid.types import frozen
 
@@ -31,7 +38,8 @@ class Prepared:
     robot: RobotModel
     design: Design
     reach: MotionLimits
-    segment: Segment
+    scene: Scene
+    segments: tuple[Segment, ...]
     message: JointTrajectory
 
     @property
@@ -51,19 +59,22 @@ class Prepared:
         return text
 
     def plan(self, settings: ExcitationSettings, guards: GuardSettings, states: JointStates
-             ) -> tuple[Rules, tuple[Segment, ...]]:
-        """Return rules and segments from where the robot stands now.
+             ) -> tuple[Rules, dict[Segment, FollowJointTrajectory.Goal]]:
+        """Return rules, and segments with their goals, from where the robot stands now.
 
-        Raises DynIdError when it is not known where that is, or when it is outside the limits.
+        Moves to the start and back keep clear of everything. Raises DynIdError when it is not
+        known where the robot stands, when it is outside the limits, or when there is no free way.
         """
         missing = states.missing('position')
         if missing:
             raise DynIdError(f"no joint states with a finite position of joint '{missing[0]}' "
                              'were received; is the joint state broadcaster active?')
-        how = (settings.approach_scale, settings.trajectory_rate, settings.lead_in)
-        approach = move_to_start(
-            frozen(states.position), self.segment, how, self.reach)
-        return rules(settings, guards, self.robot, self.segment.limits), (approach, self.segment)
+        segments = with_moves(frozen(states.position.copy()), self.segments, self.reach,
+                              settings.plan, partial(approach, self.scene))
+        made = rules(settings, guards, self.robot, self.segments[-1].limits)
+        for segment in segments:
+            segment_faults(segment, made.longest)
+        return made, {s: goal_message(s.points, made.tolerances) for s in segments}
 
 
 def prepare(
@@ -82,13 +93,19 @@ def prepare(
                          's (parameter longest)')
     full = motion_limits(robot, request.common.limits)
     limits = full.scaled(1.0, settings.speed_scale)
-    result = design_within(limits, request, robot_judge(robot, progress))
-    points = sampled(result.trajectory, settings.trajectory_rate, settings.lead_in)
-    found = faults(points, limits, settings.longest)
+    scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+    started = time.monotonic()
+    judge = keeping_clear(
+        robot_judge(robot, progress, spent=lambda: time.monotonic() - started), scene)
+    result = design_within(limits, request, judge)
+    segments = excitation_segments(result.trajectory, limits, settings.plan)
+    longest = settings.longest / settings.first_pass_scale
+    found = [fault for segment in segments for fault in segment_faults(segment, longest)]
     if found:
         raise DynIdError('; '.join(found) + '; a higher trajectory_rate or a smaller scale helps')
-    segment = Segment('excitation', points, limits)
-    return Prepared(robot, result, _reach(robot, full), segment, trajectory_message(points))
+    alone = sampled(result.trajectory, settings.trajectory_rate, settings.lead_in)
+    return Prepared(robot, result, _reach(robot, full), scene, segments,
+                    trajectory_message(alone))
 
 
 def _reach(robot: RobotModel, limits: MotionLimits) -> MotionLimits:

@@ -8,28 +8,29 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from robot_dynid.excitation.execution import Execution, Phase
+from robot_dynid.excitation.execution import Execution
 from robot_dynid.excitation.guards import Code, JointStates, Outcome
 from robot_dynid_interfaces.action import Excite
 
 
-def result_message(outcome: Outcome, joints: tuple[str, ...], prepared: Any) -> Excite.Result:
+def result_message(outcome: Outcome, joints: tuple[str, ...], prepared: Any, recording: str
+                   ) -> Excite.Result:
     """Return the result of the action; ``prepared`` (or None) has the duration in s."""
     return Excite.Result(
         success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=outcome.text,
-        joint_names=list(joints), duration=float(prepared.duration) if prepared else 0.0)
+        joint_names=list(joints), duration=float(prepared.duration) if prepared else 0.0,
+        recording=recording)
 
 
 def feedback_message(
-    now: float, execution: Execution | None, design: tuple[str, float], states: JointStates
+    now: float, execution: Execution | None, design: tuple[str, float]
 ) -> Excite.Feedback:
     """Return what is being done at ``now`` s of the steady clock."""
     if execution is None:
         return Excite.Feedback(segment=design[0], fraction=design[1])
-    stopping = execution.phase is Phase.STOPPING
+    segment, fraction = execution.doing(now)
     return Excite.Feedback(
-        segment='hold' if stopping else execution.segment.name,
-        fraction=execution.fraction(now),
+        segment=segment, fraction=fraction,
         tracking_error=array.array('d', execution.tracking_error(now)))
 
 
@@ -41,7 +42,8 @@ def diagnosis(
     joint, age = states.oldest(time.monotonic())
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
     if execution is not None:
-        status.message = f'{execution.segment.name}: {execution.phase.value}'
+        doing = execution.doing(time.monotonic())[0]
+        status.message = f'{doing}: {execution.phase.value}'
     elif last is not None and last.code is not Code.SUCCESS:
         status.level, status.message = DiagnosticStatus.WARN, f'{last.code.name}: {last.text}'
     if not controller_ready:

@@ -9,10 +9,14 @@ import numpy as np
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.guards import GuardSettings, Tolerances
 from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.pace import Pacing
+from robot_dynid.excitation.plan import PlanOptions
 from robot_dynid.excitation.watch import Rules
 from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.ros.params import parameter
 from robot_dynid.types import frozen
+
+FACES = ('action', 'topic')
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,9 @@ class ExcitationSettings:
 
     robot: str = parameter('', 'name of a robot, path of a robot YAML or of a URDF')
     controller: str = parameter('joint_trajectory_controller', 'name of the controller')
+    face: str = parameter('action', 'how the controller is commanded', choices=FACES)
+    recording_directory: str = parameter(
+        'recordings', 'folder that receives one bag per execution')
     trajectory_rate: float = parameter(50.0, 'points per second sent to the controller')
     lead_in: float = parameter(0.2, 's granted for blending into the first point of a goal')
     approach_scale: float = parameter(
@@ -28,6 +35,13 @@ class ExcitationSettings:
         'acceleration limits')
     speed_scale: float = parameter(
         1.0, 'part of velocity limits used by excitations; its square of acceleration limits')
+    first_pass_scale: float = parameter(
+        0.3, 'part of its speed at which one pass of the excitation comes first; 1: none does',
+        live=True)
+    warm_up: int = parameter(
+        1, 'periods that run ahead of a periodic excitation, without a stop in between', live=True)
+    return_to_start: bool = parameter(
+        True, 'whether to move back to where the robot stood', live=True)
     longest: float = parameter(600.0, 'longest motion allowed, s')
     controller_wait: float = parameter(3.0, 'how long to wait for the controller to appear, s')
     start_tolerance: float = parameter(0.02, 'allowed distance from the start of a goal, rad')
@@ -43,13 +57,19 @@ class ExcitationSettings:
     def __post_init__(self) -> None:
         if not self.robot:
             raise UsageError("parameter robot is empty: give a robot's name, robot YAML or URDF")
-        for name in ('approach_scale', 'speed_scale'):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise UsageError(f'parameter {name}: {getattr(self, name)} must be above 0 and at '
-                                 'most 1')
+        if not 0.0 < self.speed_scale <= 1.0:
+            raise UsageError(f'parameter speed_scale: {self.speed_scale} must be above 0 and at '
+                             'most 1')
         for name in ('trajectory_rate', 'longest', 'controller_wait'):
             if not 0.0 < getattr(self, name) < np.inf:
                 raise UsageError(f'parameter {name}: {getattr(self, name)} must be positive')
+        _ = self.plan
+
+    @property
+    def plan(self) -> PlanOptions:
+        """What is executed beside the excitation itself."""
+        return PlanOptions(self.trajectory_rate, self.lead_in, self.approach_scale,
+                           self.first_pass_scale, self.warm_up, self.return_to_start)
 
 
 def tolerances(settings: ExcitationSettings, robot: RobotModel) -> Tolerances:
@@ -74,5 +94,6 @@ def rules(
         if robot.drive.gains is None:
             raise RobotError(f'{robot.name}: currents cannot be watched without drive gains')
         effort = effort / np.abs(robot.drive.gains)
+    pacing = Pacing(settings.trajectory_rate, guards.join_time, settings.lead_in, guards.stop_time)
     return Rules(replace(limits, effort=frozen(effort)), guards, tolerances(settings, robot),
-                 settings.longest)
+                 settings.longest / settings.first_pass_scale, settings.face == FACES[0], pacing)

@@ -55,9 +55,11 @@ class Recorder:
         self._thread = threading.Thread(target=self._run, name='recorder', daemon=True)
         self._thread.start()
 
-    def add_topic(self, name: str, message_type: str = JOINT_STATE) -> TopicStore:
+    def add_topic(self, name: str, message_type: str = JOINT_STATE, definition: str = ''
+                  ) -> TopicStore:
         """Return the store of a topic; its ``append`` is the subscription callback.
 
+        ``definition`` is the text of the message type, for types the bag library does not know.
         Raises UsageError for an unknown message type or after ``stop``.
         """
         with self._lock:
@@ -65,7 +67,8 @@ class Recorder:
                 raise UsageError(f'topic {name}: the recording has ended, start a new one')
             if name not in self._stores:
                 if self._bag is not None:
-                    self._connections[name] = self._bag.add_topic(name, message_type)
+                    self._connections[name] = self._bag.add_topic(
+                        name, message_type, definition)
                 self._stores[name] = TopicStore(name, message_type)
             return self._stores[name]
 

@@ -1,8 +1,9 @@
-"""Live topics of the identifier: always watched, and recorded to disk between start and stop."""
+"""Live topics of a node: always watched, and recorded to disk between start and stop."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +42,7 @@ class Channel:
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.store: TopicStore | None = None
+        self.listener: Callable[[bytes, int], None] | None = None
         self._last = self._gap = self._count = 0
         self._looked_at = time.time_ns()
 
@@ -49,6 +51,8 @@ class Channel:
         now = time.time_ns()
         if self.store is not None:
             self.store.append(data, now)
+        if self.listener is not None:
+            self.listener(data, now)
         if self._last and now - self._last > self._gap:
             self._gap = now - self._last
         self._last = now
@@ -64,39 +68,42 @@ class Channel:
         return heard
 
 
-class Recording:
-    """The services ~/start_recording and ~/stop_recording and the recorded buffer.
+class Tape:
+    """Topics of a node, always watched, and the recording of them which runs or ended last.
 
-    ``folder`` receives one bag per recording, named after ``name`` and the time. The buffer is
-    what the last recording holds, whether it is still running or not.
+    ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
+    names to message types.
     """
 
-    def __init__(self, node: Node, folder: Path, name: str, optional: tuple[str, ...],
+    def __init__(self, node: Node, folder: Path, name: str, topics: Mapping[str, Any],
                  depth: int) -> None:
-        self._node = node
-        self._folder = folder
-        self._name = name
+        self._folder, self._name = folder, name
         self.recorder: Recorder | None = None
         self.running = False
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+        self._kinds = topics
         self._channels: dict[str, Channel] = {}
-        for topic in (t for t in TOPICS if t == TOPICS[0] or t in optional):
+        for topic, kind in topics.items():
             channel = Channel(node.resolve_topic_name(topic))
             self._channels[topic] = channel
-            node.create_subscription(JointState, topic, channel.hear, qos, raw=True)
-        for name, handler in (('start', self._on_start), ('stop', self._on_stop)):
-            node.create_service(
-                Trigger, f'~/{name}_recording', answered(handler, node.get_logger()))
+            node.create_subscription(kind, topic, channel.hear, qos, raw=True)
+
+    @property
+    def path(self) -> Path:
+        """Folder of the bag that is being written or was written last."""
+        assert self.recorder is not None
+        assert self.recorder.path is not None
+        return self.recorder.path
 
     def start(self) -> Path:
         """Begin a new recording and return its folder; raises DynIdError when it cannot."""
         if self.running:
-            raise UsageError(f'already recording to {self._path()}; stop that recording first')
+            raise UsageError(f'already recording to {self.path}; stop that recording first')
         recorder = Recorder(self._new_folder())
-        for channel in self._channels.values():
-            channel.store = recorder.add_topic(channel.topic)
+        for topic, channel in self._channels.items():
+            channel.store = recorder.add_topic(channel.topic, *described(self._kinds[topic]))
         self.recorder, self.running = recorder, True
-        return self._path()
+        return self.path
 
     def stop(self) -> tuple[bool, str]:
         """End the recording; return whether it is whole and what it holds.
@@ -111,19 +118,24 @@ class Recording:
         findings = self.recorder.stop()
         counts = {s.topic: s.count for s in self.recorder.statistics()}
         held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
-        text = f'recorded {held} in {self._path()}'
+        text = f'recorded {held} in {self.path}'
         if not counts[self._channels[TOPICS[0]].topic]:
             text += '; is the topic right, and is somebody publishing reliably?'
             return False, text
         return not findings, '; '.join((text, *findings))
 
-    def topics(self) -> Topics:
-        """Return the topics of the buffer which hold messages."""
-        counts = {} if self.recorder is None else {
-            s.topic: s.count for s in self.recorder.statistics()}
-        names = (c.topic if (c := self._channels.get(topic)) and counts.get(c.topic) else None
-                 for topic in TOPICS)
-        return Topics(*names)
+    def count(self, topic: str) -> int:
+        """Return how many messages of a topic the recording holds."""
+        store = self._channels[topic].store
+        return 0 if store is None else store.count
+
+    def listen(self, topic: str, listener: Callable[[bytes, int], None]) -> None:
+        """Hand every message of ``topic`` and its time [ns] to ``listener``, which must be quick.
+
+        A topic that is not subscribed stays silent.
+        """
+        if topic in self._channels:
+            self._channels[topic].listener = listener
 
     def look(self) -> tuple[Heard, ...]:
         """Return what came in on every topic since the last look."""
@@ -134,11 +146,6 @@ class Recording:
         if self.running:
             self.stop()
 
-    def _path(self) -> Path:
-        assert self.recorder is not None
-        assert self.recorder.path is not None
-        return self.recorder.path
-
     def _new_folder(self) -> Path:
         base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
         path, number = base, 1
@@ -147,8 +154,40 @@ class Recording:
             path = base.with_name(f'{base.name}_{number}')
         return path
 
+
+class Recording(Tape):
+    """The services ~/start_recording and ~/stop_recording and the recorded buffer.
+
+    The buffer is what the last recording holds, whether it is still running or not.
+    """
+
+    def __init__(self, node: Node, folder: Path, name: str, optional: tuple[str, ...],
+                 depth: int) -> None:
+        topics = {topic: JointState for topic in TOPICS if topic == TOPICS[0] or topic in optional}
+        super().__init__(node, folder, name, topics, depth)
+        for verb, handler in (('start', self._on_start), ('stop', self._on_stop)):
+            node.create_service(
+                Trigger, f'~/{verb}_recording', answered(handler, node.get_logger()))
+
+    def topics(self) -> Topics:
+        """Return the topics of the buffer which hold messages."""
+        counts = {} if self.recorder is None else {
+            s.topic: s.count for s in self.recorder.statistics()}
+        names = (c.topic if (c := self._channels.get(topic)) and counts.get(c.topic) else None
+                 for topic in TOPICS)
+        return Topics(*names)
+
     def _on_start(self, request: Any, response: Any) -> None:
         response.message = f'recording to {self.start()}'
 
     def _on_stop(self, request: Any, response: Any) -> None:
         response.success, response.message = self.stop()
+
+
+def described(kind: Any) -> tuple[str, str]:
+    """Return the name of a message type and its definition as it was installed."""
+    from ament_index_python.packages import get_package_share_directory
+
+    package, name = kind.__module__.partition('.')[0], kind.__name__
+    path = Path(get_package_share_directory(package)) / 'msg' / f'{name}.msg'
+    return f'{package}/msg/{name}', path.read_text('utf-8')

@@ -38,7 +38,8 @@ EXCITATIONS = {
 }
 #: a quick move to the start; and patience, for a machine that is busy with other things
 EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
-                         'feedback_timeout': 1.0, 'tracking_window': 0.2}
+                         'feedback_timeout': 1.0, 'tracking_window': 0.2,
+                         'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
 LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 
 
@@ -62,7 +63,8 @@ def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     parameters = {
         'simulated_robot': {'robot': name, 'seed': arguments.seed},
         'identifier': {'robot': name, 'recordings': out / 'recordings'},
-        'excitation': {'robot': name, **EXCITATION_PARAMETERS},
+        'excitation': {'robot': name, 'recording_directory': out / 'executions',
+                       **EXCITATION_PARAMETERS},
     }
     with own_domain() as domain, _ended_by_signal(), terminal.progress('demo') as progress:
         terminal.note(f'ROS domain {domain}, logs in {out / "logs"}')
