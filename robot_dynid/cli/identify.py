@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
-    parser.add_argument('--method', default='wls', help='ols, wls (default), staged, '
-                        'feasible or sequential-feasible')
+    parser.add_argument('--method', default='wls', help='ols, wls (default), gls, irls, iv, '
+                        'staged, feasible or sequential-feasible')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--urdf', metavar='OUT.urdf',
@@ -103,6 +103,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'parameters': parameters, 'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
+        'estimator': model.provenance.get('estimator', {}),
         'averaging': model.provenance.get('averaging', []),
         'residual': dict(zip(model.joints, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
@@ -122,6 +123,8 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print choices, parameters, scores, warnings, status."""
+    from robot_dynid.report.method import method_sentence
+
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
         for p in result['parameters']))
@@ -145,6 +148,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('rank', f'{result["rank"]} of {result["base"]} base parameters'),
         ('condition', f'{number(result["condition_number"])} with unit columns, '
                       f'{number(result["condition_number_raw"])} raw'),
+        ('method', method_sentence(result['estimator'], list(result['joints']))
+         or result['method']),
         *_told(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
         ('seconds', f'{result["seconds"]:.1f}'),

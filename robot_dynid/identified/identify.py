@@ -16,6 +16,8 @@ from robot_dynid.estimation import (
     Estimator,
     Feasible,
     FeasibleEstimate,
+    InstrumentalVariables,
+    RobustLeastSquares,
     SequentialFeasible,
     StagedEstimate,
     StagedLeastSquares,
@@ -128,6 +130,10 @@ def _estimator(method: str, recipe: Recipe) -> Estimator:
     chosen = ESTIMATORS[method]
     if isinstance(chosen, StagedLeastSquares):
         return StagedLeastSquares(recipe.procedure)
+    if isinstance(chosen, RobustLeastSquares):
+        return replace(chosen, robust=recipe.robust)
+    if isinstance(chosen, InstrumentalVariables):
+        return replace(chosen, instrument_cutoff=recipe.instrument_cutoff)
     if isinstance(chosen, SequentialFeasible):
         chosen = replace(chosen, sweeps=recipe.sweeps)
     if isinstance(chosen, Feasible):
@@ -187,6 +193,8 @@ def _provenance(
                              'samples': int(experiment.information.samples),
                              'weights_near_reversals': [float(w) for w in weights],
                              'std_over_textbook': _std_over_textbook(experiment, estimate)}
+    if estimate.details:
+        found['estimator'] = dict(estimate.details)
     if isinstance(estimate, StagedEstimate):
         found['stages'] = [stage.plain() for stage in estimate.stages]
     if isinstance(estimate, FeasibleEstimate):

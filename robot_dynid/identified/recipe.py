@@ -9,14 +9,16 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.bounds import Bounds, bounds_from_dict
 from robot_dynid.estimation.feasible import Feasible
+from robot_dynid.estimation.instrumental import InstrumentalVariables
+from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.sequential import SequentialFeasible
-from robot_dynid.friction import LAWS
+from robot_dynid.friction import law_from
 from robot_dynid.procedure import PROCEDURES
 from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
-PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up')
-#: value of ``period`` that asks for the one of the recorded motion
+PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust')
+#: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for the best law
 AUTO = 'auto'
 
 
@@ -26,11 +28,14 @@ class Recipe:
 
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
+    ``friction`` is a law such as ``maxwell+load``, of which only the shapes are chosen, or
+    'auto': the law too, axis by axis, which is Coulomb's where ``ramp_width`` is given.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
     ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of
     the methods feasible and sequential-feasible, ``sweeps`` of the latter. ``period`` [s], or
     'auto' for the one of the recorded motion, asks for averaging over the periods of every
-    recording, the first ``warm_up`` of them left out.
+    recording, the first ``warm_up`` of them left out. ``robust`` are the weights of the method
+    irls, ``instrument_cutoff`` [Hz] that of the instruments of iv, None: chosen from the data.
     """
 
     cutoff: float | None = None
@@ -38,7 +43,7 @@ class Recipe:
     effort_lag: float | None = None
     rate: float | None = None
     rotor_inertia: bool = True
-    friction: str = 'coulomb'
+    friction: str = AUTO
     procedure: str = 'distal-to-proximal'
     prior: str = Feasible.prior
     prior_weight: float | None = None
@@ -46,6 +51,8 @@ class Recipe:
     sweeps: int = SequentialFeasible.sweeps
     period: float | str | None = None
     warm_up: int = Periodic.warm_up
+    robust: str = RobustLeastSquares.robust
+    instrument_cutoff: float | None = None
 
     @property
     def periodic(self) -> Periodic | None:
@@ -56,6 +63,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         SequentialFeasible(self.prior, self.prior_weight, self.bounds, self.sweeps)  # checks them
+        RobustLeastSquares(self.robust)
+        InstrumentalVariables(self.instrument_cutoff)
         for name in ('cutoff', 'ramp_width', 'rate'):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
@@ -66,9 +75,11 @@ class Recipe:
         if self.procedure not in PROCEDURES:
             raise UsageError(f'recipe: procedure {self.procedure!r}: choose one of '
                              f'{", ".join(PROCEDURES)}')
-        if self.friction not in LAWS:
-            raise UsageError(f'recipe: friction {self.friction!r}: choose one of '
-                             f'{", ".join(LAWS)}')
+        if self.friction != AUTO:
+            law_from(self.friction)  # refuses an unknown one
+        if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):
+            raise UsageError(f'recipe: ramp_width is that of the law coulomb, not of '
+                             f'{self.friction}; leave one of them out')
 
 
 def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Recipe:

@@ -12,6 +12,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
 from robot_dynid.report.links import links
+from robot_dynid.report.method import method
 from robot_dynid.report.parts import Section
 from robot_dynid.report.stages import stages
 from robot_dynid.types import RawLog
@@ -41,7 +42,7 @@ def identification_report(
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
-        sections.parameters(model), *stages(model), *links(model),
+        sections.parameters(model), *method(model), *stages(model), *links(model),
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
@@ -56,7 +57,7 @@ def model_report(
     parts = (
         sections.validated(model, validation), *extra, sections.data(logs, model),
         sections.scores(validation, 'Prediction'), sections.parameters(model),
-        *stages(model), *links(model), *sections.predictions(validation, model),
+        *method(model), *stages(model), *links(model), *sections.predictions(validation, model),
         sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
