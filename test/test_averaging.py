@@ -220,7 +220,7 @@ def test_identify_weighs_by_the_noise_of_the_mean(robot):
     effort = model.inverse(true.position, true.velocity, true.acceleration)
     log = replace(log, effort=effort + size * rng.standard_normal(effort.shape),
                   position=log.position + 1e-5 * rng.standard_normal(effort.shape))
-    fixed = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0)
+    fixed = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, friction='coulomb')
     result = identify(model.robot, [log], 'wls', replace(fixed, period=PERIOD))
     assert result.experiment.information.noise == pytest.approx(size / 2.0, rel=NOISE_LEVEL)
     (told,) = result.model.provenance['averaging']
@@ -237,7 +237,8 @@ def test_identify_weighs_by_the_noise_of_the_mean(robot):
 def test_command_and_report_show_the_noise(robot, tmp_path, capsys):
     log, _, _ = recording(robot, periods=4)
     write_csv(tmp_path / 'run.csv', log)
-    (tmp_path / 'recipe.yaml').write_text(f'period: {PERIOD}\ncutoff: 20\neffort_lag: 0\n')
+    (tmp_path / 'recipe.yaml').write_text(
+        f'period: {PERIOD}\ncutoff: 20\neffort_lag: 0\nfriction: coulomb\n')
     arguments = ['identify', 'run.csv', '--robot', 'planar_3r', '--recipe', 'recipe.yaml',
                  '--out', 'm.yaml', '--report', 'r.html']
     assert main([str(tmp_path / a) if '.' in a else a for a in arguments]) == 0
