@@ -44,7 +44,7 @@ def problem_of(robot, name, limits):
     start = basis.random(limits, np.random.default_rng(1))
     typical = motion_of(basis.matrices(np.linspace(0.0, 7.0, 100)), start)
     effort = EffortLimits(judge.inverse, robot.joints, limits.effort)
-    return Problem(basis, limits, judge.objective(name, typical), (effort,)), start
+    return Problem(basis, limits, judge.objective(name, typical, 7.0), (effort,)), start
 
 
 def differs(function, place, way):
@@ -95,7 +95,11 @@ def test_measures_of_information():
 
 
 def test_measures_of_what_cannot_be_told_apart():
-    rows = np.random.default_rng(0).normal(size=(90, 3))
-    twice = np.hstack([rows, rows[:, :1]])
-    assert log_mean_deviation(twice.T @ twice)[0] > 5.0
-    assert log_condition(twice.T @ twice)[0] > 10.0
+    """Values are large, and gradients say what would tell them apart."""
+    rows = np.random.default_rng(0).normal(size=(90, 4))
+    twice = np.hstack([rows[:, :3], rows[:, :1]])
+    for measure, rise in ((log_mean_deviation, 3.0), (log_condition, 10.0)):
+        value, slope = measure(twice.T @ twice)
+        assert value > measure(rows.T @ rows)[0] + rise
+        assert np.isfinite(slope).all()
+        assert np.sum(slope * (rows.T @ rows - twice.T @ twice)) < -1.0

@@ -41,12 +41,12 @@ __all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Planned', 'Progress', 'Reque
 class Judge:
     """What motions are judged by; everything is optional.
 
-    ``score`` maps a trajectory to a Score; ``objective`` maps a name and a typical motion to what
-    is minimised; ``inverse`` predicts efforts; ``progress`` is told stage and fraction and may
-    raise Cancelled; ``spent`` tells the seconds that count against the budget; ``model`` holds
-    the parameters that planned excitations have to find; ``constraints`` are kept at every
-    instant; ``proof`` looks at the whole continuous motion in the end; ``warnings`` are those of
-    every design.
+    ``score`` maps a trajectory to a Score; ``objective`` maps a name, a typical motion and the
+    seconds of the execution to what is minimised; ``inverse`` predicts efforts; ``progress`` is
+    told stage and fraction and may raise Cancelled; ``spent`` tells the seconds that count
+    against the budget; ``model`` holds the parameters that planned excitations have to find;
+    ``constraints`` are kept at every instant; ``proof`` looks at the whole continuous motion in
+    the end; ``warnings`` are those of every design.
     """
 
     score: Callable[[Trajectory], Score] | None = None
@@ -55,7 +55,7 @@ class Judge:
     model: TorqueModel | None = None
     constraints: tuple[Constraint, ...] = ()
     proof: Callable[[Trajectory], Clearance] | None = None
-    objective: Callable[[str, Motion], Objective] | None = None
+    objective: Callable[[str, Motion, float], Objective] | None = None
     spent: Callable[[], float] | None = None
     warnings: tuple[str, ...] = ()
 
@@ -144,7 +144,8 @@ def _searched(
     if judge.objective is None:
         return search(problem, 1, generator, lambda start, iteration, value: True), ()
     typical = problem.motion(problem.basis.random(allowed, np.random.default_rng(common.seed)))
-    problem = replace(problem, objective=judge.objective(common.objective, typical))
+    problem = replace(problem, objective=judge.objective(
+        common.objective, typical, problem.basis.duration))
     found = search(problem, common.starts, generator, _watch(request, judge))
     if sum(row.iterations for row in found.rows) == 0:
         return found, (f'the budget of {common.budget:g} s was over before the motion could be '
@@ -170,7 +171,7 @@ def _watch(request: Request, judge: Judge) -> Watch:
         if judge.progress is not None:
             done = (start + iteration / ITERATIONS) / common.starts
             late = spent / common.budget if common.budget > 0.0 else 1.0
-            best = f', {common.objective} {np.exp(value):.4g}' if np.isfinite(value) else ''
+            best = f', best value {np.exp(value):.4g}' if np.isfinite(value) else ''
             judge.progress(f'design: start {start + 1} of {common.starts}{best}',
                            min(max(done, late), 1.0))
         return judge.spent is not None and spent >= common.budget

@@ -16,7 +16,7 @@ from robot_dynid.excitation.measure import both, log_largest_deviation, log_mean
 from robot_dynid.excitation.objective import Measured, Objective, WeightedBlocks
 from robot_dynid.excitation.observation import Observation
 from robot_dynid.excitation.parts import part_observations
-from robot_dynid.excitation.score import Scorer
+from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.sliding import SlidingFriction
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.experiment import TorqueModel
@@ -76,16 +76,22 @@ class Objectives:
     parts: Mapping[str, Observation]
     sizes: FloatArray | None
 
-    def __call__(self, name: str, typical: Motion) -> Objective:
-        """Return the objective; raises DynIdError where the robot has nothing to compare with."""
+    def __call__(self, name: str, typical: Motion, seconds: float) -> Objective:
+        """Return the objective for an execution of ``seconds``.
+
+        Raises DynIdError where the robot has no nominal parameters to compare with.
+        """
+        samples = RATE * seconds
         if name == 'blocks':
             return WeightedBlocks.at(self.observation, tuple(self.parts.values()), typical)
         if name == 'precision':
             if self.sizes is None:
                 raise DynIdError("objective 'precision' is relative to nominal parameters: the "
                                  "robot has none; take 'log-det', or give the links inertials")
-            return Measured(self.observation, partial(log_largest_deviation, sizes=self.sizes))
-        return Measured(self.observation, both if name == 'condition' else log_mean_deviation)
+            return Measured(self.observation, partial(log_largest_deviation, sizes=self.sizes),
+                            samples)
+        measure = both if name == 'condition' else log_mean_deviation
+        return Measured(self.observation, measure, samples)
 
 
 def _noise(robot: RobotModel) -> FloatArray:

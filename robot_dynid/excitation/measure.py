@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve
 
 from robot_dynid.types import FloatArray
 
 #: p of the p-norms of eigenvalues and of variances: 8 is above the largest of 60 by half of it
 #: where all are alike, and by a percent where one stands out
 POWER = 8.0
-#: eigenvalues of the scaled information below this count as this: rounding
-SMALLEST = 1e-14
+#: eigenvalues of the scaled information are at least about this: rounding leaves 1e-15, and where
+#: a motion cannot tell parameters apart at all the gradient has to say what would
+SMALLEST = 1e-12
 
 Measure = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -74,12 +75,9 @@ def _unit_columns(information: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _inverse(information: FloatArray) -> tuple[FloatArray, float]:
-    """Return inverse and logarithm of the determinant; where there is none, inf and -inf."""
+    """Return inverse and logarithm of the determinant, see SMALLEST."""
     scaled, scale = _unit_columns(information)
-    try:
-        factor = cho_factor(scaled, lower=True)
-    except LinAlgError:
-        return np.full(information.shape, np.inf), -np.inf
+    factor = cho_factor(scaled + SMALLEST * np.eye(len(scaled)), lower=True)
     inverse = cho_solve(factor, np.eye(len(scaled))) * scale[:, None] * scale
     return inverse, float(2.0 * np.sum(np.log(np.diag(factor[0])) - np.log(scale)))
 

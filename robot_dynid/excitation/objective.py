@@ -32,16 +32,17 @@ class Objective(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A measure of the information M = W^T W / T of T instants of a motion."""
+    """A measure of the information that ``samples`` effort samples of a motion give."""
 
     observation: Observation
     measure: Measure
+    samples: float = 1.0
 
     def __call__(self, motion: Motion) -> tuple[float, MotionGradient]:
         """Return value and gradients."""
         columns = self.observation.columns(motion)
-        value, slope = self.measure(self.observation.information(columns))
-        return value, self.observation.pullback(motion, columns, slope)
+        value, slope = self.measure(self.samples * self.observation.information(columns))
+        return value, self.observation.pullback(motion, columns, self.samples * slope)
 
 
 @dataclass(frozen=True, eq=False)
