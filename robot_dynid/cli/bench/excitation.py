@@ -170,7 +170,7 @@ def fourier_problem(setting: Setting) -> Problem:
     efforts = EffortLimits(judge.inverse, limits.joints, EFFORT_MARGIN * limits.effort)
     blank = Problem(basis, limits, lambda motion: (0.0, (motion.position,) * 3), (efforts,))
     typical = blank.motion(basis.random(limits, np.random.default_rng(0)))
-    return replace(blank, objective=judge.objective('condition', typical))
+    return replace(blank, objective=judge.objective('condition', typical, DURATION))
 
 
 def by_figaroh(setting: Setting, budget: float) -> Entry:
