@@ -16,12 +16,12 @@ from robot_dynid.types import FloatArray
 class ContactSettings:
     """When a joint is in contact.
 
-    On when |r| has been above ``margin`` times the quiet level for ``duration`` [s]; off when it
-    has been below ``release`` times that threshold for as long. ``thresholds`` [N m], one for all
+    On when |r| has been above ``margin`` times the quiet level in motion, plus what friction may
+    hold, for ``duration`` [s]; off when it has been below ``release`` times that for as long. ``thresholds`` [N m], one for all
     joints or one each, take the place of ``margin`` times the level in motion.
     """
 
-    margin: float = 1.5
+    margin: float = 2.0
     release: float = 0.6
     duration: float = 0.005
     thresholds: tuple[float, ...] = ()

@@ -22,17 +22,19 @@ ROWS = 20_000
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: gain [1/s] at which quiet motion is judged
 QUIET_GAIN = 30.0
-#: share of slow motion in the memory of the observer that counts as none
-SWIFT = 0.02
+#: share of slow motion in the memory of the observer from which it tells of holding
+SLOW = 0.3
+#: share of quiet samples below the levels: hard stops and glitches are above
+QUANTILE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
 class Quiet:
     """What the external torque seems to be while nobody touches the robot, each (n,).
 
-    While joint j is faster than ``speed`` [rad/s], |r| stays below ``moving`` [N m]. Slower,
+    While joint j is faster than ``speed`` [rad/s], |r| hardly exceeds ``moving`` [N m]. Slower,
     friction is known up to ``holding`` [N m] only: it may hold the joint, or have just let go.
-    The observer forgets this like everything else, so |r| stays below ``moving + holding s``,
+    The observer forgets this like everything else, so |r| hardly exceeds ``moving + holding s``,
     where s is "slower than ``speed``" passed through the same first-order low-pass. ``gain``
     [1/s] is that of the observer the levels were taken with.
     """
@@ -107,12 +109,10 @@ def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
 
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
     """Return the level of a joint in motion, and by how much it may rise when it is slow."""
-    swift, slow = share <= SWIFT, share > SWIFT
-    if not swift.any():
-        return float(torque.max()), floor
-    level = float(torque[swift].max())
-    rise = (torque[slow] - level) / share[slow]
-    return level, float(rise.max(initial=floor))
+    slow, held = share > SLOW, floor
+    if slow.any():
+        held = max(floor, float(np.quantile(torque[slow] / share[slow], QUANTILE)))
+    return max(0.0, float(np.quantile(torque - held * share, QUANTILE))), held
 
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:

@@ -1,0 +1,87 @@
+"""External torque and contacts of recordings, as the monitor would have told them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.identified.contact import ContactDetector
+from robot_dynid.identified.live import live
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.monitor import MonitorSettings, unknown_levels
+from robot_dynid.identified.observer import external_torque
+from robot_dynid.identified.quiet import holding_torque, quiet_of
+from robot_dynid.types import FloatArray, RawLog
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A contact of one joint from ``start`` to ``stop`` [s]; ``peak`` [N m] with its sign."""
+
+    joint: str
+    start: float
+    stop: float
+    peak: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pushes:
+    """External torque (N, n) [N m] of a recording over ``time`` (N,), thresholds and contacts.
+
+    ``quiet`` (n,) [N m] is the largest size of it while no joint is in contact, ``holding`` (n,)
+    what static friction can hide at rest.
+    """
+
+    source: str
+    time: FloatArray
+    torque: FloatArray
+    threshold: FloatArray
+    contacts: tuple[Contact, ...]
+    quiet: FloatArray
+    holding: FloatArray
+
+
+def pushes(model: IdentifiedModel, logs: Sequence[RawLog],
+           settings: MonitorSettings | None = None) -> tuple[Pushes, ...]:
+    """Return what the monitor finds in recordings. Raises DataError for unusable ones."""
+    if not len(logs):
+        raise DataError('no recording to look for contacts in')
+    return tuple(_pushes(model, log, settings or MonitorSettings()) for log in logs)
+
+
+def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> Pushes:
+    motion = live(model, log)
+    if not len(motion.time):
+        raise DataError(f'{log.source}: holds no usable joint states')
+    torque = external_torque(model, motion, settings.gain)
+    detector = ContactDetector(model.robot, quiet_of(model) or unknown_levels(model),
+                               settings.gain, settings.contact)
+    threshold, contact = np.empty_like(torque), np.zeros(torque.shape, dtype=bool)
+    first, steps = set(motion.starts), np.diff(motion.time, prepend=motion.time[0])
+    for k, step in enumerate(steps):
+        if k in first:
+            detector.reset()
+            threshold[k] = detector.threshold
+        else:
+            threshold[k] = detector(torque[k], motion.velocity[k], step)
+        contact[k] = detector.contact
+    free = ~contact.any(axis=1)
+    return Pushes(log.source, motion.time, torque, threshold,
+                  tuple(_contacts(model.joints, motion.time, torque, contact)),
+                  np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model))
+
+
+def _contacts(
+    joints: Sequence[str], time: FloatArray, torque: FloatArray, contact: FloatArray
+) -> list[Contact]:
+    found = []
+    for j, joint in enumerate(joints):
+        edges = np.diff(np.concatenate([[0], contact[:, j].astype(np.int8), [0]]))
+        for a, b in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+            size = torque[a:b, j]
+            found.append(Contact(joint, float(time[a]), float(time[b - 1]),
+                                 float(size[np.argmax(np.abs(size))])))
+    return sorted(found, key=lambda c: c.start)
