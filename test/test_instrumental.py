@@ -7,16 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from motions import lively, stacked, torque_model, truth_of
-from noisy_motions import errors, noisy, noisy_log
+from noisy_motions import RATE, WIDE, errors, noisy, noisy_log
 from statsmodels.sandbox.regression.gmm import IV2SLS
 from tolerances import SAME_ESTIMATE
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation import ESTIMATORS, Estimate, InstrumentalVariables, Status
+from robot_dynid.estimation import ESTIMATORS, Estimate, InstrumentalVariables
 from robot_dynid.estimation.instrumental import Fit, beside_instruments
 from robot_dynid.estimation.instruments import instrument_samples, motion_cutoff
 from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
 SEEDS = 20
 #: position noise [rad] at which filtered least squares is far off, though an encoder's is less
@@ -84,7 +86,7 @@ def test_least_squares_is_biased_and_instruments_are_not(
 ) -> None:
     worst = {method: np.abs(bias(model, found)).max() for method, found in fits.items()}
     assert worst['wls'] > 20.0
-    # what is left is Coulomb friction: a ramp of noisy speed is no linear function of the noise
+    # most is left in Coulomb friction: a ramp of noisy speed is no linear function of the noise
     assert worst['iv'] < 0.8 and worst['reference'] < 0.8
 
 
@@ -92,7 +94,7 @@ def test_least_squares_is_biased_and_instruments_are_not(
 def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estimate]]) -> None:
     assert coverage(model, fits['wls']) < 0.75
     for method in ('iv', 'reference'):
-        assert 0.92 < coverage(model, fits[method]) <= 0.985
+        assert 0.92 < coverage(model, fits[method]) <= 0.99
 
 
 @pytest.mark.slow
@@ -111,9 +113,9 @@ def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estima
 
 @pytest.mark.slow
 def test_without_noise_of_the_encoders_the_test_rejects_rarely(model: TorqueModel) -> None:
-    rejected = [ESTIMATORS['iv'].fit(noisy(model, seed, 0.0)).details['durbin_wu_hausman'][
-        'least_squares_biased'] for seed in range(60)]
-    assert sum(rejected) <= 8  # 5 % of 60 are 3; more than 8 in one of 200 cases
+    rejected = [ESTIMATORS['iv'].fit(noisy(model, seed, 0.0, 20.0)).details['durbin_wu_hausman'][
+        'least_squares_biased'] for seed in range(40)]
+    assert sum(rejected) <= 6  # 5 % of 40 are 2; more than 6 in one of 300 cases
 
 
 def test_the_reference_is_used_where_it_was_recorded(model: TorqueModel) -> None:
@@ -147,21 +149,30 @@ def test_the_cutoff_follows_the_motion_and_not_the_noise(model: TorqueModel) -> 
 
 
 def test_weak_instruments_leave_their_directions_to_least_squares(model: TorqueModel) -> None:
-    experiment = noisy(model, 0, 3e-3, seconds=10.0)
-    fit = ESTIMATORS['iv'].fit(experiment)
-    assert fit.details['smallest_correlation'] < 0.1
+    """A joint that only trembles gives the noise of its encoder no motion to go with."""
+    log = noisy_log(model, 0, NOISE, 20.0)
+    position = log.position.copy()
+    position[:, 2] -= lively(model, len(position), step=1.0 / RATE).position[:, 2]
+    still = replace(log, position=position)
+    samples = prepare(model.robot, repair(model.robot, still), Preprocessing(WIDE))
+    fit = ESTIMATORS['iv'].fit(Experiment.of(model, [samples]))
+    assert fit.details['first_stage_f'] < 10.0
     assert 'hardly show' in fit.warnings[0] and 'reference_position' in fit.warnings[0]
     assert fit.details['left_to_least_squares']
-    assert np.all(np.isfinite(fit.values)) and fit.status is not Status.NOT_SOLVED
+    assert np.all(np.isfinite(fit.values))
 
 
 def test_instruments_that_show_nothing_give_least_squares(model: TorqueModel) -> None:
-    """A cut-off below the motion leaves nothing to be an instrument."""
-    experiment = Experiment.of(model, [lively(model, 2000, noise=0.01)])
-    fit = InstrumentalVariables(instrument_cutoff=1e-3).fit(experiment)
+    """A reference that has nothing to do with the motion leaves nothing to be an instrument."""
+    samples = lively(model, 2000, noise=0.01)
+    foreign = np.random.default_rng(1).normal(size=samples.position.shape)
+    foreign = zero_phase_low_pass(foreign, 1.0, 0.01)
+    fit = ESTIMATORS['iv'].fit(Experiment.of(model, [replace(
+        samples, reference_position=foreign)]))
+    wls = ESTIMATORS['wls'].fit(Experiment.of(model, [samples]))
     assert 'hardly show' in fit.warnings[0]
     low, high = fit.interval(0.999)
-    assert np.all((low < truth_of(model)) & (truth_of(model) < high))
+    assert np.mean((low < wls.values) & (wls.values < high)) > 0.9
 
 
 def test_instruments_as_noisy_as_the_motion_are_told(model: TorqueModel) -> None:

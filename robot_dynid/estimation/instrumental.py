@@ -1,7 +1,10 @@
 """Instrumental variables: unbiased where noise of the encoders is in the regressor (IDIM-IV).
 
+That holds for links and rotors. Dry friction switches with the sign of a noisy velocity, which is
+no linear function of the noise: it is biased as soon as that noise exceeds the ramp.
+
 Sources: Janot, Vandanjon, Gautier, IEEE Trans. Control Systems Technology 22(1), 2014; Hausman
-1978; Staiger, Stock 1997 (weak instruments).
+1978; Staiger, Stock 1997 and Montiel Olea, Pflueger 2013 (weak instruments).
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ from robot_dynid.experiment import Experiment, Regression
 from robot_dynid.information import Information, merged_batch
 from robot_dynid.types import FloatArray, Samples
 
-#: instruments are weak below this correlation with the regressor, or below this first-stage F
-WEAK_CORRELATION, WEAK_F = 0.1, 10.0
+#: instruments are weak below this first-stage F
+WEAK_F = 10.0
+TINY = 1e-30
 
 #: instruments smoothed less than to this share of the cut-off are as noisy as the regressor
 CLEAN = 0.7
@@ -162,9 +166,9 @@ class Fit:
     """Instruments and regressor with unit noise, in directions from which both are seen best.
 
     ``basis`` (b, r) such directions of the parameters, orthonormal in the regressor;
-    ``correlations`` (r,) of instruments and regressor in them, falling, ``f`` (r,) first-stage F;
-    ``strong`` (r,) where both are large enough. In the other directions the regressor is its own
-    instrument.
+    ``correlations`` (r,) of instruments and regressor in them, falling; ``f`` (r,) first-stage F
+    of each, by the spread over the batches, so that it holds for coloured noise; ``strong`` (r,)
+    where that is large enough. In the other directions the regressor is its own instrument.
     """
 
     doubled: Information
@@ -180,15 +184,17 @@ class Fit:
         tall = weighted_factor(doubled, weights)
         b = tall.shape[1] // 2
         root = solve_rows(tall[:, b:]).root
-        orthonormal = np.linalg.qr(tall[:, :b] @ root)[0]
-        _, correlations, vt = np.linalg.svd(orthonormal.T @ (tall[:, b:-1] @ root))
-        correlations = np.minimum(correlations, 1.0)
-        rank = len(correlations)
-        rows = doubled.samples * len(weights)
-        with np.errstate(divide='ignore'):
-            f = correlations**2 / (1.0 - correlations**2) * (rows - rank) / max(rank, 1)
-        strong = (correlations > WEAK_CORRELATION) & (f > WEAK_F)
-        return cls(doubled, weights, root @ vt.T, correlations, f, strong)
+        q, r = np.linalg.qr(tall[:, :b] @ root)
+        u, correlations, vt = np.linalg.svd(q.T @ (tall[:, b:-1] @ root))
+        basis = root @ vt.T
+        spread = np.full(len(correlations), TINY)
+        for batch in doubled.batches:
+            part = weighted_factor(doubled, weights, batch)
+            shown = solve_triangular(r, (part[:, :b] @ root).T, trans='T').T @ u
+            rest = part[:, b:-1] @ basis - correlations * shown
+            spread += OVERLAP**2 * np.sum(shown * rest, axis=0) ** 2
+        f = correlations**2 / spread
+        return cls(doubled, weights, basis, correlations, f, f > WEAK_F)
 
     @property
     def least_squares(self) -> Fit:
