@@ -1,10 +1,12 @@
-"""What the identifier says of itself on /diagnostics."""
+"""What the identifier says on /diagnostics: of itself, and of contact with the robot."""
 
 from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.monitor import Monitor
+from robot_dynid.ros.monitoring import Seen
 from robot_dynid.ros.recorder import Recorder
 from robot_dynid.ros.recording import Heard
 
@@ -38,5 +40,39 @@ def diagnosis(
             f'{topic.topic} largest gap [s]': f'{topic.largest_gap:.4f}',
             f'{topic.topic} age [s]': f'{topic.age:.3f}',
         }
+    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+    return status
+
+
+def contact_diagnosis(name: str, monitor: Monitor | None, seen: Seen) -> DiagnosticStatus:
+    """Return the status of the external torque; a warning when a joint was touched of late."""
+    status = DiagnosticStatus(name=f'{name}: contact', level=DiagnosticStatus.OK,
+                              message='no contact')
+    if monitor is None:
+        status.message = seen.problem or 'no model is loaded'
+        if seen.problem:
+            status.level = DiagnosticStatus.WARN
+        return status
+    joints = monitor.model.joints
+    touched = [joint for joint in joints if joint in seen.touched]
+    problems = [*([seen.problem] if seen.problem else []), *monitor.advice()]
+    if seen.reading is None:
+        status.message = 'no usable joint states yet'
+    if problems:
+        status.level, status.message = DiagnosticStatus.WARN, problems[0]
+    if touched:
+        status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
+    values = {joint: 'contact' if joint in touched else 'free' for joint in joints}
+    if seen.reading is not None:
+        for joint, torque, threshold in zip(
+                joints, seen.reading.external, seen.reading.threshold, strict=True):
+            values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
+            values[f'{joint} threshold [N m]'] = f'{threshold:.3f}'
+    values |= {
+        'delay of the residual [s]': f'{monitor.delay:.4f}',
+        'delay of the external torque [s]': f'{1.0 / monitor.settings.gain:.4f}',
+        'skipped joint states': str(monitor.skipped), 'restarts': str(monitor.restarts),
+        'joint states dropped since the last report': str(seen.dropped),
+    }
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return status

@@ -22,10 +22,11 @@ from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.warm_up import warm_up
 from robot_dynid.ros.dynamics_services import DynamicsServices
 from robot_dynid.ros.identification_job import read_recipe
-from robot_dynid.ros.identifier_diagnostics import diagnosis
+from robot_dynid.ros.identifier_diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier_services import ModelServices
 from robot_dynid.ros.identify_action import IdentifyAction
 from robot_dynid.ros.interrupts import interrupt_once
+from robot_dynid.ros.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.params import load_parameters, parameter
 from robot_dynid.ros.recording import TOPICS, Recording
 
@@ -34,7 +35,7 @@ SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter from the others
 
 
 @dataclass(frozen=True)
-class IdentifierParameters:
+class IdentifierParameters(MonitorParameters):
     """Parameters of the node; see config/identifier.yaml."""
 
     robot: str = parameter('', 'robot name, robot YAML or URDF file; needed to identify')
@@ -54,6 +55,7 @@ class IdentifierParameters:
         if self.queue_depth < LEAST_DEPTH:
             raise UsageError(f'parameter queue_depth: {self.queue_depth} must be at least '
                              f'{LEAST_DEPTH}')
+        self.settings()
 
 
 class Identifier(Node):
@@ -73,6 +75,9 @@ class Identifier(Node):
             self, Path(parameters.recordings).expanduser().absolute(),
             robot.name if robot is not None else 'recording', parameters.optional_topics,
             parameters.queue_depth)
+        self.monitoring = Monitoring(
+            self, self.recording, self.models, parameters.settings()
+        ) if parameters.monitor else None
         self.action = IdentifyAction(self, robot, self.recording, self.models, recipe)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self.create_timer(1.0, self._diagnose, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -84,6 +89,8 @@ class Identifier(Node):
     def close(self) -> None:
         """End the recording and the worker process."""
         self.dynamics.close()
+        if self.monitoring is not None:
+            self.monitoring.close()
         self.recording.close()
         self.action.close()
 
@@ -91,6 +98,9 @@ class Identifier(Node):
         message = DiagnosticArray(status=[diagnosis(
             self.get_name(), self.recording.look(), self.recording.recorder,
             self.recording.running, self.models.model, self.action.stage)])
+        if self.monitoring is not None:
+            message.status = [*message.status, contact_diagnosis(
+                self.get_name(), *self.monitoring.look())]
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
 
