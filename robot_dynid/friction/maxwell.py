@@ -20,8 +20,11 @@ from robot_dynid.friction.law import (
 from robot_dynid.model.hysteresis import stop_states
 from robot_dynid.types import FloatArray
 
-#: what the lengths are chosen from [rad or m]: three per decade
-LENGTHS = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2)
+#: what the lengths are chosen from [rad or m]: two per decade; the amplitudes of nearer ones could
+#: not be told apart
+LENGTHS = (2e-5, 6e-5, 2e-4, 6e-4, 2e-3, 6e-3, 2e-2)
+#: length of the state that additions scale; on the UR10e all from 2e-5 to 3e-4 do as well
+DRY_LENGTH = 6e-5
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ class Maxwell:
         return np.stack([v, *self._states(motion, self.lengths), np.ones_like(v)])
 
     def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return the state (N,) of the shortest length."""
-        found: FloatArray = self._states(motion, self.lengths[:1])[0]
+        """Return a state (N,) that does not depend on the lengths chosen."""
+        found: FloatArray = self._states(motion, (DRY_LENGTH,))[0]
         return found
 
     def _states(self, motion: AxisMotion, lengths: tuple[float, ...]) -> FloatArray:

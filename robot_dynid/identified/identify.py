@@ -36,7 +36,7 @@ from robot_dynid.experiment import Experiment
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.quiet import with_quiet_levels
-from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
 from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
@@ -87,6 +87,8 @@ def identify(
             'robot YAML (two lines: urdf and effort_kind) and give that')
     recipe = recipe or Recipe()
     recipe = replace(recipe, bounds=with_collision(recipe.bounds, robot))
+    if recipe.friction == AUTO and isinstance(ESTIMATORS[method], StagedLeastSquares):
+        recipe = replace(recipe, friction='coulomb')  # one joint moves: the others say nothing
     limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
         return _identify(robot, logs, method, recipe, progress or (lambda *_: None))
@@ -174,6 +176,8 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
                      f'{Status.NOT_EXCITED.value}')
     for joint in estimate.not_identified:
         found.append(f'joint {joint}: {Status.NOT_IDENTIFIED.value}')
+    found += [f'axis {c.axis}: {c.note}; Coulomb friction is kept there: let it move both ways '
+              'over most of its range' for c in choice.friction if c.note]
     lag = choice.lag
     if lag is not None and lag.significant:
         applied = choice.preprocessing.effort_lag != 0.0
@@ -202,6 +206,8 @@ def _provenance(
         found['certificate'] = estimate.certificate.plain()
     if choice.cutoffs:
         found['cutoffs_tried'] = [{'cutoff': c, 'held_out_score': s} for c, s in choice.cutoffs]
+    if choice.friction:
+        found['friction'] = [c.plain() for c in choice.friction]
     if choice.lag is not None:
         found['effort_lag'] = {'seconds': choice.lag.seconds, 'std': choice.lag.std}
     return found

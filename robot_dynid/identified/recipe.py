@@ -18,7 +18,7 @@ from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
 PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust')
-#: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for the best law
+#: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for a choice
 AUTO = 'auto'
 
 

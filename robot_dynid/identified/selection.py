@@ -1,4 +1,4 @@
-"""Choices made from the data: cut-off, ramp widths, lag of the effort; by held-out error."""
+"""Choices made from the data: cut-off, lag of the effort, friction; by held-out error."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from robot_dynid.experiment import (
     chunks,
     swift,
 )
-from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.friction_choice import AxisChoice, choose_laws
+from robot_dynid.identified.friction_data import FrictionData
+from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.information import Accumulator
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.regressor import axes_of
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
@@ -41,12 +44,16 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen and the candidates it was chosen from: (value, held-out score)."""
+    """What was chosen and the candidates it was chosen from: (value, held-out score).
+
+    ``friction`` says so for the law of every axis; it is empty where the law was prescribed.
+    """
 
     preprocessing: Preprocessing
     structure: Structure
     cutoffs: tuple[tuple[float, float], ...] = ()
     lag: Lag | None = None
+    friction: tuple[AxisChoice, ...] = ()
 
 
 def excerpt(recordings: Sequence[Repaired]) -> list[Repaired]:
@@ -65,7 +72,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     """Choose everything the recipe leaves open; the same data always gives the same choice."""
     part = list(recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
-    structure = Structure.uniform(robot, recipe.rotor_inertia, recipe.friction, {'width': width})
+    structure = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
     scores: tuple[tuple[float, float], ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
@@ -77,7 +84,11 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
         settings, lag = _choose_lag(robot, part, structure, settings)
     if recipe.ramp_width is None:
         structure = _choose_width(robot, part, structure, settings, progress)
-    return Choice(settings, structure, scores, lag)
+    choices: tuple[AxisChoice, ...] = ()
+    if recipe.friction != 'coulomb' and not (recipe.friction == AUTO and recipe.ramp_width):
+        progress('choosing friction laws', 0.8)
+        structure, choices = _choose_laws(robot, part, structure, settings, recipe.friction)
+    return Choice(settings, structure, scores, lag, choices)
 
 
 def _try(model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing) -> Experiment:
@@ -172,3 +183,16 @@ def _choose_width(
         information = _try(candidate.torque_model(robot), part, settings).information
         tried.append((held_out(information).score, i, candidate))
     return min(tried)[2]
+
+
+def _choose_laws(
+    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing,
+    wanted: str,
+) -> tuple[Structure, tuple[AxisChoice, ...]]:
+    """Choose the law of every axis, beginning with those of ``structure``."""
+    model = structure.torque_model(robot)
+    links = TorqueModel.of(model.robot, structure.blocks(model.robot)[:-1])
+    data = FrictionData(links, axes_of(robot), [prepare(robot, r, settings) for r in part])
+    loads = robot.drive.kind != 'gravity_compensated_torque'
+    laws, choices, load = choose_laws(data, wanted, structure.laws, loads)
+    return Structure.of(structure.rotor_inertia, laws, load), choices

@@ -88,7 +88,7 @@ class JointFriction:
         """
         columns = [law.columns(motion)
                    for law, motion in zip(self.laws, self.motions(samples), strict=True)]
-        return _low_passed(np.concatenate(columns), samples)
+        return low_passed(np.concatenate(columns), samples)
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) of states without a past in which parameters can be told apart.
@@ -112,7 +112,7 @@ class JointFriction:
             spread(out, column, self.axes.matrix[owners[parameter]], history[parameter])
 
 
-def _low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
+def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
     """Filter (h, N) like the effort of ``samples``, every segment by itself."""
     if samples.cutoff is None:
         return columns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy import signal
 
@@ -18,12 +20,17 @@ def zero_phase_low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatAr
     come back as their mean. Raises UsageError unless 0 < cutoff < Nyquist frequency.
     """
     checked_cutoff(cutoff, dt)
-    sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
+    sections = _sections(cutoff, dt)
     padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff * dt))))
     if padding < 1:
         return np.broadcast_to(values.mean(axis=0), values.shape).copy()
     filtered: FloatArray = signal.sosfiltfilt(sections, values, axis=0, padlen=padding)
     return filtered
+
+
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, dt: float) -> FloatArray:
+    return np.asarray(signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos'))
 
 
 def checked_cutoff(cutoff: float, dt: float) -> None:
