@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol
 from robot_dynid.cli import (
     base,
     bench,
+    contact,
     demo,
     design,
     export,
@@ -47,7 +48,8 @@ class Verb(Protocol):
 
 VERBS: dict[str, Verb] = {
     'base': base, 'design': design, 'identify': identify, 'validate': validate,
-    'forward': forward, 'inverse': inverse, 'export': export, 'payload': payload, 'demo': demo,
+    'forward': forward, 'inverse': inverse, 'export': export, 'payload': payload,
+    'contact': contact, 'demo': demo,
     'bench': bench, 'reproduce': reproduce,
 }
 

@@ -1,0 +1,85 @@
+"""`robot-dynid contact`: external torque and contacts in recordings."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynid.cli.files import check_writable, load_logs, load_model
+from robot_dynid.cli.terminal import number
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
+
+HELP = 'find external torque and contacts in recordings, as the identifier would on line'
+COLUMNS = ('largest', 'without_contact', 'static_friction', 'threshold_in_motion')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('model', metavar='M.yaml', help='identified model')
+    parser.add_argument('data', metavar='DATA', nargs='+', help='recordings')
+    parser.add_argument('--robot', help='check that the model belongs to this robot')
+    parser.add_argument('--gain', type=float, default=30.0, metavar='1/S',
+                        help='of the momentum observer (default: 30)')
+    parser.add_argument('--margin', type=float, default=2.0,
+                        help='threshold over the level of quiet motion (default: 2)')
+    parser.add_argument('--report', metavar='R.html', help='report to write')
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read model and recordings, observe, write the report."""
+    from robot_dynid.identified.contact import ContactSettings
+    from robot_dynid.identified.monitor import MonitorSettings
+    from robot_dynid.identified.pushes import pushes
+    from robot_dynid.identified.quiet import quiet_of
+
+    started = time.perf_counter()
+    check_writable(arguments.report)
+    settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
+    model = load_model(arguments.model, arguments.robot)
+    with terminal.progress('contact') as progress:
+        logs = load_logs(arguments.data, model.robot, progress)
+        progress('observing', 0.8)
+        found = pushes(model, logs, settings)
+        if arguments.report:
+            from robot_dynid.report.contact import contact_report
+            from robot_dynid.report.html import write_report
+
+            progress('report', 0.9)
+            write_report(contact_report(model, found), arguments.report)
+    levels = quiet_of(model)
+    base = np.full(model.robot.n, np.inf) if levels is None else (
+        arguments.margin * levels.at_gain(arguments.gain))
+    warnings = [] if levels is not None else [
+        'the model knows no levels of quiet motion, so no contact is found: identify again']
+    return {
+        'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
+        'recordings': {p.source: {
+            'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
+                       for joint, *values in zip(
+                           model.joints, np.abs(p.torque).max(axis=0), p.quiet, p.holding, base,
+                           strict=True)},
+            'contacts': [asdict(c) for c in p.contacts]} for p in found},
+        'warnings': warnings, 'seconds': time.perf_counter() - started}
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print torques and contacts of every recording."""
+    for source, found in result['recordings'].items():
+        terminal.table(f'{source}: external torque [N m]',
+                       ('joint', *(c.replace('_', ' ') for c in COLUMNS), 'contacts'),
+                       ((joint, *(number(row[c]) for c in COLUMNS),
+                         str(sum(c['joint'] == joint for c in found['contacts'])))
+                        for joint, row in found['joints'].items()))
+        if found['contacts']:
+            terminal.table('contacts', ('joint', 'from [s]', 'to [s]', 'peak [N m]'),
+                           ((c['joint'], number(c['start']), number(c['stop']),
+                             number(c['peak'])) for c in found['contacts']))
+    if result['report']:
+        terminal.facts((('report', result['report']),))
+    terminal.warnings(result['warnings'])
