@@ -173,7 +173,8 @@ def _sweeps(
         for candidate in candidates:
             sweeps = [ladder.sweep(_inside(ladder, candidate, speeds[:kept]), speed)
                       for speed in speeds[:kept]]
-            broken = next(filter(None, map(planner.broken, reversed(sweeps))), None)
+            broken = next(filter(None, map(planner.overloaded, reversed(sweeps))), None)
+            broken = broken or planner.blocked(_widest(sweeps))
             if broken is None:
                 allowed.append(sweeps)
             else:
@@ -202,6 +203,11 @@ def _inside(ladder: Ladder, candidate: FloatArray, speeds: Sequence[float]) -> F
     return position
 
 
+def _widest(sweeps: Sequence[Sweep]) -> Sweep:
+    """Return the sweep whose path covers those of the others, about the same position."""
+    return max(sweeps, key=lambda sweep: sweep.travel)
+
+
 def _different(
     planner: Planner, joint: int, allowed: list[list[Sweep]], count: int
 ) -> tuple[list[list[Sweep]], str | None]:
@@ -219,7 +225,10 @@ def _different(
         apart = [min((float(np.linalg.norm(marks[i] - marks[c])) for c in chosen), default=0.0)
                  for i in left]
         best = left.pop(int(np.argmax(apart)))
-        refused = planner.unproven(max(allowed[best], key=lambda sweep: sweep.travel))
+        widest = _widest(allowed[best])
+        refused = planner.unproven(widest)
+        if refused is None and not planner.reachable(widest.sample(0.0).position[0]):
+            refused = 'there is no way to them'
         if refused is None:
             chosen.append(best)
         else:

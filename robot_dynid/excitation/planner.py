@@ -13,6 +13,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
+from robot_dynid.excitation.roadmap import Roadmap
 from robot_dynid.excitation.trajectory import Composite, Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
@@ -22,8 +23,10 @@ RATE, MOST = 50.0, 400
 EFFORT_MARGIN = 0.97
 #: parts of the velocity limits tried for moves between the pieces
 MOVE_SPEEDS = (0.5, 0.25, 0.1)
-#: poses tried as a stop on the way where the straight move is not allowed
-STOPS = 32
+#: random poses drawn for the roadmap, the most that are kept, and places looked at between two
+DRAWN, POSES, PLACES = 2000, 150, 20
+#: poses looked at together: bounds the memory
+BATCH = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +40,25 @@ class Planner:
 
     def broken(self, piece: Trajectory) -> str | None:
         """Return in words which effort or constraint ``piece`` breaks at some instant, or None."""
+        return self.overloaded(piece) or self.blocked(piece)
+
+    def overloaded(self, piece: Trajectory) -> str | None:
+        """Return in words which effort ``piece`` needs too much of, or None."""
+        if self.judge.inverse is None:
+            return None
         motion = piece.sample(_instants(piece))
-        if self.judge.inverse is not None:
-            effort = self.judge.inverse(motion.position, motion.velocity, motion.acceleration)
-            highest = np.abs(effort).max(axis=0)
-            over = highest - EFFORT_MARGIN * self.limits.effort
-            if np.any(over > 0.0):
-                i = int(np.nanargmax(over / self.limits.effort))
-                return (f"joint '{self.limits.joints[i]}' needs an effort of {highest[i]:.4g}, "
-                        f'more than {EFFORT_MARGIN:.0%} of the allowed '
-                        f'{self.limits.effort[i]:.4g}')
+        effort = self.judge.inverse(motion.position, motion.velocity, motion.acceleration)
+        highest = np.abs(effort).max(axis=0)
+        over = highest - EFFORT_MARGIN * self.limits.effort
+        if not np.any(over > 0.0):
+            return None
+        i = int(np.nanargmax(over / self.limits.effort))
+        return (f"joint '{self.limits.joints[i]}' needs an effort of {highest[i]:.4g}, more than "
+                f'{EFFORT_MARGIN:.0%} of the allowed {self.limits.effort[i]:.4g}')
+
+    def blocked(self, piece: Trajectory) -> str | None:
+        """Return in words which constraint ``piece`` breaks at some instant, or None."""
+        motion = piece.sample(_instants(piece))
         for constraint in self.judge.constraints:
             if np.any(constraint.values(motion) < 0.0):
                 return constraint.worst(motion)
@@ -62,6 +74,10 @@ class Planner:
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         """Return which of the poses (K, n) may be held, as far as efforts and constraints tell."""
+        parts = np.array_split(positions, range(BATCH, len(positions), BATCH))
+        return np.concatenate([self._allowed(part) for part in parts])
+
+    def _allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         still = np.zeros_like(positions)
         good = np.ones(len(positions), dtype=np.bool_)
         if self.judge.inverse is not None:
@@ -77,7 +93,7 @@ class Planner:
         return QuinticMove(self.limits.joints, frozen(position), frozen(position), seconds)
 
     def moves(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
-        """Return slow moves between two poses (n,), straight or with one stop; none when equal.
+        """Return slow moves between two poses (n,), straight or round obstacles; none when equal.
 
         Raises DynIdError when no allowed way was found.
         """
@@ -86,16 +102,12 @@ class Planner:
         direct, why = self.straight(start, goal)
         if direct is not None:
             return (direct,)
-        for stop in self._stops:
-            first, second = self.straight(start, stop)[0], None
-            if first is not None:
-                second = self.straight(stop, goal)[0]
-            if first is not None and second is not None:
-                return first, second
+        found = self._roadmap.way(start, goal)
+        if found:
+            return found
         raise DynIdError(
-            f'no way found from {_text(start)} to {_text(goal)}, neither straight nor with one '
-            f'stop: on the straight one {why}; narrow the positions with option '
-            "'limits: {joint: {position: [lower, upper]}}'")
+            f'no way found from {_text(start)} to {_text(goal)}: on the straight one {why}; '
+            "narrow the positions with option 'limits: {joint: {position: [lower, upper]}}'")
 
     def joined(self, pieces: Sequence[Trajectory]) -> Composite:
         """Return the pieces one after the other, with moves in between where poses differ."""
@@ -115,20 +127,35 @@ class Planner:
         self, start: FloatArray, goal: FloatArray
     ) -> tuple[QuinticMove | None, str | None]:
         """Return the fastest of the allowed straight moves, or None and why there is none."""
-        why: str | None = None
-        for speed in MOVE_SPEEDS:
-            move = quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
-            why = self.broken(move) or self.unproven(move)
+        moves = [quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
+                 for speed in MOVE_SPEEDS]
+        why = self.blocked(moves[0])  # the path is the same at every speed
+        for move in moves if why is None else ():
+            why = self.overloaded(move)
             if why is None:
-                return move, None
+                why = self.unproven(move)
+                return (move if why is None else None), why
         return None, why
 
+    def reachable(self, position: FloatArray) -> bool:
+        """Return whether a pose (n,) is among those between which there seem to be ways."""
+        free = not self.judge.constraints and self.judge.proof is None
+        return free or self._roadmap.reachable(position)
+
     @cached_property
-    def _stops(self) -> list[FloatArray]:
+    def _roadmap(self) -> Roadmap:
         generator = np.random.default_rng(0)
         poses = np.array([self.limits.centre,
-                          *(self.somewhere(generator) for _ in range(STOPS - 1))])
-        return list(poses[self.allowed(poses)])
+                          *(self.somewhere(generator) for _ in range(DRAWN))])
+        return Roadmap(self.limits.velocity, poses[self.allowed(poses)][:POSES],
+                       self._clear, lambda *ends: self.straight(*ends)[0])
+
+    def _clear(self, starts: FloatArray, goals: FloatArray) -> NDArray[np.bool_]:
+        """Return which straight ways (E, n) to (E, n) keep all at a few poses on them."""
+        share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
+        between = starts[:, None] + share * (goals - starts)[:, None]
+        good = self.allowed(between.reshape(-1, len(self.limits.joints)))
+        return np.asarray(good.reshape(-1, PLACES).all(axis=1))
 
 
 def _instants(piece: Trajectory) -> FloatArray:

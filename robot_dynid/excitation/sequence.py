@@ -28,6 +28,8 @@ from robot_dynid.types import FloatArray, frozen
 LARGEST = 0.5 * np.pi
 #: random configurations looked at for every one that is added
 CANDIDATES = 8
+#: random configurations looked at until the first is allowed
+PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 WORTH = 1.5
 #: shares of the largest amplitude tried, and of the highest frequency for a slow swing
@@ -91,23 +93,38 @@ class Swings:
         raise _nothing_allowed(self.limits.joints[joint], why)
 
     def _widest(self, joint: int, locked: FloatArray) -> tuple[SoloMotion | None, str | None]:
-        """Return the swing about the middle of the joint's range, or None and why not."""
-        position, why = np.array(locked), None
-        position[joint] = self.home[joint]
+        """Return the swing about the middle of the joint's range, or else about where it is.
+
+        None, and why not, when not even a narrow one is allowed.
+        """
+        half, why = float(self.limits.half_range[joint]), None
         for share in WIDTHS:
-            width = share * min(LARGEST, float(self.limits.half_range[joint]))
-            motion = SoloMotion(joint, position, width)
-            slow = SLOW * fastest(self.limits, joint, width)
-            piece = _swing(self.limits, motion, 1, slow)
-            why = self.planner.broken(piece) or self.planner.unproven(piece)
-            if why is None:
-                return motion, None
+            width = share * min(LARGEST, half)
+            for middle in (self.home[joint], locked[joint]):
+                position = np.array(locked)
+                position[joint] = self.home[joint] + np.clip(
+                    middle - self.home[joint], width - half, half - width)
+                motion = SoloMotion(joint, position, width)
+                why = self._why_not(motion)
+                if why is None:
+                    return motion, None
         return None, why
 
-    def somewhere(self, rng: np.random.Generator) -> Iterator[FloatArray]:
+    def _why_not(self, motion: SoloMotion) -> str | None:
+        fast = fastest(self.limits, motion.moving, motion.amplitude)
+        quick = _swing(self.limits, motion, 1, fast)
+        why = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
+               or self.planner.blocked(quick) or self.planner.unproven(quick))
+        if why is None and not self.planner.reachable(motion.position):
+            return 'there is no way to it'
+        return why
+
+    def somewhere(
+        self, rng: np.random.Generator, count: int = CANDIDATES
+    ) -> Iterator[FloatArray]:
         """Yield random configurations (n,), at most a quarter turn from the middle."""
         reach = np.minimum(LARGEST, self.limits.half_range)
-        for _ in range(CANDIDATES):
+        for _ in range(count):
             yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
 
 
@@ -129,7 +146,7 @@ def _each_joint(
     planned: list[SoloMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
-        chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng)))]
+        chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng, PATIENCE)))]
 
         def stage(motions: list[SoloMotion], joint: int = j) -> Stage:
             return Stage(model.robot.joints[joint], tuple(motions), rows,
@@ -178,7 +195,7 @@ def _bent(
 ) -> tuple[FloatArray, list[SoloMotion]]:
     """Return a random configuration in which every joint may swing, and these swings."""
     joints = range(len(swings.home))
-    for place in swings.somewhere(rng):
+    for place in swings.somewhere(rng, PATIENCE):
         planned = [motion for j in reversed(joints) for motion in swings.motions(j, [place])]
         if len(planned) == len(joints):
             return place, planned

@@ -232,7 +232,8 @@ def _check_rank(
 def _approachable(planner: Planner, pose: FloatArray) -> bool:
     step = _step(planner.limits)
     ways = ((pose - step, pose), (pose, pose + step), (pose + step, pose))
-    return all(planner.straight(*way)[0] is not None for way in ways)
+    return planner.reachable(pose) and all(
+        planner.straight(*way)[0] is not None for way in ways)
 
 
 def _visit(planner: Planner, pose: FloatArray, dwell: float) -> list[QuinticMove]:
