@@ -254,7 +254,9 @@ def test_motion_and_rest_are_scored_apart(planar):
     time = DT * np.arange(len(effort))
     result = identify(planar.robot, [log], recipe=FIXED)
     scored = validate(result.model, [RawLog('hold', planar.joints, time, *hold, effort)])
-    assert set(scored.model) == {'all', 'motion', 'rest'}
+    assert set(scored.model) == {'all', 'motion', 'rest', 'near reversals'}
+    turning = scored.model['near reversals']['joint_1'].samples
+    assert 0 < turning < scored.model['motion']['joint_1'].samples
     parts = [scored.model[s]['joint_1'].samples for s in ('motion', 'rest', 'all')]
     assert parts[0] + parts[1] == parts[2] and parts[1] > 0.25 * parts[2]
     assert scored.model['rest']['joint_1'].rmse < scored.model['motion']['joint_1'].rmse

@@ -103,6 +103,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'parameters': parameters, 'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
+        'friction_choice': model.provenance.get('friction', []),
         'estimator': model.provenance.get('estimator', {}),
         'averaging': model.provenance.get('averaging', []),
         'residual': dict(zip(model.joints, estimate.noise.tolist())),
@@ -116,6 +117,7 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
     return {
         **vars(model.preprocessing), 'rotor_inertia': model.structure.rotor_inertia,
         'friction': model.structure.friction_name,
+        'friction_laws': model.structure.described,
         'ramp_width': [s.get('width') for s in model.structure.settings],
         'measured_lag': None if lag is None else {'seconds': lag.seconds, 'std': lag.std},
     }
@@ -141,6 +143,8 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
             ((joint, position, effort, effort / mean['periods'] ** 0.5, residual)
              for (joint, residual), position, effort in zip(
                  result['residual'].items(), mean['position_noise'], mean['effort_noise'])))
+    terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
+        (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
     show_scores('prediction of the files of the fit', result['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),
@@ -159,6 +163,11 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(result['warnings'])
 
 
+def _ratio(choice: dict[str, Any]) -> float:
+    return next(float(t['error_over_coulomb']) for t in choice['tried']
+                if t['law'] == choice['law'])
+
+
 def _told(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return the choices with their units."""
     lag = f'{number(1e3 * choices["effort_lag"])} ms'
@@ -167,7 +176,6 @@ def _told(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
         lag += f' (measured {1e3 * measured["seconds"]:.3g} +- {1e3 * measured["std"]:.2g} ms)'
     return (
         ('cut-off', f'{number(choices["cutoff"])} Hz'), ('lag removed', lag),
-        ('friction', f'{choices["friction"]}, ramp widths '
-                     f'{", ".join(number(w) for w in choices["ramp_width"])}'),
+        ('friction', '; '.join(choices['friction_laws'])),
         ('rotor inertia', number(choices['rotor_inertia'])),
     )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identified.validate import JointScore, Validation
 
-PARTS = ('motion', 'rest')
+PARTS = ('motion', 'rest', 'near reversals')
 FIELDS = ('rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'samples')
 
 
@@ -39,7 +39,7 @@ def joint_scores(validation: Validation) -> dict[str, Any]:
 def show_scores(title: str, joints: Mapping[str, Any], terminal: Terminal) -> None:
     """Print one row per joint: RMSE in effort units, then relative errors in per cent."""
     columns = ('joint', 'RMSE', 'robot itself', 'RMSE/std %', 'error %', 'control %',
-               'motion %', 'rest %', 'R²', 'outliers %')
+               'motion %', 'rest %', 'near reversals %', 'R²', 'outliers %')
     terminal.table(title, columns, [_row(name, score) for name, score in joints.items()])
     terminal.line('error: ||e|| / ||measured||; control: the same for nominal inertials with '
                   'fitted friction; robot itself: RMS deviation where the motion repeats',
@@ -52,4 +52,4 @@ def _row(name: str, score: Mapping[str, Any]) -> tuple[Any, ...]:
 
     return (name, score['rmse'], score['repeatability'], percent(score['nrmse']),
             percent(score['relative_error']), share('control'), share('motion'), share('rest'),
-            f'{score["r2"]:.3f}', percent(score['outliers']))
+            share('near reversals'), f'{score["r2"]:.3f}', percent(score['outliers']))

@@ -60,6 +60,13 @@ class Structure:
         """The laws in words: one name, or one per axis."""
         return self.friction[0] if len(set(self.friction)) == 1 else ', '.join(self.friction)
 
+    @property
+    def described(self) -> tuple[str, ...]:
+        """Law and settings in words, axis by axis; one entry where all are the same."""
+        found = tuple(f'{name}: {_words(settings)}'
+                      for name, settings in zip(self.friction, self.settings, strict=True))
+        return found[:1] if len(set(found)) == 1 else found
+
     def load_of(self, robot: RobotModel) -> Load | None:
         """Return what the axes transmit, where a law depends on it."""
         return None if self.load is None else Load(robot, axes_of(robot), np.array(self.load))
@@ -84,3 +91,15 @@ class Structure:
         if reduction is None:
             return TorqueModel.of(robot, blocks)
         return TorqueModel(robot, blocks, reduction)
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    parts = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            parts += [f'{name} {_words(value)}'] if value else []
+        elif isinstance(value, (list, tuple)):
+            parts.append(f'{name} {" ".join(f"{v:.4g}" for v in value)}')
+        else:
+            parts.append(f'{name} {value:.4g}')
+    return ', '.join(parts)

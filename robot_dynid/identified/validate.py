@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
+from robot_dynid.experiment import swift
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
 
-SUBSETS = ('all', 'motion', 'rest')
+NEAR = 'near reversals'
+SUBSETS = ('all', 'motion', 'rest', NEAR)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Trace:
     """Measured, modelled and control effort (N, n) [N m] of a recording, over time (N,).
 
     ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,) [N m] the deviation of the
-    robot from itself, where the motion of the recording repeats.
+    robot from itself, where the motion of the recording repeats; ``near`` (N, n) is true where a
+    joint is near its own reversal, or held while others move.
     """
 
     source: str
@@ -52,11 +56,15 @@ class Trace:
     control: FloatArray
     moving: FloatArray
     repeatability: FloatArray | None
+    near: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Scores by subset ('all', 'motion', 'rest') and joint, for the model and the control row.
+    """Scores by subset (SUBSETS) and joint, for the model and the control row.
+
+    'motion' and 'rest' are those of the whole robot and make up 'all'; 'near reversals' is the
+    part of the motion in which dry friction sticks, joint by joint.
 
     The control row is "nominal inertials + fitted friction": a model that is not better than it
     has taught nothing about the links. A subset without samples is absent.
@@ -99,7 +107,7 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
     return Trace(
         recording.source, samples.time, samples.measured, model.predicted(samples),
         model.torque_model.effort(samples, model.control), moving(samples),
-        repeatability(samples),
+        repeatability(samples), swift(model.robot, samples) < 0.5,
     )
 
 
@@ -114,13 +122,17 @@ def _scores(
     measured = np.concatenate([t.measured for t in traces])
     modelled = np.concatenate([of(t) for t in traces])
     motion = np.concatenate([t.moving for t in traces]) > 0.5
+    near = np.concatenate([np.zeros(t.measured.shape, dtype=bool) if t.near is None else t.near
+                           for t in traces])
     found: Scores = {}
-    for subset, rows in zip(SUBSETS, (np.ones_like(motion), motion, ~motion), strict=True):
-        if rows.any():
-            found[subset] = {
-                joint: joint_score(measured[rows, j], modelled[rows, j])
-                for j, joint in enumerate(joints)
-            }
+    for subset, rows in zip(SUBSETS, (np.ones_like(motion), motion, ~motion, motion[:, None] & near
+                                      ), strict=True):
+        by_joint = rows.T if rows.ndim == 2 else [rows] * len(joints)
+        scored = {joint: joint_score(measured[own, j], modelled[own, j])
+                  for j, (joint, own) in enumerate(zip(joints, by_joint, strict=True))
+                  if own.any()}
+        if scored:
+            found[subset] = scored
     return found
 
 

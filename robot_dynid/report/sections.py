@@ -12,7 +12,7 @@ from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.selection import Choice
-from robot_dynid.identified.validate import JointScore, Validation
+from robot_dynid.identified.validate import NEAR, JointScore, Validation
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.report import figures
 from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
@@ -91,7 +91,6 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
 
 def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
     settings = model.preprocessing
-    widths = [number(s.get('width')) for s in model.structure.settings]
     rate = "the recording's own" if settings.rate is None else f'{number(settings.rate)} Hz'
     pairs = (
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
@@ -100,7 +99,7 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('weights near reversals', ', '.join(number(w) for w in model.provenance.get(
             'weights_near_reversals', ())) or 'not known'),
         ('rest at both ends dropped', setting(settings.trim_rest)),
-        ('friction', f'{model.structure.friction_name}; ramp widths {", ".join(widths)}'),
+        ('friction', '; '.join(model.structure.described)),
         ('rotor inertia', setting(model.structure.rotor_inertia)),
         ('effort kind', model.robot.drive.kind),
         ('robot', f'{model.robot.name}, {model.robot.hash()}'), ('method', model.method),
@@ -137,7 +136,7 @@ def scores(validation: Validation, title: str) -> Section:
     own = validation.repeatability
     for i, (joint, score) in enumerate(validation.model['all'].items()):
         mark = 'poor' if score.relative_error > POOR_ERROR else ''
-        parts = [validation.model.get(part, {}).get(joint) for part in ('motion', 'rest')]
+        parts = [validation.model.get(part, {}).get(joint) for part in ('motion', 'rest', NEAR)]
         rows.append(Row((
             joint, number(score.rmse), number(None if own is None else float(own[i])),
             percent(score.nrmse), percent(score.relative_error),
@@ -145,10 +144,12 @@ def scores(validation: Validation, title: str) -> Section:
             *(percent(p.relative_error if p else None) for p in parts), f'{score.r2:.3f}',
             ' / '.join(number(q, 2) for q in score.quartiles), percent(score.outliers)), mark))
     columns = ('joint', 'RMSE', 'robot itself', 'RMSE / std [%]', 'error [%]', 'control [%]',
-               'in motion [%]', 'at rest [%]', 'R²', 'quartiles', 'outliers [%]')
+               'in motion [%]', 'at rest [%]', 'near reversals [%]', 'R²', 'quartiles',
+               'outliers [%]')
     text = ('Error: |measured − predicted| / |measured| against the raw effort. Control: the '
             'nominal inertials with fitted friction; a model that is not better has learnt '
-            'nothing about the links. At rest friction is undetermined and decides the error. '
+            'nothing about the links. At rest friction is undetermined and decides the error; '
+            'near reversals, where a joint sticks and turns, it matters most. '
             'Robot itself: RMS deviation from its own repetition, where the motion repeats; no '
             'model can do better.')
     bars = figures.as_html(figures.errors(validation.model['all'], control))
