@@ -17,7 +17,7 @@ from robot_dynid.model.surroundings import CLEARANCE, Surroundings, surroundings
 
 ARM = """<robot name="arm"><link name="base"/>
     <link name="hand"><collision>{origin}<geometry>{shape}</geometry></collision></link>
-    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>
+    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/><axis xyz="0.6 0 0.8"/>
     <limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>"""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.1
 FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6),
@@ -63,8 +63,8 @@ def test_meshes_are_read_scaled_and_placed(tmp_path, name, data):
     wall = {'centre': [2.0, 0.0, 1.0], 'size': [0.2, 1.0, 1.0]}
     found = scene_of(robot, surroundings_from_plain({'floor': 0.0, 'keep_out': [wall]}, 'x'))
     table = dict(zip(found.pairs, found.distances(np.array([[0.5]]))[0]))
-    assert table['hand', 'floor'] == pytest.approx(0.7, abs=1e-6)
-    assert table['hand', 'keep_out[0]'] == pytest.approx(1.9 - 0.5 - 0.2, abs=GJK)
+    assert table['hand', 'floor'] == pytest.approx(0.7 + 0.4, abs=1e-6)
+    assert table['hand', 'keep_out[0]'] == pytest.approx(1.9 - 0.3 - 0.2, abs=GJK)
 
 
 def test_mesh_paths_are_relative_or_of_files_or_packages(tmp_path, monkeypatch):
@@ -98,7 +98,7 @@ def test_an_environment_is_kept_clear_of_by_its_links(tmp_path):
     robot = arm(tmp_path, '<sphere radius="0.1"/>')
     found = scene_of(robot, Surroundings(environment=str(tmp_path / 'cell.urdf')))
     assert found.pairs == (('hand', 'wall'),)
-    assert found.distances(np.array([[0.4]]))[0, 0] == pytest.approx(0.5, abs=GJK)
+    assert found.distances(np.array([[0.5]]))[0, 0] == pytest.approx(0.6, abs=GJK)
     for text, message in ((None, 'cannot be read'), ('<robot', 'not well-formed'),
                           ('<robot name="x"><link name="y"/></robot>', 'has no <collision>')):
         path = tmp_path / 'bad.urdf'

@@ -14,7 +14,7 @@ from robot_dynid.types import FloatArray
 # Kept beside the clearance, since between the instants of the search pairs come nearer, m.
 MARGIN = 5e-3
 # A pair counts as far apart from here, m, or from half of what it can be at all.
-RANGE, SHARE = 0.06, 0.5
+RANGE, SHARE = 0.04, 0.5
 
 
 @dataclass(frozen=True, eq=False)

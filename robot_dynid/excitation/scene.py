@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
+from robot_dynid.excitation.never import never_near
 from robot_dynid.excitation.scene_pairs import Layout, Pair, layout, random_configurations
 from robot_dynid.model.distance import (
     Capsules,
@@ -18,6 +21,7 @@ from robot_dynid.model.distance import (
     coal_is_installed,
 )
 from robot_dynid.model.robot import PRISMATIC, RobotModel
+from robot_dynid.model.shapes import Shape
 from robot_dynid.model.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
@@ -52,35 +56,50 @@ class Scene:
     """What of a robot may come near what: itself, obstacles, boxes to keep out of, the floor.
 
     ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
-    distance in random configurations; ``checked``, ``unchecked`` say what is looked at.
+    distance in random configurations; ``always`` and ``never`` name the pairs left out, since they
+    touch, or cannot come near, in every configuration; ``checked``, ``unchecked`` say what is
+    looked at.
     """
 
     def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
-        self.robot, self.around = robot, around
-        self.unchecked = found.unchecked
-        self._lay_out(found)
-        self.seen = self._largest()
-        apart = np.flatnonzero(self.seen > 0.0)
-        self.always = tuple(p.names for p, s in zip(self._pairs, self.seen) if not s > 0.0)
-        self._lay_out(replace(found, pairs=tuple(self._pairs[i] for i in apart)))
-        self.seen = self.seen[apart]
-        self.required = np.minimum(around.clearance, SHARE * self.seen)
+        self.robot, self.around, self.unchecked = robot, around, found.unchecked
+        self._shapes = found.shapes
+        self._take(found.pairs, np.zeros(len(found.pairs)))
+        seen = self._largest()
+        self.always = tuple(pair.names for pair, s in zip(self._pairs, seen) if not s > 0.0)
+        required = np.minimum(around.clearance, SHARE * seen)
+        near = [self._near(pair, r) if s > 0.0 else pair
+                for pair, r, s in zip(self._pairs, required, seen)]
+        self.never = tuple(pair.names for pair in near if not pair.parts)
+        kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (seen > 0.0)
+        self._take([pair for pair, k in zip(near, kept) if k], required[kept])
+        self.seen = seen[kept]
         self.checked = self._checked(found)
 
-    def _lay_out(self, found: Layout) -> None:
-        """Put the parts of all pairs in one row, pair by pair, the floor apart."""
-        solid = [p for p in found.pairs if p.parts[0][1] >= 0]
-        floor = [p for p in found.pairs if p.parts[0][1] < 0]
-        self._pairs: tuple[Pair, ...] = (*solid, *floor)
-        self.pairs = tuple(p.names for p in self._pairs)
-        self._shapes, self._floor = found.shapes, floor
+    def _take(self, pairs: Sequence[Pair], required: FloatArray) -> None:
+        """Put the parts of all pairs in one row, pair by pair, those with the floor apart."""
+        floor = np.array([pair.parts[0][1] < 0 for pair in pairs], dtype=bool)
+        order = np.argsort(floor, kind='stable')
+        self._pairs: tuple[Pair, ...] = tuple(pairs[i] for i in order)
+        self.pairs = tuple(pair.names for pair in self._pairs)
+        self.required = required[order]
+        solid, self._floor = self._pairs[:np.sum(~floor)], self._pairs[np.sum(~floor):]
         parts = np.array([part for p in solid for part in p.parts], dtype=np.int64).reshape(-1, 2)
         counts = [len(p.parts) for p in solid]
         self._owner = np.repeat(np.arange(len(solid)), counts)
         self._starts = np.cumsum([0, *counts])[:-1]
         exact = np.repeat(np.array([p.exact for p in solid], dtype=bool), counts)
-        self._capsules = Capsules(found.shapes, parts)
-        self._narrow = Narrow(found.shapes, parts, exact)
+        self._capsules = Capsules(self._shapes, parts)
+        self._narrow = Narrow(self._shapes, parts, exact)
+
+    def _near(self, pair: Pair, required: float) -> Pair:
+        """Return a pair without the parts that cannot come near each other."""
+        single, kept = copy(self), []
+        for part in pair.parts:
+            single._take([replace(pair, parts=(part,))], np.array([required]))
+            if not never_near(single):
+                kept.append(part)
+        return replace(pair, parts=tuple(kept))
 
     def _largest(self) -> FloatArray:
         """Return the largest distance (m,) m seen in random configurations."""
@@ -95,6 +114,8 @@ class Scene:
 
     def _checked(self, found: Layout) -> tuple[str, ...]:
         kinds = [f'{len(self.pairs)} pairs of bodies, {1e3 * self.around.clearance:g} mm apart']
+        if self.never:
+            kinds.append(f'{len(self.never)} pairs more are that far apart in every configuration')
         for (first, second), required in zip(self.pairs, self.required):
             if required < self.around.clearance:
                 kinds.append(f'{first} and {second} are never far apart: '
@@ -128,14 +149,25 @@ class Scene:
         out = Nearest(np.full((count, m), np.inf), np.zeros((count, m), dtype=bool),
                       *(np.zeros((count, m, 3)) for _ in range(3)))
         self._fill_solid(out, poses, np.broadcast_to(far, (count, m))[:, :solid])
-        for column, pair in enumerate(self._floor, start=solid):
-            for shape, _ in pair.parts:
-                height = self.around.floor
-                assert height is not None
-                found = above(self._shapes[shape], poses, height)
-                rows = np.flatnonzero(found.distance < out.distance[:, column])
-                _put(out, rows, np.full(len(rows), column), found, rows)
+        self._fill_floor(out, poses, np.broadcast_to(far, (count, m)))
         return out
+
+    def _fill_floor(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
+        """Measure where capsules around the shapes come down below ``far``."""
+        height, first = self.around.floor, len(self._starts)
+        for column, pair in enumerate(self._floor, start=first):
+            assert height is not None
+            parts = [shape for shape, _ in pair.parts]
+            ends = self._capsules.ends[parts].reshape(-1, 3)
+            up = poses[:, pair.bodies[0], 6:9] @ ends.T + poses[:, pair.bodies[0], 11:]
+            bounds = up.reshape(len(up), -1, 2).min(axis=2) - self._capsules.radii[parts] - height
+            out.distance[:, column] = bounds.min(axis=1)
+            rows = np.flatnonzero(out.distance[:, column] < far[:, column])
+            out.distance[rows, column] = np.inf
+            for shape in parts:
+                found = above(self._shapes[shape], poses[rows], height)
+                better = np.flatnonzero(found.distance < out.distance[rows, column])
+                _put(out, rows[better], np.full(len(better), column), found, better)
 
     def _fill_solid(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
         """Measure the nearest looking parts first, then those that could be nearer still."""
@@ -177,22 +209,20 @@ class Scene:
         ``near`` of the same ``q``; ``weights`` (T, m). The distance changes by the velocity of
         the nearest points along the normal, J^T n.
         """
-        robot, poses = self.robot, body_poses(self.robot, q)
+        rows, columns = np.nonzero(weights * near.measured)
+        poses, normal = body_poses(self.robot, q)[rows], near.normal[rows, columns]
+        turns = poses[:, :, :9].reshape(len(rows), self.robot.n, 3, 3)
+        axes = np.einsum('ejab,jb->eja', turns, self.robot.axes)
+        slide = np.einsum('eja,ea->ej', axes, normal)
+        rates = np.zeros((len(rows), self.robot.n))
+        moved = np.array([self._moved(j) for j in range(self.robot.n)])[:, columns]  # (n, E, 2)
+        for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
+            arms = points[rows, columns][:, None] - poses[:, :, 9:]
+            turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
+            rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
+            rates += sign * moved[:, :, side].T * rate
         out = np.zeros_like(q)
-        for j in range(robot.n):
-            turn = poses[:, j, :9].reshape(-1, 3, 3)
-            axis = turn @ robot.axes[j]
-            for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
-                moved = self._moved(j)[:, side]
-                if not moved.any():
-                    continue
-                normal = near.normal[:, moved]
-                if robot.types[j] == PRISMATIC:
-                    rate = np.einsum('tmi,ti->tm', normal, axis)
-                else:
-                    arm = points[:, moved] - poses[:, j, None, 9:]
-                    rate = np.einsum('tmi,tmi->tm', normal, np.cross(axis[:, None, :], arm))
-                out[:, j] += sign * np.sum(weights[:, moved] * rate, axis=1)
+        np.add.at(out, rows, weights[rows, columns, None] * rates)
         return out
 
     def _moved(self, joint: int) -> NDArray[np.bool_]:
@@ -210,12 +240,13 @@ class Scene:
         out = np.zeros((self.robot.n, len(self._pairs)))
         moved = [self._moved(j) for j in range(self.robot.n)]
         for column, pair in enumerate(self._pairs):
+            own = np.zeros((2, self.robot.n))
             for side, body in enumerate(pair.bodies):
-                shapes = {part[side] for part in pair.parts}
-                reach = max((self._shapes[i].reach() for i in shapes if i >= 0), default=0.0)
-                for joint, lever in _levers(self.robot, body, reach, travel):
-                    if moved[joint][column, side]:
-                        out[joint, column] += lever
+                for shape in {part[side] for part in pair.parts} - {-1}:
+                    for joint, lever in _levers(self.robot, body, self._shapes[shape], travel):
+                        if moved[joint][column, side]:
+                            own[side, joint] = max(own[side, joint], lever)
+            out[:, column] = own.sum(axis=0)
         return out
 
     def prove(self, trajectory: Trajectory) -> Clearance:
@@ -226,15 +257,21 @@ class Scene:
 
 
 def _levers(
-    robot: RobotModel, body: int, reach: float, travel: FloatArray
+    robot: RobotModel, body: int, shape: Shape, travel: FloatArray
 ) -> list[tuple[int, float]]:
-    """Return (joint, lever) from a body to the base, ``reach`` m of its farthest point."""
-    found = []
+    """Return (joint, lever) from a body to the base, for the farthest point of a shape."""
+    found: list[tuple[int, float]] = []
+    beyond, step = 0.0, np.zeros(3)
     while body >= 0:
+        axis = robot.axes[body]
+        across = float(np.linalg.norm(step - (step @ axis) * axis))
+        first = not found
+        turn = shape.swing(axis) if first else across + beyond
+        beyond = shape.reach() if first else float(np.linalg.norm(step)) + beyond
         prismatic = robot.types[body] == PRISMATIC
-        found.append((body, 1.0 if prismatic else reach))
-        reach += float(np.linalg.norm(robot.translations[body]))
-        reach += float(travel[body]) if prismatic else 0.0
+        found.append((body, 1.0 if prismatic else turn))
+        beyond += float(travel[body]) if prismatic else 0.0
+        step = robot.translations[body]
         body = int(robot.parents[body])
     return found
 

@@ -98,20 +98,22 @@ class Coal:
 
     def __call__(self, poses: FloatArray, rows: Indices, pairs: Indices) -> Witness:
         """Return the distances at instants ``rows`` (E,) of the pairs ``pairs`` (E,)."""
-        count = len(rows)
-        found = Witness(np.empty(count), *(np.empty((count, 3)) for _ in range(3)))
+        distance, first, normal = np.empty(len(rows)), np.empty((len(rows), 3)), np.empty(
+            (len(rows), 3))
         transforms = _Transforms(self._coal, self._shapes, poses)
         result, request = self._result, self._request
-        for i, (row, pair) in enumerate(zip(rows.tolist(), pairs.tolist())):
-            a, b = self._pairs[pair]
-            result.clear()
-            found.distance[i] = self._compute[pair](
-                transforms.of(row, a), transforms.of(row, b), request, result)
-            found.first[i] = result.getNearestPoint1()
-            found.second[i] = result.getNearestPoint2()
-            found.normal[i] = result.normal
-        found.distance[:] -= TOLERANCE
-        return found
+        for pair in np.unique(pairs).tolist():
+            own = np.flatnonzero(pairs == pair)
+            compute, (a, b) = self._compute[pair], self._pairs[pair]
+            instants = rows[own].tolist()
+            for i, left, right in zip(own.tolist(), transforms.of(a, instants),
+                                      transforms.of(b, instants)):
+                result.clear()
+                distance[i] = compute(left, right, request, result)
+                first[i] = result.getNearestPoint1()
+                normal[i] = result.normal
+        distance -= TOLERANCE
+        return Witness(distance, first, first + distance[:, None] * normal, normal)
 
     def _made(self, shape: Shape) -> Any:
         coal = self._coal
@@ -167,18 +169,21 @@ class _Transforms:
 
     def __init__(self, coal: Any, shapes: Sequence[Shape], poses: FloatArray) -> None:
         self._coal, self._shapes, self._poses = coal, shapes, poses
-        self._world: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._made: dict[tuple[int, int], Any] = {}
+        self._made: dict[int, dict[int, Any]] = {}
 
-    def of(self, row: int, index: int) -> Any:
+    def of(self, index: int, rows: list[int]) -> list[Any]:
+        """Return those of a shape at instants ``rows``."""
         shape = self._shapes[index]
-        key = (row if shape.body != BASE else -1, index)
-        if key not in self._made:
-            if index not in self._world:
-                self._world[index] = placed(shape, self._poses)
-            rotations, places = self._world[index]
-            self._made[key] = self._coal.Transform3s(rotations[row], places[row])
-        return self._made[key]
+        made = self._made.setdefault(index, {})
+        if shape.body == BASE:
+            rotations, places = placed(shape, self._poses[:1])
+            made.setdefault(0, self._coal.Transform3s(rotations[0], places[0]))
+            return [made[0]] * len(rows)
+        new = [row for row in dict.fromkeys(rows) if row not in made]
+        rotations, places = placed(shape, self._poses[new])
+        for row, rotation, place in zip(new, rotations, places):
+            made[row] = self._coal.Transform3s(rotation, place)
+        return [made[row] for row in rows]
 
 
 def above(shape: Shape, poses: FloatArray, height: float) -> Witness:

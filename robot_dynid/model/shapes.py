@@ -57,9 +57,25 @@ class Shape:
         return ends @ self.placement[:3, :3].T + self.placement[:3, 3], radius
 
     def reach(self) -> float:
-        """Return the largest distance [m] of any of its points from the origin of the body."""
+        """Return a bound [m] of the distance of its points from the origin of the body."""
         ends, radius = self.capsule()
         return float(np.max(np.linalg.norm(ends, axis=1))) + radius
+
+    def swing(self, axis: FloatArray) -> float:
+        """Return a bound [m/rad] of how a turn about the unit vector ``axis`` (3,) moves it.
+
+        That is the distance from the axis; a round shape moves with its centre, and as much as
+        its own axis is off ``axis``, since turns about that leave it where it is.
+        """
+        ends, radius = self.capsule()
+        swing = float(np.max(np.linalg.norm(np.cross(ends, axis), axis=1))) + radius
+        if self.kind not in ('cylinder', 'capsule', 'sphere'):
+            return swing
+        tilt = float(np.linalg.norm(np.cross(self.placement[:3, 2], axis)))
+        size = 0.0 if self.kind == 'sphere' else (
+            float(np.hypot(self.disc, self.edges[2])) + self.ball)
+        centre = float(np.linalg.norm(np.cross(self.placement[:3, 3], axis)))
+        return min(swing, centre + tilt * size)
 
 
 def robot_shapes(robot: RobotModel) -> tuple[Shape, ...]:

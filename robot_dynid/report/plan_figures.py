@@ -37,7 +37,8 @@ def motion(
     figure = make_subplots(rows=rows, cols=columns, shared_xaxes=True, column_titles=list(names),
                            vertical_spacing=0.22 / rows, horizontal_spacing=0.055)
     for column, name in enumerate(names, start=1):
-        values = effort if name == 'effort' else getattr(planned, name)
+        values: FloatArray = np.asarray(
+            effort if name == 'effort' else getattr(planned, name))
         for row in range(rows):
             place = {'row': row + 1, 'col': column}
             figure.add_scatter(x=time.astype(np.float32), y=values[:, row].astype(np.float32),
