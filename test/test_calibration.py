@@ -43,7 +43,7 @@ def truth(robot: RobotModel) -> Truth:
 
 def recording(robot: RobotModel, truth: Truth, seed: int) -> RawLog:
     """Return what ideal sensors see of a designed motion of 20 s."""
-    request = parse_request('fourier', {'duration': 20, 'starts': 10, 'seed': seed})
+    request = parse_request('fourier', {'duration': 20, 'starts': 1, 'seed': seed})
     return record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
 
 

@@ -59,6 +59,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectory, check its points, write it."""
     from robot_dynid.excitation.design import design, parse_request
     from robot_dynid.excitation.judge import robot_judge
+    from robot_dynid.excitation.keep_clear import keeping_clear
+    from robot_dynid.excitation.scene import scene_of
     from robot_dynid.io.trajectory_file import save_trajectory
     from robot_dynid.model.robot_file import load_robot
 
@@ -76,21 +78,30 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('design') as progress:
         judge = robot_judge(robot, progress, spent=lambda: time.perf_counter() - started,
                             links=links)
-        found = design(robot, request, judge)
+        scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+        found = design(robot, request, keeping_clear(judge, scene))
     _check_points(found, arguments.rate)
     save_trajectory(found.trajectory, arguments.out, robot.name)
-    score = found.score
     return {
-        'robot': robot.name, 'type': request.kind, 'out': arguments.out,
-        'condition_number': score.condition_number if score else None,
-        'log_det': score.log_det if score else None,
-        'parts': dict(score.parts) if score else {},
-        'largest_deviation': score.largest_deviation if score else None,
-        'least_known': score.least_known if score else None,
+        'robot': robot.name, 'type': request.kind, 'out': arguments.out, **_figures(found),
         'duration': found.trajectory.duration, 'limits': found.used,
         'starts': [vars(start) for start in found.starts],
         'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
         'seconds': time.perf_counter() - started,
+    }
+
+
+def _figures(found: Design) -> dict[str, Any]:
+    """Return how well the motion excites, and how clear of everything it keeps."""
+    score, clearance = found.score, found.clearance
+    assert score is not None
+    return {
+        'condition_number': score.condition_number, 'log_det': score.log_det,
+        'parts': dict(score.parts), 'largest_deviation': score.largest_deviation,
+        'least_known': score.least_known,
+        'clearance': None if clearance is None or not clearance.checked else {
+            'smallest': clearance.smallest, 'pair': clearance.pair, 'time': clearance.time,
+            'checked': clearance.checked},
     }
 
 
@@ -125,6 +136,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('of the parts', ', '.join(f'{name} {number(value)}'
                                    for name, value in result['parts'].items())),
         ('least known', _least_known(result)), ('starts', _starts(result['starts'])),
+        ('clearance', _clearance(result['clearance'])),
     ))
     names = list(dict.fromkeys(name for used in result['limits'].values() for name in used))
     rows = [(joint, *(percent(used.get(name)) for name in names))
@@ -146,7 +158,16 @@ def _starts(starts: list[dict[str, Any]]) -> str:
     """Return how good the result is among all starts, in one line."""
     if not starts:
         return 'planned, not searched for'
+    ended = f'{sum(start["converged"] for start in starts)} of {len(starts)} converged'
+    if len(starts) == 1:
+        return ended
     values = sorted(start['value'] for start in starts)
-    ended = sum(start['converged'] for start in starts)
     spread = percent(float(values[len(values) // 2] - values[0]))
-    return f'{ended} of {len(starts)} converged, half of them within {spread} % of the best'
+    return f'{ended}, half of them within {spread} % of the best'
+
+
+def _clearance(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return 'not checked'
+    return (f'{number(found["smallest"])} m at least, between {" and ".join(found["pair"])} at '
+            f'{number(found["time"])} s')

@@ -258,8 +258,7 @@ def _report(planned: Planned, limits: MotionLimits, judge: Judge) -> Design:
     if clearance is not None and not clearance.free:
         raise DynIdError(f'{" and ".join(clearance.pair)} come as near as '
                          f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
-    if clearance is None:
-        warnings.append('collisions were not checked')
+    warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
     score = judge.score(trajectory) if judge.score is not None else None
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
                   clearance=clearance)
