@@ -51,7 +51,7 @@ class WeightedBlocks:
 
     co = (wa + wb + wc) cond(W) + wa cond(Wa) + wb cond(Wb) + wc cond(Wc), where W is the sum of
     the terms with accelerations, with products of velocities, and of the positions (weight).
-    Source: Huang, Guo, Wang et al., Actuators 2023, 12, 454, equation 14. The text leaves open
+    Source: Liu, Xu, Song et al., Actuators 2023, 12, 454, equation 14. The text leaves open
 
     - which columns a part has: here the leftmost independent ones of the part by itself (most
       base parameters do not enter the weight at all);
