@@ -17,13 +17,13 @@ from robot_dynid.model.surroundings import CLEARANCE, Surroundings, surroundings
 
 ARM = """<robot name="arm"><link name="base"/>
     <link name="hand"><collision>{origin}<geometry>{shape}</geometry></collision></link>
-    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/><axis xyz="0.6 0 0.8"/>
-    <limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>"""
+    <joint name="x" type="prismatic"><parent link="base"/><child link="hand"/>
+    <axis xyz="0.6 0 0.8"/><limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>"""
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * 0.1
 FACES = [(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6),
          (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)]
 WALL = """<robot name="cell"><link name="cell"/><link name="wall"><collision><geometry>
-    <box size="0.2 2 2"/></geometry></collision></link><joint name="j" type="fixed">
+    <box size="0.2 2 6"/></geometry></collision></link><joint name="j" type="fixed">
     <parent link="cell"/><child link="wall"/><origin xyz="1.1 0 0"/></joint></robot>"""
 
 
@@ -60,11 +60,11 @@ def arm(folder: Path, shape: str, origin: str = ''):
 def test_meshes_are_read_scaled_and_placed(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     robot = arm(tmp_path, f'<mesh filename="{name}" scale="2 1 3"/>', '<origin xyz="0 0 1"/>')
-    wall = {'centre': [2.0, 0.0, 1.0], 'size': [0.2, 1.0, 1.0]}
+    wall = {'centre': [1.2, 0.0, 1.0], 'size': [0.2, 1.0, 6.0]}
     found = scene_of(robot, surroundings_from_plain({'floor': 0.0, 'keep_out': [wall]}, 'x'))
     table = dict(zip(found.pairs, found.distances(np.array([[0.5]]))[0]))
     assert table['hand', 'floor'] == pytest.approx(0.7 + 0.4, abs=1e-6)
-    assert table['hand', 'keep_out[0]'] == pytest.approx(1.9 - 0.3 - 0.2, abs=GJK)
+    assert table['hand', 'keep_out[0]'] == pytest.approx(1.1 - 0.3 - 0.2, abs=GJK)
 
 
 def test_mesh_paths_are_relative_or_of_files_or_packages(tmp_path, monkeypatch):
