@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--scale', type=float,
                         help='part of every limit that may be used (default 0.9)')
     parser.add_argument('--out', required=True, metavar='T.yaml', help='trajectory file to write')
+    parser.add_argument('--report', metavar='R.html', help='pictures of the plan to write')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     request = parse_request(arguments.type, with_text(options, arguments.options))
     if not 0.0 < arguments.rate < float('inf'):
         raise UsageError(f"option 'rate' must be positive, got {arguments.rate}")
-    check_writable(arguments.out)
+    check_writable(arguments.out, arguments.report)
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
@@ -82,8 +83,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         found = design(robot, request, keeping_clear(judge, scene))
     _check_points(found, arguments.rate)
     save_trajectory(found.trajectory, arguments.out, robot.name)
+    if arguments.report is not None:
+        from robot_dynid.report.html import write_report
+        from robot_dynid.report.plan import Plan, plan_report
+
+        write_report(plan_report(Plan(request.kind, robot, found, judge, scene)),
+                     arguments.report)
     return {
-        'robot': robot.name, 'type': request.kind, 'out': arguments.out, **_figures(found),
+        'robot': robot.name, 'type': request.kind, 'out': arguments.out,
+        'report': arguments.report, **_figures(found),
         'duration': found.trajectory.duration, 'limits': found.used,
         'starts': [vars(start) for start in found.starts],
         'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
