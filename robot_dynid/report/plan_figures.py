@@ -51,7 +51,8 @@ def motion(
     for row, joint in enumerate(limits.joints, start=1):
         figure.update_yaxes(title=_short(joint), row=row, col=1, title_font={'size': 11})
     figure.update_xaxes(title='time [s]', row=rows)
-    styled(figure, 70 + ROW * rows).update_layout(hovermode='x', margin={'t': 36})
+    styled(figure, 90 + ROW * rows).update_layout(hovermode='x', margin={'t': 56})
+    figure.update_annotations(font_size=13)
     return figure.update_yaxes(tickfont={'size': 10}, nticks=5)
 
 
@@ -98,7 +99,7 @@ def path(
     styled(figure, PATH).update_layout(hovermode='closest', scene={
         'xaxis': {**axis, 'title': 'x [m]'}, 'yaxis': {**axis, 'title': 'y [m]'},
         'zaxis': {**axis, 'title': 'z [m]'}, 'aspectmode': 'data',
-        'camera': {'eye': {'x': 1.35, 'y': 1.35, 'z': 0.8}}}, margin={'l': 0, 'r': 0, 'b': 0})
+        'camera': {'eye': {'x': 1.15, 'y': 1.15, 'z': 0.6}}}, margin={'l': 0, 'r': 0, 'b': 0})
     return figure
 
 
@@ -117,7 +118,7 @@ def distances(time: FloatArray, nearest: FloatArray, names: Sequence[str]) -> An
         figure.add_scatter(x=time, y=1e3 * values, name=name, mode='lines',
                            line={'color': colour, 'width': 1.4})
     figure.update_xaxes(title='time [s]')
-    figure.update_yaxes(title='distance [mm]', rangemode='tozero')
+    figure.update_yaxes(title='distance [mm]', type='log', tickvals=[1, 3, 10, 30, 100, 300, 1000])
     styled(figure, 340)
     return figure.update_layout(margin={'t': 60})
 
@@ -133,6 +134,6 @@ def progress(first: FloatArray, last: FloatArray, title: str) -> Any:
                        marker={'color': CONTROL, 'size': 8})
     figure.add_scatter(x=starts, y=last, mode='markers', name='in the end',
                        marker={'color': MODEL, 'size': 8})
-    figure.update_xaxes(title='start', dtick=1)
+    figure.update_xaxes(title='start', dtick=1, range=[0.5, len(first) + 0.5])
     figure.update_yaxes(title=title)
     return styled(figure, 300).update_layout(hovermode='closest')
