@@ -22,20 +22,20 @@ LASTS, PAUSE = 0.4, (0.4, 0.6)  # s
 MOTION, HARMONICS = 20.0, 5  # s
 PUSHED, QUIET = 6, 30  # motions
 SOON = 0.05  # s
+REVERSING = 1.2  # times the threshold in motion
 WITHIN = Target(1.0, faster=False)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a push: seconds until contact (None: not seen), whether the joint was slow.
+    """What became of a push: seconds until contact, None where it was not seen.
 
-    A joint is slow while friction may still hide a torque: ``hidden`` [N m] above its threshold
-    in motion.
+    ``reversing``: within SOON of it the joint was slow enough for its friction to hide a part.
     """
 
     push: Push
     seconds: float | None
-    hidden: float
+    reversing: bool
 
 
 def measure(progress: Progress) -> list[Row]:
@@ -50,10 +50,12 @@ def measure(progress: Progress) -> list[Row]:
         progress('quiet motion', 0.2 + 0.8 * i / QUIET)
         more, closest = bench.quiet(1000 + i)
         alarms, nearest = alarms + more, max(nearest, closest)
-    rows = [_row(joint, [f for f in found if f.push.joint == j])
+    moving = [f for f in found if not f.reversing]
+    rows = [_row(joint, [f for f in moving if f.push.joint == j])
             for j, joint in enumerate(bench.model.joints)]
     minutes = QUIET * MOTION / 60.0
-    return [*rows, _row('all joints', found),
+    return [*rows, _row('all joints', moving),
+            _row('reversing then', [f for f in found if f.reversing]),
             row(f'false alarms in {minutes:g} minutes / less than one', '', alarms, 1.0,
                 Target(0.99, faster=False)),
             row(f'largest external torque in {minutes:g} quiet minutes / threshold', '', nearest,
@@ -62,7 +64,7 @@ def measure(progress: Progress) -> list[Row]:
 
 def _row(name: str, found: list[Found]) -> Row:
     seen = [f.seconds for f in found if f.seconds is not None]
-    slowest = max(seen) if len(seen) == len(found) else np.inf
+    slowest = max(seen, default=0.0) if len(seen) == len(found) else np.inf
     middle = 1e3 * float(np.median(seen)) if seen else np.inf
     return row(f'{name}: {len(seen)} of {len(found)} steps of {SIZE:g} N m seen, median '
                f'{middle:.0f} ms; slowest / {1e3 * SOON:g}', 'ms', 1e3 * slowest, 1e3 * SOON,
@@ -109,8 +111,9 @@ class Bench:
                                float(rng.choice([-SIZE, SIZE]))))
             start += LASTS + float(rng.uniform(*PAUSE))
         log = self.simulate(seed, tuple(pushes))
-        contact, hidden = self._followed(log)
-        return [_found(push, log, contact, hidden) for push in pushes]
+        contact, threshold = self._followed(log)
+        moving = threshold.min(axis=0)
+        return [_found(push, log, contact, threshold > REVERSING * moving) for push in pushes]
 
     def quiet(self, seed: int) -> tuple[int, float]:
         """Return the false alarms in a motion, and |external torque| / threshold at most."""
@@ -126,21 +129,20 @@ class Bench:
         assert log.effort is not None
         monitor = Monitor(self.model)
         contact = np.zeros(log.position.shape, dtype=bool)
-        hidden, self._closest = np.zeros(log.position.shape), 0.0
+        threshold, self._closest = np.zeros(log.position.shape), 0.0
         for k in range(len(log.time)):
             reading = monitor(float(log.time[k]), log.position[k], log.velocity[k], log.effort[k])
             assert reading is not None
             contact[k] = reading.contact
-            hidden[k] = reading.threshold
+            threshold[k] = reading.threshold
             self._closest = max(self._closest,
                                 float(np.max(np.abs(reading.external) / reading.threshold)))
-        return contact, hidden
+        return contact, threshold
 
 
-def _found(push: Push, log: RawLog, contact: Any, threshold: Any) -> Found:
+def _found(push: Push, log: RawLog, contact: Any, slow: Any) -> Found:
     """Return when a push was first seen in its joint while it lasted."""
-    first = int(np.searchsorted(log.time, push.start - 1e-9))
-    last = int(np.searchsorted(log.time, push.start + push.duration))
+    first, soon, last = np.searchsorted(log.time, push.start - 1e-9 + np.array([0.0, SOON, LASTS]))
     rows = np.flatnonzero(contact[first:last, push.joint])
     seconds = float(log.time[first + rows[0]] - push.start) if len(rows) else None
-    return Found(push, seconds, float(threshold[first, push.joint]))
+    return Found(push, seconds, bool(slow[first:soon, push.joint].any()))
