@@ -20,7 +20,7 @@ soak: setup
 	$(ENV) pytest -m soak
 
 bench: setup
-	$(ENV) for name in regressor identify forward rollout; do robot-dynid bench $$name || exit 1; done
+	$(ENV) for name in regressor identify forward rollout monitor contact; do robot-dynid bench $$name || exit 1; done
 
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt
