@@ -8,27 +8,35 @@ from typing import Any
 
 import numpy as np
 import rclpy
+from action_msgs.msg import GoalStatusArray
 from diagnostic_msgs.msg import DiagnosticArray
-from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.msg import Log, Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSProfile,
+    qos_profile_action_status_default,
+    qos_profile_sensor_data,
+)
 from ros_process import NodeProcess
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
+from sensor_msgs.msg import JointState, Temperature
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_dynid.model.robot_file import load_robot
 from robot_dynid_interfaces.action import Excite
 
 ROBOT = 'planar_3r'
 PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
-SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1}'
-LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1}'
+SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, budget: 0.5}'
+LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, budget: 0.5}'
 # Wide against a loaded machine; the guards themselves are tested to the cycle without ROS.
 PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
-              'state_timeout': 0.25, 'controller_timeout': 0.4, 'tracking_window': 0.1,
-              'first_pass_scale': 1.0,
-              'warm_up': 0, 'return_to_start': False}
+              'state_timeout': 0.25, 'controller_timeout': 0.4, 'tracking_window': 0.25,
+              'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
 SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0}
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 
@@ -51,14 +59,72 @@ class Client:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topics = ((JointState, 'joint_states', self._on_state, qos_profile_sensor_data),
                   (JointTrajectory, 'joint_trajectory_controller/joint_trajectory',
-                   self.holds.append, 10),
+                   self._on_trajectory, 10),
                   (JointTrajectory, 'excitation/trajectory', self.trajectories.append, latched),
                   (DiagnosticArray, '/diagnostics', self.diagnostics.append, 10))
         for topic in topics:
             self.node.create_subscription(*topic)
+        self.stops: list[float] = []
+        self.guarded: list[float] = []
+        self._known: set[tuple[bytes, int]] = set()
+        self.node.create_subscription(
+            GoalStatusArray, 'joint_trajectory_controller/follow_joint_trajectory/_action/status',
+            self._on_status, qos_profile_action_status_default)
+        self.node.create_subscription(Log, '/rosout', self._on_log, 100)
+        self.emergency = self.node.create_publisher(Bool, 'emergency_stop', latched)
+        self.other = self.node.create_publisher(
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 1)
+        self.thermometer = self.node.create_publisher(Temperature, 'temperature', 10)
+        self.triggers = {name: self.node.create_client(Trigger, f'excitation/{name}')
+                         for name in ('pause', 'resume')}
         self.action = ActionClient(self.node, Excite, 'excitation/excite')
         self.parameters = self.node.create_client(
             SetParameters, 'simulated_robot/set_parameters')
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        """Note what comes over the controller's topic."""
+        self.holds.append(message)
+        self.stops.append(time.time())
+
+    def _on_status(self, message: GoalStatusArray) -> None:
+        """Note what the controller says about its goals: accepted, cancelled, ended."""
+        for goal in message.status_list:
+            told = bytes(goal.goal_info.goal_id.uuid), goal.status
+            if told not in self._known:
+                self._known.add(told)
+                self.stops.append(time.time())
+
+    def _on_log(self, message: Log) -> None:
+        if message.name == 'excitation' and message.msg.startswith(('stopping', 'slowing')):
+            self.guarded.append(message.stamp.sec + 1e-9 * message.stamp.nanosec)
+
+    def trigger(self, name: str) -> str:
+        """Call ~/pause or ~/resume and return its message; it must succeed."""
+        answer = self.answer(self.triggers[name].call_async(Trigger.Request()))
+        assert answer.success, answer.message
+        return str(answer.message)
+
+    def warm(self, temperature: float) -> None:
+        """Publish the temperature of every joint, the last one first."""
+        for joint in reversed(load_robot(ROBOT).joints):
+            message = Temperature(temperature=temperature)
+            message.header.frame_id = joint
+            self.thermometer.publish(message)
+
+    def stopped_after(self, cause: float) -> tuple[float, float]:
+        """Return when, after ``cause``, the node decided, and when the controller was told."""
+        def first(times: list[float], since: float) -> float:
+            self.wait(lambda: any(at > since for at in times))
+            return next(at for at in times if at > since)
+
+        guarded = first(self.guarded, cause)
+        return guarded, first(self.stops, guarded)
+
+    def hijack(self) -> None:
+        """Command another motion over the topic, as a second program might."""
+        point = JointTrajectoryPoint(positions=[p + 0.5 for p in self.state.position])
+        point.velocities, point.time_from_start.sec = [0.0] * len(point.positions), 2
+        self.other.publish(JointTrajectory(joint_names=self.state.name, points=[point]))
 
     def _on_state(self, message: JointState) -> None:
         self.state, self.speed = message, float(np.abs(message.velocity).max())
@@ -97,8 +163,8 @@ class Client:
         raise AssertionError('the simulated robot takes no parameter')
 
     def send(self, options: str = LONG, **goal: Any) -> Any:
-        self.segments.clear()
-        self.holds.clear()
+        for seen in (self.segments, self.holds, self.stops, self.guarded):
+            seen.clear()
         handle = self.answer(self.action.send_goal_async(
             Excite.Goal(options=options, **goal), self._on_feedback))
         assert handle.accepted
@@ -139,10 +205,17 @@ class Stage:
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.client = Client()
-        self.folder = folder
-        self.node = NodeProcess('excitation_node', {
-            **PARAMETERS, 'recording_directory': folder, **changes})
+        self.folder, self.changes = folder, changes
+        self.start_node()
         self.robot: NodeProcess | None = None
+
+    def start_node(self, **changes: Any) -> None:
+        """Start the excitation node anew, with these parameters changed, too."""
+        if hasattr(self, 'node'):
+            self.node.process.kill()
+            self.node.process.wait()
+        self.node = NodeProcess('excitation_node', {
+            **PARAMETERS, 'recording_directory': self.folder, **self.changes, **changes})
 
     def with_robot(self) -> Client:
         if self.robot is None or self.robot.process.poll() is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from excitation_stage import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED, Stage
 from ros_process import NodeProcess
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.excitation.guards import Code
 from robot_dynid.model.robot_file import load_robot
@@ -102,31 +99,6 @@ def test_no_effort_measured(stage: Stage) -> None:
     assert "joint states carry no effort of joints 'joint_1', " in result.message
 
 
-@pytest.mark.parametrize(('fault', 'code', 'words'), [
-    ('effort_spike', Code.EFFORT_LIMIT, "effort of joint 'joint_1' is"),
-    ('stop_states', Code.STALE_STATES, 'no state of joint'),
-])
-def test_guards_stop_the_robot(
-    stage: Stage, fault: str, code: Code, words: str, record_property: Any
-) -> None:
-    client = stage.with_robot()
-    handle = client.moving()
-    client.fault(fault)
-    broken_at = time.monotonic()
-    status, result = client.result(handle)
-    ended_at = time.monotonic()
-    assert (status, result.code) == (ABORTED, code), result.message
-    assert words in result.message and 'excitation at ' in result.message
-    seen = 'the robot holds' if fault != 'stop_states' else 'confirmed but not seen: check'
-    assert f'motion cancelled, {seen}' in result.message
-    held_at = next((at for at, name in client.segments if name == 'hold'), ended_at)
-    record_property('from fault to hold [s]', round(min(held_at, ended_at) - broken_at, 3))
-    assert ended_at - broken_at < 1.5
-    client.fault('none')
-    client.spin(0.5)
-    assert time.monotonic() - client.moved_at > 0.1, 'the robot still moves'
-
-
 def test_cancel_and_busy(stage: Stage) -> None:
     client = stage.with_robot()
     handle = client.moving()
@@ -144,31 +116,12 @@ def test_cancel_and_busy(stage: Stage) -> None:
 def test_another_program_takes_over(stage: Stage) -> None:
     """A message on the topic hijacks the goal, which the controller does not tell."""
     client = stage.with_robot()
-    publisher = client.node.create_publisher(
-        JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 1)
     handle = client.send(LONG)
     client.wait(lambda: client.segments and client.segments[-1][1] == 'excitation')
-    point = JointTrajectoryPoint(positions=[p + 0.5 for p in client.state.position])
-    point.velocities, point.time_from_start.sec = [0.0] * 3, 2
-    publisher.publish(JointTrajectory(joint_names=client.state.name, points=[point]))
+    client.hijack()
     _, result = client.result(handle)
     assert result.code == Code.TRACKING_ERROR, result.message
     assert 'off its trajectory, allowed are 0.15' in result.message
-
-
-def test_controller_killed_in_mid_motion_and_replaced(stage: Stage) -> None:
-    client = stage.with_robot()
-    handle = client.moving()
-    stage.kill_robot()
-    killed_at = time.monotonic()
-    status, result = client.result(handle)
-    assert (status, result.code) == (ABORTED, Code.CONTROLLER_LOST), result.message
-    assert 'check that the robot stands' in result.message
-    assert time.monotonic() - killed_at < 2.5
-    client.wait(lambda: client.holds)
-    client.state = JointState()
-    client = stage.with_robot()
-    assert client.excite().code == Code.SUCCESS
 
 
 def test_diagnostics_tell_the_last_outcome(stage: Stage) -> None:

@@ -203,6 +203,20 @@ def test_a_stop_that_is_not_accepted_becomes_a_hard_one():
     assert bench.outcome.text.count('excitation at') == 1, bench.outcome.text
 
 
+def test_before_the_answer_the_robot_may_follow_the_old_goal_or_the_new_one():
+    for follows in ('old', 'new'):
+        tight = replace(RULES, tolerances=replace(RULES.tolerances, tracking=np.full(2, 0.02)))
+        bench = Bench(tight).start().run(2.4)
+        (sent,) = bench.execution.pause(bench.now)
+        if follows == 'new':
+            bench.goal, bench.goal_start = sent.segment.points, bench.now
+            bench.joined_from = bench.position
+        bench.run(0.2)
+        assert bench.execution.phase is Phase.SENDING, bench.outcome
+        bench.offset[0] = 0.5
+        assert bench.run(0.05).execution.phase is Phase.STOPPING or bench.outcome is not None
+
+
 @pytest.mark.parametrize('reason', [None, ASKED])
 def test_a_rejected_stop_becomes_a_hard_one(reason):
     bench = Bench().start().run(3.6)

@@ -13,7 +13,7 @@ from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.pace import Pacing, Ramp, TimeScaled, brake, resume, stretched
 from robot_dynid.excitation.sampled import faults, sampled, within
 
-PACING = Pacing(50.0, 0.1, 1.0)
+PACING = Pacing()
 
 
 def path(seed=0, scale=1.0, rate=50.0, limits=LIMITS):
@@ -65,8 +65,8 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
         assert scale == 1.0, 'there is room to brake'
         return
     sent = stop.points
-    assert PACING.lead <= sent.time[0] + 1e-9
-    assert sent.duration <= PACING.longest + PACING.lead + 2.0 / 50.0 + points.time[0]
+    assert PACING.join <= sent.time[0] + 1e-9
+    assert sent.duration <= PACING.longest + PACING.join + 2.0 / 50.0 + points.time[0]
     assert within(sent, limits)
     assert not sent.velocity[-1].any() and not sent.acceleration[-1].any()
     assert np.allclose(sent.position[-1], points.sample(stop.rest).position[0], atol=1e-12)
@@ -98,7 +98,7 @@ def test_a_stop_waits_where_the_joints_brake_at_their_limit_already():
     """In the last part of a quintic the acceleration limit is reached by braking."""
     points = path(1, 1.0)
     braking = np.sum(points.velocity * points.acceleration, axis=1)
-    worst = float(points.time[np.argmin(braking)]) - PACING.lead - 0.01
+    worst = float(points.time[np.argmin(braking)]) - PACING.join - 0.01
     tight = replace(LIMITS, acceleration=np.abs(points.acceleration).max(axis=0) * 1.001)
     stop = brake(points, worst, tight, PACING)
     gentle = brake(points, worst, replace(LIMITS, acceleration=np.full(2, 1e3)), PACING)

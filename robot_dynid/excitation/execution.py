@@ -256,7 +256,7 @@ class Execution:
         self.phase, self._sent = Phase.SENDING, segment
         if segment.reference is None:
             self._current = segment
-        self._watch.sent = self._watch.feedback = now
+        self._watch.send(segment, now)
         return (Send(segment),)
 
     def _stop(self, now: float, outcome: Outcome) -> Commands:

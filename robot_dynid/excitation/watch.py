@@ -46,8 +46,14 @@ class Watch:
         self.controller = self.last_tick = NEVER
         self.reference: SampledTrajectory | None = None
         self._begun = (NEVER, NEVER)
+        self._pending: SampledTrajectory | None = None
         self._rules, self._states, self._settings = rules, states, rules.settings
         self._excused = False
+
+    def send(self, segment: Segment, now: float) -> None:
+        """Note that a segment is sent, which the controller may follow from now on."""
+        self.sent = self.feedback = now
+        self._pending = segment.followed
 
     def follow(self, segment: Segment, now: float) -> None:
         """Note that the controller has accepted the goal sent last, and follows it from now on.
@@ -56,6 +62,7 @@ class Watch:
         """
         self.accepted = self.feedback = now
         self.reference, self._begun = segment.followed, (self.sent, now)
+        self._pending = None
 
     def elapsed(self, now: float) -> float:
         """Return the time of the motion which the robot follows, s."""
@@ -112,12 +119,18 @@ class Watch:
         return np.asarray(reference.desired(elapsed) - self._states.position)
 
     def tracking(self, now: float) -> Outcome | None:
-        """Return which joint is off its trajectory, granting it the window in time."""
+        """Return which joint is off its trajectory, granting it the window in time.
+
+        Until a goal that supersedes another is known to be accepted, both may be followed.
+        """
         if self.reference is None:
             return None
         window, measured = self._settings.tracking_window, self._states.position
         low, high = self.reference.span(
             now - self._begun[1] - window, now - self._begun[0] + window)
+        if self._pending is not None:
+            least, most = self._pending.span(-window, now - self.sent + window)
+            low, high = np.minimum(low, least), np.maximum(high, most)
         error = np.maximum(low - measured, measured - high)
         allowed = self._rules.tolerances.tracking
         if not np.any(error > allowed):

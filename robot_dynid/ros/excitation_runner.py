@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.excitation.alarms import Alarms
@@ -50,6 +51,7 @@ class Runner:
         self.stop = threading.Event()
         self.controller = ControllerClient(
             node, (settings.controller, settings.face), self.perform, group)
+        self._log = node.get_logger()
         folder = Path(settings.recording_directory).expanduser().absolute()
         self._tape = ExcitationTape(node, (folder, robot.name), settings.controller)
         self._goals: dict[Segment, Any] = {}
@@ -130,6 +132,10 @@ class Runner:
 
     def perform(self, commands: Commands) -> None:
         """Carry out what an execution wants: first send, then write down what was sent."""
+        if any(isinstance(command, (Cancel, Hold)) for command in commands):
+            assert self.execution is not None
+            stopping = self.execution.outcome
+            self._log.warning(f'stopping: {stopping.text if stopping is not None else ""}')
         for command in commands:
             if isinstance(command, Send):
                 execution, segment = self.execution, command.segment
@@ -137,10 +143,13 @@ class Runner:
                 goal = self._goals.get(segment)
                 if goal is None:
                     goal = goal_message(segment.points, execution.rules.tolerances)
+                if segment.reference is not None:
+                    self._log.info('slowing down along the path')
                 self.controller.send(execution, goal)
                 self._tape.put(execution.doing(time.monotonic())[0], goal.trajectory)
             elif isinstance(command, Cancel):
                 self.controller.cancel()
+                self._tape.put('cancel', JointTrajectory())
             elif isinstance(command, Hold):
                 self._tape.put('hold', self.controller.hold(
                     self.robot.joints, command.position, command.duration))
