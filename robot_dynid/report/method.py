@@ -30,10 +30,11 @@ def _correlated(details: Mapping[str, Any], joints: Sequence[str]) -> str:
     correlation = np.array(details['correlation'])
     others = np.abs(correlation - np.eye(len(correlation)))
     i, j = divmod(int(np.argmax(others)), len(others))
+    size = float(np.sqrt(np.sum(others**2) / max(len(others) * (len(others) - 1), 1)))
     pair = f'; most, {correlation[i, j]:+.2f}, between {joints[i]} and {joints[j]}' \
         if others[i, j] > 0.0 else ''
     return (f'covariance of the residuals of all joints, at rest after {details["rounds"]} '
-            f'rounds; correlations: {np.sqrt(np.mean(others**2)):.2f} root mean square{pair}')
+            f'rounds; correlations: {size:.2f} root mean square{pair}')
 
 
 def _instruments(details: Mapping[str, Any]) -> str:

@@ -117,7 +117,7 @@ class Arm:
 def _rows(
     arm: Arm, what: str, settings: tuple[Any, float], estimators: dict[str, Estimator]
 ) -> list[Row]:
-    """Return error, its mean and missed intervals of every estimator beside wls.
+    """Return error, its mean and intervals that hold of every estimator beside wls.
 
     Links and rotors apart from friction, relative to the length of their truth.
     """
@@ -142,8 +142,8 @@ def _figures(truth: FloatArray, fits: Sequence[Estimate], of: NDArray[np.bool_]
     """Return what tells how far some parameters are from the truth [%]."""
     off = np.array([fit.values - truth for fit in fits])[:, of]
     length = float(np.linalg.norm(truth[of]))
-    missed = [(truth < low) | (truth > high) for low, high in (fit.interval() for fit in fits)]
+    held = [(low < truth) & (truth < high) for low, high in (fit.interval() for fit in fits)]
     return {
         'error': 100.0 * float(np.sqrt(np.mean(np.sum(off**2, axis=1)))) / length,
         'mean error': 100.0 * float(np.linalg.norm(off.mean(axis=0))) / length,
-        '95 % intervals that miss': 100.0 * float(np.mean(np.array(missed)[:, of]))}
+        '95 % intervals that hold': 100.0 * float(np.mean(np.array(held)[:, of]))}
