@@ -142,15 +142,18 @@ def choose_laws(
     _rounds(factors, current, base, tried)
     links = data.links(factors, [law for _, law in current]) if load else None
     additions = data.additions(wanted if wanted != AUTO else None, links is not None)
-    second = [[('coulomb', law), own] if reason else _grown(('coulomb', law), own, additions)
-              for own, law, reason in zip(current, coulomb, reasons, strict=True)]
-    start = list(current)
+    starts = [_starts(('coulomb', law), own, wanted == AUTO)
+              for own, law in zip(current, coulomb, strict=True)]
+    second = [[('coulomb', law), *own] if reason else _grown(('coulomb', law), own, additions)
+              for own, law, reason in zip(starts, coulomb, reasons, strict=True)]
 
     def grow(axis: int, judge: Judge, before: Named) -> tuple[Named, list[Judged]]:
         found = judged(judge, second[axis][:1])
         if reasons[axis]:
             return before, found
-        return _add(judge, start[axis], additions, wanted == AUTO, found)
+        grown = [_add(judge, start, additions, wanted == AUTO, found) for start in starts[axis]]
+        chosen = simplest(grown, GAIN)
+        return (chosen.name, chosen.law), found
 
     if additions:
         factors = data.factors(second, data.load(links))
@@ -180,18 +183,29 @@ def _rounds(
             tried[axis].update({f.name: f.score / reference for f in found})
 
 
-def _grown(coulomb: Named, own: Named, additions: dict[str, dict[str, Any]]) -> list[Named]:
-    found = [coulomb, own]
-    for added, settings in additions.items():
-        found += extended(own, added, settings)
+def _starts(coulomb: Named, chosen: Named, auto: bool) -> list[Named]:
+    """Return what additions are tried on: a simple law with one may do as well as a long law."""
+    return [coulomb, chosen] if auto and chosen[0] != 'coulomb' else [chosen]
+
+
+def _grown(
+    coulomb: Named, starts: Sequence[Named], additions: dict[str, dict[str, Any]]
+) -> list[Named]:
+    found = [coulomb, *starts]
+    for start in starts:
+        for added, settings in additions.items():
+            found += extended(start, added, settings)
     return found
 
 
 def _add(
     judge: Judge, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
     found: list[Judged],
-) -> tuple[Named, list[Judged]]:
-    """Add to ``start`` what lowers the error most, until nothing does; or all that is wanted."""
+) -> Judged:
+    """Add to ``start`` what lowers the error most, until nothing does; or all that is wanted.
+
+    Everything tried is noted in ``found``.
+    """
     chosen = judged(judge, [start])[0]
     found.append(chosen)
     left = dict(additions)
@@ -204,4 +218,4 @@ def _add(
             break
         chosen = best
         del left[best.name.split('+')[-1]]
-    return (chosen.name, chosen.law), found
+    return chosen

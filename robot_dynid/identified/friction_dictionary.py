@@ -23,15 +23,17 @@ from robot_dynid.information import merged, triangle
 from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
-#: samples of the motion by which equal columns of different laws are found
-PROBES = 64
+#: samples of the motion by which equal columns of different laws are found; speeds and steps of
+#: all sizes, so that no two laws agree on it by accident
+PROBES = 256
 
 
 def _probe() -> AxisMotion:
     rng = np.random.default_rng(0)
     steps = 10.0 ** rng.uniform(-6.0, 0.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
     position: FloatArray = np.cumsum(steps)
-    return AxisMotion(np.linspace(0.0, 6.3, PROBES), position, rng.normal(size=PROBES), (0,),
+    velocity = 10.0 ** rng.uniform(-5.0, 1.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
+    return AxisMotion(np.linspace(0.0, 6.3, PROBES), position, np.asarray(velocity), (0,),
                       rng.normal(size=PROBES), 25.0 + rng.normal(size=PROBES))
 
 
