@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynid.model import dynamics
+from robot_dynid.model import distance, dynamics
 from robot_dynid.model.hysteresis import dahl_state, stop_states
 from robot_dynid.model.inertia import parameters_from_com
 from robot_dynid.model.integrate import AxisFriction, Integrator
 from robot_dynid.model.momentum import Momentum
 from robot_dynid.model.robot import Limits, RobotModel
+from robot_dynid.model.shapes import Shape, plain_box
 from robot_dynid.types import frozen
 
 
@@ -38,6 +39,11 @@ def warm_up() -> None:
     friction = AxisFriction(np.eye(2), np.ones((2, 4)))
     integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
     integrator(state, state, np.zeros((3, 1, 2)), 1e-3)
+    poses = distance.body_poses(robot, state)
+    ball, box = Shape('c', 0, 'sphere', np.eye(4), np.zeros(3), ball=0.1), plain_box(
+        'box', np.eye(4), np.ones(3))
+    distance.Capsules((ball, box), np.array([[0, 1]]))(poses)
+    distance.capsule_to_box(ball, poses, box)
 
 
 def forget() -> None:

@@ -99,7 +99,8 @@ def path(
     styled(figure, PATH).update_layout(hovermode='closest', scene={
         'xaxis': {**axis, 'title': 'x [m]'}, 'yaxis': {**axis, 'title': 'y [m]'},
         'zaxis': {**axis, 'title': 'z [m]'}, 'aspectmode': 'data',
-        'camera': {'eye': {'x': 1.15, 'y': 1.15, 'z': 0.6}}}, margin={'l': 0, 'r': 0, 'b': 0})
+        'camera': {'eye': {'x': 1.3, 'y': 1.3, 'z': 0.7},
+                   'center': {'x': 0, 'y': 0, 'z': -0.12}}}, margin={'l': 0, 'r': 0, 'b': 0})
     return figure
 
 
