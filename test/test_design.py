@@ -227,6 +227,16 @@ def test_unreachable_accuracy_says_what_would_reach_it():
     assert design(robot, kept, judge).score.largest_deviation < 0.55 * plain
 
 
+def test_a_motion_that_is_too_simple_is_reported():
+    robot = robot_from_urdf(random_urdf(np.random.default_rng(0), 5, 0.0))
+    judge = robot_judge(robot)
+    slow = box(robot, velocity=0.01, acceleration=1e-4, jerk=np.nan)
+    request = parse_request('', {'harmonics': 2, 'starts': 1, 'duration': 100.0})
+    found = design_within(slow, request, replace(judge, spent=clock()))
+    assert found.score.condition_number > 1e6
+    assert any('cannot tell all parameters apart' in warning for warning in found.warnings)
+
+
 def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
     robot = load_robot('tx40')
     found = design_within(motion_limits(robot), parse_request('', {}), Judge())

@@ -26,6 +26,8 @@ from robot_dynid.types import FloatArray, frozen
 EFFORT_STEP = 0.001
 #: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
+#: condition number above which parameters are not told apart
+MUTE = 1e6
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
 WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
@@ -260,5 +262,8 @@ def _report(planned: Planned, limits: MotionLimits, judge: Judge) -> Design:
                          f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
     warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
     score = judge.score(trajectory) if judge.score is not None else None
+    if score is not None and score.condition_number > MUTE:
+        warnings.append(f'the motion cannot tell all parameters apart (condition number '
+                        f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
                   clearance=clearance)
