@@ -56,7 +56,7 @@ class GuardSettings:
     feedback_timeout: float = 0.5
     acceptance_timeout: float = 2.0
     result_timeout: float = 1.0
-    cancel_timeout: float = 0.08
+    cancel_timeout: float = 0.05
     stop_timeout: float = 1.0
     tracking_window: float = 0.05
     effort_fraction: float = 0.9
