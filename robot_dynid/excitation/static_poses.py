@@ -28,6 +28,8 @@ CANDIDATES = 600
 ROUNDS = 50
 #: a pose is reached from this share of half the range below and above it
 APPROACH = 0.04
+#: a parameter of which less than this share is new in all candidates together does not show
+VISIBLE = 1e-3
 #: information assumed before the first pose, share of the mean of all candidates'
 PRIOR = 1e-9
 
@@ -116,7 +118,7 @@ class GravityChoice:
         tall = columns.reshape(-1, columns.shape[2])
         norms = np.linalg.norm(tall, axis=0)
         unit = np.divide(tall, norms, out=np.zeros_like(tall), where=norms > 0.0)
-        kept = independent_columns(unit, RANK_TOLERANCE)
+        kept = independent_columns(unit, VISIBLE)
         if not len(kept):
             raise DynIdError('no parameter shows at rest: the robot carries no weight; design '
                              'another type of excitation')
