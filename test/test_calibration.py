@@ -56,7 +56,8 @@ def log(robot: RobotModel, truth: Truth) -> RawLog:
 @pytest.fixture(scope='module')
 def result(robot: RobotModel, truth: Truth, log: RawLog) -> IdentificationResult:
     """Return the identification from one noisy recording, everything chosen from the data."""
-    return identify(robot, [noisy(robot, truth, log, 0)])
+    recipe = Recipe(friction='coulomb')  # the law of the simulated arm
+    return identify(robot, [noisy(robot, truth, log, 0)], recipe=recipe)
 
 
 def noisy(robot: RobotModel, truth: Truth, log: RawLog, seed: int) -> RawLog:

@@ -64,13 +64,15 @@ def identify_recording(folder: str) -> dict[str, float]:
     """Identify from the arrays of ``folder``: seconds, peak megabytes, error of the parameters."""
     from robot_dynid.cli.truth import distance, true_base
     from robot_dynid.identified.identify import identify
+    from robot_dynid.identified.recipe import Recipe
     from robot_dynid.io.arrays import map_arrays
     from robot_dynid.model.robot_file import load_robot
     from robot_dynid.simulation.truth import load_truth
 
     robot = load_robot(ROBOT)
     begin = time.perf_counter()
-    result = identify(robot, map_arrays(folder, robot.joints))
+    recipe = Recipe(friction='coulomb')  # that of the recording
+    result = identify(robot, map_arrays(folder, robot.joints), recipe=recipe)
     seconds = time.perf_counter() - begin
     true = true_base(robot, load_truth(robot), result.model.reduction)
     return {'seconds': seconds, 'megabytes': peak_megabytes(),

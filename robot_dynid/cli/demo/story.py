@@ -122,8 +122,9 @@ def _identified(client: Client, arguments: argparse.Namespace, out: Path, progre
 
     client.perform((Excite, 'excitation/excite'), goal, LONGEST_MOTION, moving)
     client.trigger('identifier/stop_recording')
-    client.perform((Identify, 'identifier/identify'), Identify.Goal(method=excitation.method),
-                   LONGEST_FIT,
+    # the law of the simulated robot, so that its parameters can be held against the truth
+    goal = Identify.Goal(method=excitation.method, recipe='friction: coulomb')
+    client.perform((Identify, 'identifier/identify'), goal, LONGEST_FIT,
                    lambda f: progress(f.stage, 0.75 + 0.2 * f.fraction))
     path = out / 'model.yaml'
     client.call('identifier/save_model', SaveModel.Request(path=str(path)))
