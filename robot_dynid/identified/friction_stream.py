@@ -108,6 +108,11 @@ def _presliding(law: FrictionLaw) -> Presliding | None:
     return Presliding(base) if isinstance(base, (Dahl, Maxwell)) else None
 
 
+def claims_at_rest(law: FrictionLaw) -> bool:
+    """Return whether a law says which way friction holds a resting joint."""
+    return _presliding(law) is not None
+
+
 def _columns(law: FrictionLaw, motion: AxisMotion, past: Presliding | None) -> FloatArray:
     """Return the columns (k,) of one state, with the carried states in place of sliding."""
     if past is None:

@@ -11,7 +11,7 @@ from robot_dynid.identified.friction_stream import FrictionStream
 from robot_dynid.identified.live import LiveStream, State
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.observer import MomentumObserver
-from robot_dynid.identified.quiet import Quiet, holding_torque, quiet_of
+from robot_dynid.identified.quiet import Quiet, quiet_of, uncertain_torque
 from robot_dynid.signals.causal import CausalLowPass
 from robot_dynid.types import FloatArray, frozen
 
@@ -147,7 +147,7 @@ class Monitor:
 
 
 def unknown_levels(model: IdentifiedModel) -> Quiet:
-    """Return what holds without recordings: at rest friction may hold what its law says."""
+    """Return what holds without recordings: at rest friction may differ from its law."""
     n = model.robot.n
-    return Quiet(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
+    return Quiet(frozen(np.full(n, np.inf)), frozen(uncertain_torque(model)),
                  frozen(np.full(n, REST)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.identified.friction_stream import claims_at_rest
 from robot_dynid.identified.live import Live, live
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.observer import external_torque
@@ -86,8 +87,8 @@ def slow_shares(motion: Live, speeds: FloatArray, gain: float) -> FloatArray:
 def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
     """Learn the levels from recordings in which nobody touched the robot.
 
-    Every joint gets the speed with the least threshold on average. ``holding`` is at least what
-    friction can hold by its law. Raises DataError without motion.
+    Every joint gets the speed with the least threshold on average. ``holding`` is at least by
+    what friction may differ from its law at rest. Raises DataError without motion.
     """
     recorded = list(motions)
     if not recorded:
@@ -95,7 +96,7 @@ def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
     torque = np.abs(np.concatenate([external_torque(model, m, QUIET_GAIN) for m in recorded]))
     speeds = np.array(SPEEDS)[:, None]
     shares = np.concatenate([slow_shares(m, speeds, QUIET_GAIN) for m in recorded])
-    floor = holding_torque(model)
+    floor = uncertain_torque(model)
     rows = []
     for j in range(model.robot.n):
         tried = []
@@ -117,9 +118,23 @@ def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float,
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:
     """Return the torque (n,) [N m] by which friction may hold each joint at rest."""
+    return _held(model, 1.0)
+
+
+def uncertain_torque(model: IdentifiedModel) -> FloatArray:
+    """Return by how much friction (n,) [N m] may differ from its law while a joint is slow.
+
+    A law that says which way friction holds may be wrong by twice of it.
+    """
+    return _held(model, 2.0)
+
+
+def _held(model: IdentifiedModel, claimed: float) -> FloatArray:
     friction = model.structure.friction_of(model.torque_model.robot)
+    weights = [claimed if claims_at_rest(law) else 1.0
+               for law in friction.laws for _ in law.parameters]
     values = np.abs([model.standard[name] for name in friction.names])
-    return np.asarray(np.atleast_2d(friction.holding) @ values)
+    return np.asarray(np.atleast_2d(friction.holding) @ (weights * values))
 
 
 def with_quiet_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
