@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tolerances import AGAINST_FULL_SEARCH, PRESLIDING_AMPLITUDE
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import AxisMotion, Coulomb, law_from
+from robot_dynid.identified.export import exported_urdf
 from robot_dynid.identified.friction_choice import choose_laws, grid
 from robot_dynid.identified.friction_data import FrictionData
 from robot_dynid.identified.identify import identify
@@ -19,6 +21,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe, recipe_from_dict
 from robot_dynid.identified.validate import validate
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.model.urdf import source_text
 from robot_dynid.regressor import axes_of
 from robot_dynid.types import RawLog, Samples
 
@@ -198,6 +201,17 @@ def test_model_with_any_law_serves_and_is_read_back(name):
     ends = model.rollout(q[:2], qd[:2], np.repeat(effort[:2, None], 40, axis=1), 1e-3)
     assert np.isfinite(found.position).all()
     np.testing.assert_allclose(found.position[:, -1], ends.position[:, -1], atol=1e-3)
+
+
+@pytest.mark.parametrize(('name', 'friction'), [('maxwell', 3.0), ('asymmetric', 2.25)])
+def test_exported_urdf_has_the_friction_of_sliding(name, friction):
+    robot, log = recording(name)
+    recipe = replace(RECIPE, friction=name, prior_weight=1e-3)
+    model = identify(robot, [log], 'feasible', recipe).model
+    for joint in ET.fromstring(exported_urdf(model, source_text(robot)).text).iter('joint'):
+        if joint.attrib['name'] in robot.joints:
+            dynamics = joint.find('dynamics')
+            assert float(dynamics.attrib['friction']) == pytest.approx(friction, rel=0.1)
 
 
 def test_prescribed_law_and_width():

@@ -179,8 +179,8 @@ def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
     notes = []
     elements = text.root.named('joint')
     for i, name in enumerate(model.joints, 1):
-        values = {tag: model.standard.get(f'{parameter}{i}', 0.0)
-                  for tag, parameter in (('damping', 'fv'), ('friction', 'fc'))}
+        values = {tag: sum(model.standard[name] for name in names) / ways
+                  for tag, (names, ways) in _sliding(model, i).items()}
         for tag, value in values.items():
             if value < 0.0:
                 notes.append(f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is '
@@ -195,9 +195,22 @@ def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
     return notes
 
 
+def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], int]]:
+    """Return which parameters make up damping and friction of a joint, and over how many ways.
+
+    Amplitudes of presliding add up to friction; a law by direction is averaged.
+    """
+    law = model.structure.laws[joint - 1]
+    ways = 1 if 'fv' in law.parameters else 2
+    viscous = [p for p in law.parameters if p in ('fv', 'fvp', 'fvn')]
+    return {tag: ([f'{p}{joint}' for p in names], ways)
+            for tag, names in (('damping', viscous), ('friction', list(law.holding)))}
+
+
 def _left_out(model: IdentifiedModel) -> Iterator[str]:
     """Yield what a URDF cannot say."""
-    said = {f'{parameter}{i + 1}' for i in range(model.robot.n) for parameter in ('fv', 'fc')}
+    said = {name for i in range(model.robot.n)
+            for names, _ in _sliding(model, i + 1).values() for name in names}
     others = model.reduction.standard[10 * model.robot.n:]
     left = [name for name in others if name not in said and model.standard[name] != 0.0]
     if left:
