@@ -9,8 +9,9 @@ import pytest
 
 from robot_dynid.cli.truth import distance, true_base
 from robot_dynid.estimation import ESTIMATORS
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.judge import robot_judge
+from robot_dynid.excitation.limits import motion_limits
 from robot_dynid.experiment import Experiment, swift
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.weighting import slow_weights
@@ -25,8 +26,11 @@ MODEL = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.002}).torque_model
 
 
 def recorded(truth: Truth, seed: int = 0) -> Repaired:
-    request = parse_request('fourier', {'duration': 10.0, 'seed': seed})
-    trajectory = design(ROBOT, request, robot_judge(ROBOT)).trajectory
+    """Return a recording of the best of 50 random motions: they linger at reversals."""
+    score, limits = robot_judge(ROBOT).score, motion_limits(ROBOT).scaled(0.9)
+    rng = np.random.default_rng(seed)
+    drawn = [random_fourier(limits, FourierOptions(10.0), rng) for _ in range(50)]
+    trajectory = min(drawn, key=lambda motion: score(motion).condition_number)
     log = measured(record(Arm(ROBOT, truth), trajectory), ROBOT, truth.noise,
                    np.random.default_rng(1))
     return repair(ROBOT, log)
