@@ -26,7 +26,7 @@ MODEL = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.002}).torque_model
 
 
 def recorded(truth: Truth, seed: int = 0) -> Repaired:
-    """Return a recording of the best of 50 random motions: they linger at reversals."""
+    """Return a recording of the best of 50 random motions."""
     score, limits = robot_judge(ROBOT).score, motion_limits(ROBOT).scaled(0.9)
     rng = np.random.default_rng(seed)
     drawn = [random_fourier(limits, FourierOptions(10.0), rng) for _ in range(50)]
