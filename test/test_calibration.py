@@ -112,9 +112,10 @@ def test_intervals_hold_the_truth_over_seeds(robot, truth, log, result):
 @pytest.mark.soak
 def test_intervals_hold_the_truth_over_motions(robot, truth):
     results = []
+    recipe = Recipe(friction='coulomb')  # the law of the simulated arm
     for motion in range(10):
         ideal = recording(robot, truth, motion)
-        results += [identify(robot, [noisy(robot, truth, ideal, 10 * motion + s)])
+        results += [identify(robot, [noisy(robot, truth, ideal, 10 * motion + s)], recipe=recipe)
                     for s in range(2)]
     errors, hits, deviations = scores(robot, truth, results)
     assert errors.max() < PARAMETER_ERROR
