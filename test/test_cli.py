@@ -169,7 +169,8 @@ def test_forward_and_inverse_are_inverses(run: Run, stage: Stage, capsys: Captur
 
 def test_benches_are_listed(run: Run) -> None:
     assert list(run('bench', '--list')['benches']) == [
-        'regressor', 'identify', 'rollout', 'feasible', 'excitation', 'precision', 'forward']
+        'regressor', 'identify', 'rollout', 'feasible', 'monitor', 'contact', 'estimators',
+        'excitation', 'precision', 'forward']
 
 
 @pytest.mark.parametrize(('words', 'code', 'message'), [

@@ -7,8 +7,6 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from robot_dynid.cli.files import check_writable, load_logs, load_model
 from robot_dynid.cli.terminal import number
 
@@ -53,7 +51,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             write_report(contact_report(model, found), arguments.report)
     levels = quiet_of(model)
-    base = np.full(model.robot.n, np.inf) if levels is None else (
+    base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     warnings = [] if levels is not None else [
         'the model knows no levels of quiet motion, so no contact is found: identify again']
@@ -62,7 +60,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
                        for joint, *values in zip(
-                           model.joints, np.abs(p.torque).max(axis=0), p.quiet, p.holding, base,
+                           model.joints, abs(p.torque).max(axis=0), p.quiet, p.holding, base,
                            strict=True)},
             'contacts': [asdict(c) for c in p.contacts]} for p in found},
         'warnings': warnings, 'seconds': time.perf_counter() - started}
