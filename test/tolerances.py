@@ -204,3 +204,21 @@ AGAINST_FULL_SEARCH: Final = 0.02
 
 # Sum of the amplitudes of presliding in 60 s of motion with noise: viscous friction takes up part.
 PRESLIDING_AMPLITUDE: Final = 0.05
+
+# Conditional mean and variance of a Gaussian mixture by Cholesky factors, by inverse matrices and
+# by numerical integration of the joint density, whose step of 3e-3 is the least exact.
+CONDITIONAL: Final = 1e-8
+
+# Radial basis functions by logarithms and literally, with weights of a few N m.
+RADIAL: Final = 1e-10
+# Simulated harmonic drives: sag after 0.5 s of holding [rad] (the softest vibration has died out to
+# that), resonance against the eigenvalue (Runge-Kutta's phase error at 0.2 rad per step), share of
+# the kinetic energy that steps of 0.25 ms lose or find in one second of free motion.
+DRIVE_STATICS, DRIVE_RESONANCE, DRIVE_ENERGY = 1e-6, 1e-3, 2e-5
+
+# Deflection [rad] of a made-up gear without encoder noise: the filter swings in at the ends.
+DEFLECTION: Final = 1e-7
+
+# The same after an offset was estimated from 20 s with 0.2 N m of noise on a gear of 2e4 N m/rad:
+# 1e-5 / sqrt(4000) = 1.6e-7, thirty of them.
+OFFSET: Final = 5e-6

@@ -96,6 +96,14 @@ def fill_joint_state(message: JointState, reading: Reading, order: Any, stamp: i
     message.effort = doubles(reading.effort[order])
 
 
+def fill_motor_state(message: JointState, reading: Reading, order: Any, stamp: int) -> None:
+    """Write the motors' part of a reading into ``message``, as ``fill_joint_state`` does."""
+    assert reading.motor_position is not None and reading.motor_velocity is not None
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+    message.position = doubles(reading.motor_position[order])
+    message.velocity = doubles(reading.motor_velocity[order])
+
+
 def _point(values: FloatArray) -> JointTrajectoryPoint:
     """Return a point from position, velocity and, where given, acceleration: (2 or 3, n)."""
     point = JointTrajectoryPoint(positions=doubles(values[0]), velocities=doubles(values[1]))

@@ -22,7 +22,11 @@ from sensor_msgs.msg import JointState
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
-from robot_dynid.ros.controller_messages import controller_state_message, fill_joint_state
+from robot_dynid.ros.controller_messages import (
+    controller_state_message,
+    fill_joint_state,
+    fill_motor_state,
+)
 from robot_dynid.ros.interrupts import interrupt_once
 from robot_dynid.ros.params import check_parameter, load_parameters, parameter
 from robot_dynid.ros.trajectory_server import TrajectoryServer
@@ -43,6 +47,7 @@ class SimulatedRobotParameters:
     """Parameters of the node; see config/simulated_robot.yaml."""
 
     robot: str = parameter('seven_axis', 'robot name, robot YAML or URDF file')
+    simulation: str = parameter('', 'file with friction, gears, noise; name in config/simulation')
     controller_name: str = parameter('joint_trajectory_controller', 'namespace of both faces')
     state_rate: float = parameter(500.0, 'joint states per second')
     joint_order: str = parameter('alphabetical', 'order of the names in joint_states',
@@ -77,7 +82,7 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
     if not parameters.real_time_factor > 0.0:
         raise UsageError('parameter real_time_factor: must be above zero')
     source = parameters.robot if parameters.robot.endswith(('.yaml', '.yml')) else None
-    truth = load_truth(robot, source)
+    truth = load_truth(robot, parameters.simulation or source)
     truth = replace(truth, noise=noise_of(parameters, truth))
     constraints = Constraints(parameters.path_tolerance, parameters.goal_tolerance,
                               parameters.stopped_velocity_tolerance, parameters.goal_time)
@@ -103,6 +108,9 @@ class SimulatedRobot(Node):
         self._message = JointState(name=names)
         name = self.parameters.controller_name
         self._states = self.create_publisher(JointState, 'joint_states', STATES_QOS)
+        self._motor_message = JointState(name=names)
+        self._motor_states = self.create_publisher(JointState, 'motor_states', STATES_QOS) \
+            if self._simulator.has_motor_states else None
         self._controller_states = self.create_publisher(
             JointTrajectoryControllerState, f'{name}/controller_state', 10
         )
@@ -154,6 +162,9 @@ class SimulatedRobot(Node):
         try:
             fill_joint_state(self._message, reading, self._order, stamp)
             self._states.publish(self._message)
+            if self._motor_states is not None:
+                fill_motor_state(self._motor_message, reading, self._order, stamp)
+                self._motor_states.publish(self._motor_message)
             if with_controller:
                 update, measured = self._simulator.view()
                 self._controller_states.publish(controller_state_message(

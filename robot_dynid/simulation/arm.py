@@ -10,7 +10,8 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.trajectory import Trajectory
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.simulation.plant import TIMESTEP, Plant
+from robot_dynid.simulation.mujoco_model import TIMESTEP
+from robot_dynid.simulation.plant import Plant
 from robot_dynid.simulation.truth import Noise, Truth
 from robot_dynid.types import FloatArray, RawLog
 
@@ -18,6 +19,8 @@ STEPS_PER_PERIOD = 4
 CONTROL_PERIOD = STEPS_PER_PERIOD * TIMESTEP
 NATURAL_FREQUENCY = 75.0  # rad/s of the position loop, critically damped
 LARGEST_ERROR = 0.5  # rad or m: farther setpoints pull no harder
+#: inertia the loop of a harmonic drive is made for, in that of its rotor: more, and it shakes
+LOOP_INERTIA = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,10 @@ def effort_limit(robot: RobotModel) -> FloatArray:
 
 
 class Sensors:
-    """Encoders, velocity and effort sensors with their noise; ``rng`` is the only randomness."""
+    """Encoders, velocity and effort sensors with their noise; ``rng`` is the only randomness.
+
+    Motors have encoders with a step of their own.
+    """
 
     def __init__(self, robot: RobotModel, noise: Noise, rng: np.random.Generator) -> None:
         self._noise = noise
@@ -47,9 +53,11 @@ class Sensors:
 
     def position(self, true: FloatArray) -> FloatArray:
         """Return position (..., n) with noise, rounded to encoder counts."""
-        noisy = self._spoil(true, self._noise.position)
-        step = self._noise.position_step
-        return np.round(noisy / step) * step if step > 0.0 else noisy
+        return self._counted(true, self._noise.position_step)
+
+    def motor_position(self, true: FloatArray) -> FloatArray:
+        """Return motor position (..., n) with noise, rounded to the counts of its encoder."""
+        return self._counted(true, self._noise.motor_position_step)
 
     def velocity(self, true: FloatArray) -> FloatArray:
         """Return velocity (..., n) with noise."""
@@ -58,6 +66,10 @@ class Sensors:
     def effort(self, true: FloatArray) -> FloatArray:
         """Return effort (..., n) with noise, a fraction of every joint's limit."""
         return self._spoil(true, self._effort_noise)
+
+    def _counted(self, true: FloatArray, step: float) -> FloatArray:
+        noisy = self._spoil(true, self._noise.position)
+        return np.round(noisy / step) * step if step > 0.0 else noisy
 
     def _spoil(self, true: FloatArray, deviation: float | FloatArray) -> FloatArray:
         if not np.any(deviation):
@@ -70,7 +82,8 @@ class Arm:
 
     The drives are computed torque: MuJoCo's own inverse dynamics at the measured state for the
     setpoint's acceleration plus a critically damped correction, clipped to the effort limits.
-    Every period is ``control`` (the torque for this state), ``effort``, ``advance``.
+    Every period is ``control`` (the torque for this state), ``effort``, ``advance``. A joint with
+    a harmonic drive is controlled on its motor: setpoints are the motor's, and the link gives.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
@@ -82,8 +95,11 @@ class Arm:
         self._speed = 2.0 * np.where(np.isfinite(speed), speed, 10.0)
         self._gains = robot.drive.gains if robot.drive.kind == 'current' else None
         self._gravity_free = robot.drive.kind == 'gravity_compensated_torque'
-        position, velocity = self.plant.state()
-        self._position, self._velocity = position, velocity
+        # What the loop of a harmonic drive acts on; the rigid model takes the place of the rest.
+        self._rigid = np.where(self.plant.elastic, 0.0, 1.0)
+        self._inertia = np.where(self.plant.elastic,
+                                 LOOP_INERTIA * self.plant.truth.rotor_inertia, 0.0)
+        self._look()
         self._torque = self._before = self._hold_torque()
 
     @property
@@ -96,24 +112,37 @@ class Arm:
         """True velocity (n,) at the beginning of this period."""
         return self._velocity
 
-    def place(self, position: FloatArray) -> None:
-        """Put the arm at rest at ``position`` (n,)."""
-        self.plant.set_state(position, np.zeros_like(position))
+    @property
+    def motor_position(self) -> FloatArray:
+        """True position (n,) of the motors on the joint side, where the drives control it."""
+        return self._motor_position
+
+    @property
+    def motor_velocity(self) -> FloatArray:
+        """True velocity (n,) of the motors on the joint side."""
+        return self._motor_velocity
+
+    def _look(self) -> None:
         self._position, self._velocity = self.plant.state()
+        self._motor_position, self._motor_velocity = self.plant.motor_state()
+
+    def place(self, position: FloatArray) -> None:
+        """Put the arm at rest with its motors at ``position`` (n,)."""
+        self.plant.set_state(position, np.zeros_like(position))
+        self._look()
         self._torque = self._before = self._hold_torque()
 
     def control(self, setpoint: Setpoint) -> None:
         """Choose the torque of this period."""
         # minimum and maximum, not clip: at 1 kHz its overhead shows.
         speed = np.minimum(np.maximum(setpoint.velocity, -self._speed), self._speed)
-        error = np.minimum(np.maximum(setpoint.position - self._position, -LARGEST_ERROR),
+        error = np.minimum(np.maximum(setpoint.position - self._motor_position, -LARGEST_ERROR),
                            LARGEST_ERROR)
-        wanted = (
-            setpoint.acceleration
-            + NATURAL_FREQUENCY**2 * error
-            + 2.0 * NATURAL_FREQUENCY * (speed - self._velocity)
-        )
-        torque = self.plant.torque_for(self._position, self._velocity, wanted)
+        correction = (NATURAL_FREQUENCY**2 * error
+                      + 2.0 * NATURAL_FREQUENCY * (speed - self._motor_velocity))
+        wanted = setpoint.acceleration + self._rigid * correction
+        torque = self.plant.torque_for(self._motor_position, self._motor_velocity, wanted)
+        torque = torque + self._inertia * correction
         self._before = self._torque
         self._torque = np.minimum(np.maximum(torque, -self._limit), self._limit)
 
@@ -128,13 +157,13 @@ class Arm:
             return torque / self._gains
         if self._gravity_free:
             zero = np.zeros_like(torque)
-            return torque - self.plant.torque_for(self._position, zero, zero)
+            return torque - self.plant.torque_for(self._motor_position, zero, zero)
         return torque
 
     def advance(self) -> None:
         """Let one control period pass."""
         self.plant.step(self._torque, STEPS_PER_PERIOD)
-        self._position, self._velocity = self.plant.state()
+        self._look()
 
     def _hold_torque(self) -> FloatArray:
         zero = np.zeros_like(self._position)
@@ -155,8 +184,9 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
            pushes: Sequence[Push] = ()) -> RawLog:
     """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
 
-    The rate is rounded to a whole number of control periods of 1 ms. Raises UsageError when the
-    trajectory is for other joints.
+    With harmonic drives position and velocity are those of the links, and the motors have their
+    own channels. The rate is rounded to a whole number of control periods of 1 ms. Raises
+    UsageError when the trajectory is for other joints.
     """
     if trajectory.joints != arm.plant.joints:
         raise UsageError(f'the trajectory moves {", ".join(trajectory.joints)}, the robot has '
@@ -171,11 +201,14 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
             arm.plant.external = _pushed(pushes, i * CONTROL_PERIOD, arm.plant.robot.n)
         arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
         if i % every == 0:
-            rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort()))
+            rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort(),
+                         arm.motor_position, arm.motor_velocity))
         arm.advance()
-    time, positions, velocities, efforts = (np.array(column) for column in zip(*rows, strict=True))
+    time, positions, velocities, efforts, *motors = (
+        np.array(column) for column in zip(*rows, strict=True))
+    elastic = arm.plant.elastic.any()
     return RawLog(f'simulated {arm.plant.robot.name}', arm.plant.joints, time, positions,
-                  velocities, efforts)
+                  velocities, efforts, *(motors if elastic else ()))
 
 
 def _pushed(pushes: Sequence[Push], time: float, joints: int) -> FloatArray:
@@ -191,5 +224,7 @@ def measured(log: RawLog, robot: RobotModel, noise: Noise, rng: np.random.Genera
     sensors = Sensors(robot, noise, rng)
     velocity = None if log.velocity is None else sensors.velocity(log.velocity)
     effort = None if log.effort is None else sensors.effort(log.effort)
-    return RawLog(log.source, log.joints, log.time, sensors.position(log.position), velocity,
-                  effort)
+    position = sensors.position(log.position)
+    motor = None if log.motor_position is None else sensors.motor_position(log.motor_position)
+    speed = None if log.motor_velocity is None else sensors.velocity(log.motor_velocity)
+    return RawLog(log.source, log.joints, log.time, position, velocity, effort, motor, speed)

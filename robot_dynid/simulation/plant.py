@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import MissingDependency, RobotError, UsageError
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.simulation.harmonic_drive import Transmissions
+from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
 
@@ -15,10 +19,11 @@ try:
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise MissingDependency('the simulated robot needs MuJoCo: pip install mujoco') from error
 
-TIMESTEP = 2.5e-4
-# The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.
-FRICTION_RATE = 2.0 / TIMESTEP
-FRICTION_IMPEDANCE = 0.9999
+IntArray = NDArray[np.intp]
+#: passes of the search for the deflection under gravity
+SETTLING = 50
+#: largest angle [rad] of the fastest vibration of a drive per step
+FASTEST = 1.0
 
 
 class Plant:
@@ -28,22 +33,60 @@ class Plant:
     stops. Friction acts on the motors: viscous as damping, Coulomb as dry friction, which sticks
     at rest. All arrays are in the order of ``robot.joints``, rad, N m and s (m and N where
     prismatic). ``external`` (n,) is torque from outside, which no drive and no sensor knows.
+
+    Where a joint has a harmonic drive its motor is a rotor of its own behind a spring. Motors and
+    links have states of their own then, ``acceleration``, ``inverse`` and ``torque_for`` are those
+    of the arm with rigid joints.
     """
 
     def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
         self.robot = robot
         self.truth = truth or Truth.ideal(robot.n)
         self.joints = robot.joints
-        self.model = build_model(robot, self.truth)
-        self.data = mujoco.MjData(self.model)
-        self._frictionless = build_model(robot, self.truth)
+        rigid = replace(self.truth, drives={})
+        self._rigid = build_model(robot, rigid)
+        self._frictionless = build_model(robot, rigid)
         self._frictionless.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
         self._scratch = mujoco.MjData(self._frictionless)
-        names = [self.model.joint(name) for name in robot.joints]
+        names = [self._rigid.joint(name) for name in robot.joints]
         self._dof = np.array([int(joint.dofadr[0]) for joint in names])
         self.external = np.zeros(robot.n)
         coupling = robot.drive.coupling
         self._coupling = np.eye(robot.n) if coupling is None else np.asarray(coupling)
+        #: which joints (n,) have a harmonic drive
+        self.elastic = np.array([name in self.truth.drives for name in robot.joints])
+        self.model = build_model(robot, self.truth) if self.elastic.any() else self._rigid
+        self.data = mujoco.MjData(self.model)
+        self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
+                                      if j in self.truth.drives])
+        self._link, self._motor = self._addresses()
+        if self.elastic.any():
+            self._check_steps()
+            self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
+
+    def _addresses(self) -> tuple[IntArray, IntArray]:
+        """Return where the coordinates of links (n,) and motors (n,) are in MuJoCo's states."""
+        links = [int(self.model.joint(name).dofadr[0]) for name in self.joints]
+        motors = [int(self.model.joint(motor_name(name, self.truth)).dofadr[0])
+                  for name in self.joints]
+        return np.array(links), np.array(motors)
+
+    def _check_steps(self) -> None:
+        """Raise RobotError where a drive vibrates too fast for the step."""
+        mujoco.mj_forward(self.model, self.data)
+        inverse = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_solveM(self.model, self.data, inverse, np.eye(self.model.nv))
+        for i, k in enumerate(np.flatnonzero(self.elastic)):
+            ends = [self._link[k], self._motor[k]]
+            softness = float(inverse[ends, ends].sum())
+            damped = self._drives.damping[i] * softness * TIMESTEP
+            angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
+            if max(damped, angle) > FASTEST:
+                raise RobotError(
+                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff for steps of '
+                    f'{1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / hysteresis_length may be '
+                    f'{(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
+                    f'{FASTEST / TIMESTEP / softness:.3g}, with its rotor_inertia')
 
     @property
     def time(self) -> float:
@@ -51,18 +94,61 @@ class Plant:
         return float(self.data.time)
 
     def state(self) -> tuple[FloatArray, FloatArray]:
-        """Return position (n,) and velocity (n,)."""
-        return self.data.qpos[self._dof], self.data.qvel[self._dof]
+        """Return position (n,) and velocity (n,) of the links."""
+        return self.data.qpos[self._link], self.data.qvel[self._link]
+
+    def motor_state(self) -> tuple[FloatArray, FloatArray]:
+        """Return position (n,) and velocity (n,) of the motors, divided by the gear ratios."""
+        return self.data.qpos[self._motor], self.data.qvel[self._motor]
 
     def set_state(self, position: ArrayLike, velocity: ArrayLike) -> None:
-        """Put the arm at position (n,) with velocity (n,)."""
-        self.data.qpos[self._dof] = position
-        self.data.qvel[self._dof] = velocity
+        """Put the motors at position (n,) with velocity (n,), the links where gravity lets them.
+
+        A link with a rigid joint is where its motor is.
+        """
+        rotor = np.array(position, dtype=np.float64)
+        self.data.qpos[self._link] = link = self._settled(rotor)
+        self.data.qvel[self._link] = velocity
+        self.data.qpos[self._motor] = np.where(self.elastic, rotor, link)
+        self.data.qvel[self._motor] = velocity
+        if self.elastic.any():
+            self._drives.relax(rotor[self.elastic], link[self.elastic])
+
+    def _settled(self, rotor: FloatArray) -> FloatArray:
+        """Return the positions (n,) of links at rest whose motors hold ``rotor`` (n,)."""
+        link, still, own = rotor.copy(), np.zeros_like(rotor), self.elastic
+        for _ in range(SETTLING if own.any() else 0):
+            load = self.torque_for(link, still, still)[own]
+            error = self._drives.error(rotor[own])[0]
+            link[own] = rotor[own] + error - load / self._drives.stiffness
+        return link
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
-        """Hold torque (n,) for ``steps`` steps of TIMESTEP."""
-        self.data.qfrc_applied[self._dof] = torque + self.external
-        mujoco.mj_step(self.model, self.data, nstep=steps)
+        """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
+        if not self.elastic.any() and self.truth.stribeck is None:
+            self.data.qfrc_applied[self._link] = torque + self.external
+            mujoco.mj_step(self.model, self.data, nstep=steps)
+            return
+        for _ in range(steps):
+            self._apply(torque)
+            mujoco.mj_step(self.model, self.data)
+
+    def _apply(self, torque: FloatArray) -> None:
+        """Set the torques of one step, which belong to its middle."""
+        data, link, motor = self.data, self._link, self._motor
+        self.model.dof_frictionloss[motor] = self.truth.dry(data.qvel[motor])
+        applied = np.zeros(self.model.nv)
+        applied[motor] = torque
+        applied[link] += self.external
+        if self.elastic.any():
+            link, motor = link[self.elastic], motor[self.elastic]
+            ahead = 0.5 * TIMESTEP
+            on_rotor, on_link = self._drives.torques(
+                np.array([data.qpos[motor] + ahead * data.qvel[motor], data.qvel[motor]]),
+                np.array([data.qpos[link] + ahead * data.qvel[link], data.qvel[link]]))
+            applied[motor] += on_rotor
+            applied[link] += on_link
+        data.qfrc_applied[:] = applied
 
     def acceleration(
         self, position: ArrayLike, velocity: ArrayLike, torque: ArrayLike, ramp: float = 0.0
@@ -75,7 +161,7 @@ class Plant:
         q, qd, tau = self._rows(position, velocity, torque)
         if ramp > 0.0:
             tau = tau - self._coulomb(qd, ramp)
-        model = self._frictionless if ramp > 0.0 else self.model
+        model = self._frictionless if ramp > 0.0 else self._rigid
         data = mujoco.MjData(model)
         out = np.empty_like(q)
         for row in range(len(q)):
@@ -125,60 +211,3 @@ class Plant:
             raise UsageError(f'{self.robot.name}: expected arrays of one shape '
                              f'(K, {self.robot.n}), got {shapes}')
         return rows
-
-
-def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
-    """Compile the MuJoCo model of ``robot`` with ``truth``.
-
-    Joints the robot does not list are locked at zero. Raises RobotError when MuJoCo refuses the
-    URDF (it wants a mass and a possible inertia on every moving link).
-    """
-    try:
-        spec = mujoco.MjSpec.from_file(robot.source)
-    except ValueError as error:
-        raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
-    base = spec.body(robot.base_link)
-    if base is not None and base.parent.name != 'world':
-        raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
-                         f'URDF, not at {robot.base_link}')
-    _set_options(spec, robot)
-    for joint in list(spec.joints):
-        if joint.name not in robot.joints:
-            spec.delete(joint)
-    _add_motors(spec, robot, truth)
-    try:
-        return spec.compile()
-    except ValueError as error:
-        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}') from None
-
-
-def _set_options(spec: mujoco.MjSpec, robot: RobotModel) -> None:
-    flag = mujoco.mjtDisableBit
-    spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
-    spec.compiler.discardvisual = True
-    spec.option.timestep = TIMESTEP
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-    spec.option.disableflags |= int(flag.mjDSBL_CONTACT) | int(flag.mjDSBL_LIMIT)
-    spec.option.gravity = np.asarray(robot.gravity)
-    spec.option.tolerance = 1e-12
-
-
-def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
-    """Give every motor its friction and rotor: on its joint, or on the joints it turns with."""
-    coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
-    for i, name in enumerate(robot.joints):
-        if np.array_equal(coupling[i], np.eye(robot.n)[i]):
-            motor = spec.joint(name)
-            damping = motor.damping
-        else:
-            motor = spec.add_tendon(name=f'{name}_motor')
-            damping = motor.damping
-            for j in np.flatnonzero(coupling[i]):
-                motor.wrap_joint(robot.joints[j], float(coupling[i, j]))
-        # A number in MuJoCo 3, the coefficients of a polynomial in speed since MuJoCo 4.
-        motor.damping = [truth.viscous[i], *np.zeros(np.size(damping) - 1)] \
-            if np.ndim(damping) else truth.viscous[i]
-        motor.armature = truth.rotor_inertia[i]
-        motor.frictionloss = truth.coulomb[i]
-        motor.solref_friction = [-1.0, -FRICTION_RATE]
-        motor.solimp_friction = [FRICTION_IMPEDANCE, FRICTION_IMPEDANCE, 1e-3, 0.5, 2.0]

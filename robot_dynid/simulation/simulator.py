@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,18 @@ TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What the sensors show at ``time`` s: position, velocity, effort, each (n,)."""
+    """What the sensors show at ``time`` s: position, velocity, effort, each (n,).
+
+    With harmonic drives these are of the links, and ``motor_position``, ``motor_velocity`` of the
+    motors on the joint side.
+    """
 
     time: float
     position: FloatArray
     velocity: FloatArray
     effort: FloatArray
+    motor_position: FloatArray | None = None
+    motor_velocity: FloatArray | None = None
 
 
 class Simulator:
@@ -48,10 +54,15 @@ class Simulator:
         self._arm = Arm(robot, truth)
         self._sensors = Sensors(robot, truth.noise, np.random.default_rng(seed))
         self._controller = TrajectoryController(robot.joints, constraints)
-        self._controller.activate(self._arm.position)
+        self._controller.activate(self._arm.motor_position)
         self._lock = threading.Lock()
         self._cycles = 0
         self._view = Update(np.zeros((3, robot.n)), np.zeros((3, robot.n)), 0)
+
+    @property
+    def has_motor_states(self) -> bool:
+        """Whether a joint has a harmonic drive, so that motors move apart from links."""
+        return bool(self._arm.plant.elastic.any())
 
     @property
     def time(self) -> float:
@@ -65,7 +76,7 @@ class Simulator:
                              f'numbers, is {list(position)}')
         with self._lock:
             self._arm.place(np.asarray(position, dtype=np.float64))
-            self._controller.activate(self._arm.position)
+            self._controller.activate(self._arm.motor_position)
 
     def advance(self, cycles: int) -> Reading:
         """Run ``cycles`` controller cycles of 1 ms and return the reading at their beginning."""
@@ -78,9 +89,9 @@ class Simulator:
         return reading
 
     def view(self) -> tuple[Update, FloatArray]:
-        """Return the controller's latest update and the true position and velocity (2, n)."""
+        """Return the controller's latest update and the motors' true position and velocity."""
         with self._lock:
-            return self._view, np.array([self._arm.position, self._arm.velocity])
+            return self._view, np.array([self._arm.motor_position, self._arm.motor_velocity])
 
     def goal(self) -> int | None:
         """Return the number of the goal under way, or None."""
@@ -96,17 +107,17 @@ class Simulator:
     def start(self, goal: Goal) -> int:
         """Begin an accepted goal and return its number."""
         with self._lock:
-            return self._controller.start(goal, self.time, self._arm.position)
+            return self._controller.start(goal, self.time, self._arm.motor_position)
 
     def follow(self, command: Command) -> str | None:
         """Follow a trajectory of the topic; return why it is ignored, or None."""
         with self._lock:
-            return self._controller.follow(command, self.time, self._arm.position)
+            return self._controller.follow(command, self.time, self._arm.motor_position)
 
     def cancel(self) -> bool:
         """Cancel the goal under way and hold; return whether there was one."""
         with self._lock:
-            return self._controller.cancel(self._arm.position)
+            return self._controller.cancel(self._arm.motor_position)
 
     def take_finished(self) -> list[Finished]:
         """Return the goals that ended since the last call."""
@@ -122,8 +133,8 @@ class Simulator:
 
     def _control(self) -> None:
         with self._lock:
-            self._view = self._controller.update(self.time, self._arm.position,
-                                                 self._arm.velocity)
+            self._view = self._controller.update(self.time, self._arm.motor_position,
+                                                 self._arm.motor_velocity)
         position, velocity, acceleration = self._view.output
         if self.fault == 'tracking_error':
             position = position.copy()
@@ -142,5 +153,10 @@ class Simulator:
         elif self.fault == 'effort_spike':
             effort = effort.copy()
             effort[0] = effort_limit(self.robot)[0]
-        return Reading(self.time, self._sensors.position(self._arm.position),
-                       self._sensors.velocity(self._arm.velocity), effort)
+        reading = Reading(self.time, self._sensors.position(self._arm.position),
+                          self._sensors.velocity(self._arm.velocity), effort)
+        if not self.has_motor_states:
+            return reading
+        return replace(reading,
+                       motor_position=self._sensors.motor_position(self._arm.motor_position),
+                       motor_velocity=self._sensors.velocity(self._arm.motor_velocity))

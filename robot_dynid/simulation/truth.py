@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.model import locate
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import read_yaml
+from robot_dynid.simulation.harmonic_drive import HarmonicDrive, drive_from_dict
 from robot_dynid.types import FloatArray, frozen
 
 
@@ -20,12 +21,14 @@ from robot_dynid.types import FloatArray, frozen
 class Noise:
     """How the sensors spoil the true state.
 
-    ``position_step`` rad or m per encoder count (0: no quantisation); ``position`` and
-    ``velocity`` standard deviations in rad, rad/s (m, m/s); ``effort`` standard deviation as a
-    fraction of the joint's effort limit.
+    ``position_step`` rad or m per encoder count (0: no quantisation), ``motor_position_step`` that
+    of the motors' encoders, on the joint side; ``position`` and ``velocity`` standard deviations
+    in rad, rad/s (m, m/s); ``effort`` standard deviation as a fraction of the joint's effort
+    limit.
     """
 
     position_step: float = 0.0
+    motor_position_step: float = 0.0
     position: float = 0.0
     velocity: float = 0.0
     effort: float = 0.0
@@ -37,12 +40,25 @@ class Truth:
 
     ``viscous`` N m s/rad, ``coulomb`` N m, ``rotor_inertia`` kg m^2 (N s/m, N, kg for prismatic
     joints). A motor turns with its joint, or with several where the robot has a coupling matrix.
+    ``stribeck`` N m is what dry friction has above ``coulomb`` at rest; it fades with the speed v
+    like ``1 - tanh(v / stribeck_speed)`` (rad/s); none of both: no joint has it. ``drives`` are
+    the gears, by joint, that are not rigid.
     """
 
     viscous: FloatArray
     coulomb: FloatArray
     rotor_inertia: FloatArray
     noise: Noise = field(default_factory=Noise)
+    stribeck: FloatArray | None = None
+    stribeck_speed: FloatArray | None = None
+    drives: Mapping[str, HarmonicDrive] = field(default_factory=dict)
+
+    def dry(self, speed: FloatArray) -> FloatArray:
+        """Return the dry friction (n,) [N m] of motors that turn at ``speed`` (n,)."""
+        if self.stribeck is None or self.stribeck_speed is None:
+            return self.coulomb
+        fading = 1.0 - np.tanh(np.abs(speed) / self.stribeck_speed)
+        return np.asarray(self.coulomb + self.stribeck * fading)
 
     @classmethod
     def ideal(cls, n: int) -> Truth:
@@ -51,28 +67,54 @@ class Truth:
         return cls(zero, zero, zero)
 
 
+#: the entries of a joint that are numbers
+NUMBERS = ('viscous', 'coulomb', 'rotor_inertia', 'stribeck', 'stribeck_speed')
+
+
 def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
     """Read the section ``simulation`` of the YAML file of ``robot`` (or of the file ``source``).
 
-    Robots without such a section are ideal. Raises RobotError for unknown joints or keys and for
-    numbers that are negative or not finite.
+    ``source`` may also be the name of a file in config/simulation. Robots without such a section
+    are ideal. Raises RobotError for unknown joints or keys and for numbers that are negative or
+    not finite.
     """
-    path = Path(source) if source else locate.find(f'config/robots/{robot.name}.yaml')
+    path = _file(source) if source else locate.find(f'config/robots/{robot.name}.yaml')
     section = read_yaml(path).get('simulation') if path else None
     if not section:
         return Truth.ideal(robot.n)
     where = f'{path}: simulation'
     noise = Noise(**_numbers(section.get('noise') or {}, Noise.__dataclass_fields__, where))
-    keys = [f.name for f in fields(Truth) if f.name != 'noise']
-    values = {key: np.zeros(robot.n) for key in keys}
+    values = {key: np.zeros(robot.n) for key in NUMBERS}
+    drives = {}
     for joint, entry in section.items():
         if joint == 'noise':
             continue
         if joint not in robot.joints:
             raise RobotError(f'{where}: no joint {joint!r}; there are {", ".join(robot.joints)}')
-        for key, value in _numbers(entry, keys, f'{where}: {joint}').items():
-            values[key][robot.index(joint)] = value
-    return Truth(noise=noise, **{key: frozen(value) for key, value in values.items()})
+        own, i = f'{where}: {joint}', robot.index(joint)
+        entry = dict(entry)
+        drive = entry.pop('drive', None)
+        if drive is not None:
+            ratios = robot.drive.gear_ratios
+            drives[joint] = drive_from_dict(drive, None if ratios is None else ratios[i], own)
+        for key, value in _numbers(entry, (*NUMBERS, 'drive'), own).items():
+            values[key][i] = value
+        if (values['stribeck'][i] > 0.0) != (values['stribeck_speed'][i] > 0.0):
+            raise RobotError(f'{own}: stribeck and stribeck_speed belong together')
+    return _truth(values, noise, drives)
+
+
+def _truth(values: dict[str, FloatArray], noise: Noise, drives: Any) -> Truth:
+    fading = np.any(values['stribeck'] > 0.0)
+    values['stribeck_speed'][values['stribeck'] == 0.0] = 1.0
+    kept = NUMBERS if fading else NUMBERS[:3]
+    return Truth(noise=noise, drives=drives, **{key: frozen(values[key]) for key in kept})
+
+
+def _file(source: str | Path) -> Path:
+    """Return the path of a file, given as such or by its name in config/simulation."""
+    path = Path(source)
+    return path if path.is_file() else locate.find(f'config/simulation/{source}.yaml') or path
 
 
 def _numbers(entry: Mapping[str, Any], known: Any, where: str) -> dict[str, float]:

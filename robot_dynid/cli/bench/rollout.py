@@ -108,7 +108,7 @@ class Peer:
 
     def __post_init__(self) -> None:
         from robot_dynid.model.robot_file import load_robot
-        from robot_dynid.simulation.plant import build_model
+        from robot_dynid.simulation.mujoco_model import build_model
 
         self._mujoco = mujoco = import_mujoco()
         robot = load_robot(ROBOT)

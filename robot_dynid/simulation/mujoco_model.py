@@ -1,0 +1,105 @@
+"""The MuJoCo model of an arm: links of the URDF, motors with friction, gears that give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency, RobotError
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.simulation.truth import Truth
+
+try:
+    import mujoco
+except ImportError as error:  # pragma: no cover - depends on the installation
+    raise MissingDependency('the simulated robot needs MuJoCo: pip install mujoco') from error
+
+TIMESTEP = 2.5e-4
+# The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.
+FRICTION_RATE = 2.0 / TIMESTEP
+FRICTION_IMPEDANCE = 0.9999
+#: mass and inertia of the body a rotor needs in MuJoCo; its inertia proper is an armature
+ROTOR_BODY = 1e-9
+
+
+def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
+    """Compile the MuJoCo model of ``robot`` with ``truth``.
+
+    Joints the robot does not list are locked at zero. Raises RobotError when MuJoCo refuses the
+    URDF (it wants a mass and a possible inertia on every moving link).
+    """
+    try:
+        spec = mujoco.MjSpec.from_file(robot.source)
+    except ValueError as error:
+        raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
+    base = spec.body(robot.base_link)
+    if base is not None and base.parent.name != 'world':
+        raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
+                         f'URDF, not at {robot.base_link}')
+    _set_options(spec, robot)
+    for joint in list(spec.joints):
+        if joint.name not in robot.joints:
+            spec.delete(joint)
+    _add_motors(spec, robot, truth)
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}') from None
+
+
+def _set_options(spec: mujoco.MjSpec, robot: RobotModel) -> None:
+    flag = mujoco.mjtDisableBit
+    spec.compiler.inertiafromgeom = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE)
+    spec.compiler.discardvisual = True
+    spec.option.timestep = TIMESTEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    spec.option.disableflags |= int(flag.mjDSBL_CONTACT) | int(flag.mjDSBL_LIMIT)
+    spec.option.gravity = np.asarray(robot.gravity)
+    spec.option.tolerance = 1e-12
+
+
+def motor_name(joint: str, truth: Truth) -> str:
+    """Return the name of MuJoCo's joint that the motor of ``joint`` turns."""
+    return f'{joint}_rotor' if joint in truth.drives else joint
+
+
+def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
+    """Give every motor its friction and rotor: on its joint, or on the joints it turns with."""
+    coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
+    for i, name in enumerate(robot.joints):
+        if np.array_equal(coupling[i], np.eye(robot.n)[i]):
+            if name in truth.drives:
+                _add_drive(spec, robot, truth, name)
+            motor = spec.joint(motor_name(name, truth))
+        else:
+            if name in truth.drives or (truth.stribeck is not None and truth.stribeck[i] > 0.0):
+                raise RobotError(f'{robot.name}: the motor of {name} turns with several joints; '
+                                 'drive and stribeck are for motors of a single joint')
+            motor = spec.add_tendon(name=f'{name}_motor')
+            for j in np.flatnonzero(coupling[i]):
+                motor.wrap_joint(robot.joints[j], float(coupling[i, j]))
+        motor.damping = _linear(motor.damping, truth.viscous[i])
+        motor.armature = truth.rotor_inertia[i]
+        motor.frictionloss = truth.coulomb[i]
+        motor.solref_friction = [-1.0, -FRICTION_RATE]
+        motor.solimp_friction = [FRICTION_IMPEDANCE, FRICTION_IMPEDANCE, 1e-3, 0.5, 2.0]
+
+
+def _add_drive(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth, joint: str) -> None:
+    """Add a rotor that turns by itself, and the linear spring and damper to its joint."""
+    if not truth.rotor_inertia[robot.index(joint)] > 0.0:
+        raise RobotError(f'{robot.name}: the drive of {joint} needs a rotor_inertia above zero')
+    drive, name = truth.drives[joint], motor_name(joint, truth)
+    body = spec.worldbody.add_body(name=name, mass=ROTOR_BODY, inertia=[ROTOR_BODY] * 3)
+    body.explicitinertial = True
+    body.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0.0, 0.0, 1.0])
+    spring = spec.add_tendon(name=f'{joint}_transmission')
+    spring.springlength = [0.0, 0.0]
+    spring.stiffness = _linear(spring.stiffness, drive.stiffness)
+    spring.damping = _linear(spring.damping, drive.damping)
+    spring.wrap_joint(name, 1.0)
+    spring.wrap_joint(joint, -1.0)
+
+
+def _linear(given: object, value: float) -> object:
+    """Return a coefficient as MuJoCo takes it: a number, since version 4 a polynomial's."""
+    return [value, *np.zeros(np.size(given) - 1)] if np.ndim(given) else value  # type: ignore
