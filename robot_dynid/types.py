@@ -68,6 +68,8 @@ class Samples:
     ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
     ``temperature`` (N, n) [deg C] of the joints, where it was measured.
     ``reference_position`` (N, n) where the drives were told to be, filtered as ``position``.
+    ``motor_position``, ``motor_velocity`` (N, n) those of the motors on the joint side, filtered
+    as the motion; NaN for joints whose two encoders cannot be used together.
     """
 
     joints: tuple[str, ...]
@@ -82,6 +84,8 @@ class Samples:
     noise: tuple[float, ...] | None = None
     temperature: FloatArray | None = None
     reference_position: FloatArray | None = None
+    motor_position: FloatArray | None = None
+    motor_velocity: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.time)

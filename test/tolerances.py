@@ -211,9 +211,10 @@ CONDITIONAL: Final = 1e-8
 
 # Radial basis functions by logarithms and literally, with weights of a few N m.
 RADIAL: Final = 1e-10
-# Simulated harmonic drives: sag after 0.5 s of holding [rad] (the softest vibration has died out to
-# that), resonance against the eigenvalue (Runge-Kutta's phase error at 0.2 rad per step), share of
-# the kinetic energy that steps of 0.25 ms lose or find in one second of free motion.
+
+# Simulated harmonic drives: sag after 0.5 s of holding [rad] (the softest vibration has died out
+# to that), resonance against the eigenvalue (Runge-Kutta's phase error at 0.2 rad per step), share
+# of the kinetic energy that steps of 0.25 ms lose or find in one second of free motion.
 DRIVE_STATICS, DRIVE_RESONANCE, DRIVE_ENERGY = 1e-6, 1e-3, 2e-5
 
 # Deflection [rad] of a made-up gear without encoder noise: the filter swings in at the ends.

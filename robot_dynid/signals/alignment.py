@@ -53,7 +53,7 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     comes from elsewhere and may go on.
     """
     table = np.hstack([values for name, values in channels(log).items()
-                       if name != 'reference_position'])
+                       if name != 'reference_position' and np.isfinite(values).all()])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []
@@ -73,7 +73,8 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
 def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
     """Fill isolated cells that are not finite by interpolation; drop rows at either end.
 
-    Raises DataError when a channel of a joint has no finite value at all.
+    A joint without motor states keeps NaN there. Raises DataError when another channel of a joint
+    has no finite value at all.
     """
     notes: list[str] = []
     filled: dict[str, Any] = {}
@@ -84,6 +85,8 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
         repaired = values.copy()
         for j in np.flatnonzero(bad.any(axis=0)):
             good = ~bad[:, j]
+            if good.sum() < 2 and name.startswith('motor_'):
+                continue
             if good.sum() < 2:
                 raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '
                                 'record it, or leave the joint out of the robot')
@@ -120,7 +123,7 @@ def uniform(log: RawLog, step: float) -> RawLog:
     """Interpolate a recording without gaps onto a grid of ``step`` [s].
 
     Positions by a cubic spline (a linear one would put steps into the velocity), everything else
-    linearly. A recording that is uniform already comes back unchanged.
+    linearly; columns without numbers stay. What is uniform already comes back unchanged.
     """
     count = int(np.floor((log.time[-1] - log.time[0]) / step + 1e-6)) + 1
     grid = log.time[0] + step * np.arange(count)
@@ -131,8 +134,11 @@ def uniform(log: RawLog, step: float) -> RawLog:
     values: dict[str, Any] = {}
     for name, channel in channels(log).items():
         degree = 3 if name.endswith('position') else 1
-        spline = interpolate.make_interp_spline(log.time, channel, k=degree)
-        values[name] = spline(grid)
+        known = np.isfinite(channel).all(axis=0)
+        values[name] = np.full((count, channel.shape[1]), np.nan)
+        if known.any():
+            values[name][:, known] = interpolate.make_interp_spline(
+                log.time, channel[:, known], k=degree)(grid)
     return replace(log, time=grid, **values)
 
 

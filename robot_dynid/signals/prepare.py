@@ -11,6 +11,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
+from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 
@@ -88,10 +89,10 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     notes += more
     step = grid_step(log, rate)
     parts, more = alignment.split_at_gaps(log, step)
-    notes += more
     uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
-    uniform, more = _synchronous([p for p in uniform if len(p.time)], step)
-    return Repaired(log.source, tuple(_fused(p, step) for p in uniform), step, (*notes, *more))
+    uniform, lags = _synchronous([p for p in uniform if len(p.time)], step)
+    both, found = joint_side(robot, tuple(_fused(p, step) for p in uniform), step)
+    return Repaired(log.source, both, step, (*notes, *more, *lags, *found))
 
 
 def check_usable(robot: RobotModel, log: RawLog) -> None:
@@ -211,6 +212,9 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
     def smooth(values: FloatArray) -> FloatArray:
         return zero_phase_low_pass(values, settings.cutoff, dt)
 
+    def smoothed(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else smooth(values)
+
     assert log.effort is not None and log.velocity is not None
     measured = alignment.shift(log.effort * _gains(robot), settings.effort_lag, dt)
     velocity = smooth(log.velocity)
@@ -218,8 +222,8 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
         cutoff=settings.cutoff, temperature=log.temperature,
-        reference_position=None if log.reference_position is None
-        else smooth(log.reference_position),
+        reference_position=smoothed(log.reference_position),
+        motor_position=smoothed(log.motor_position), motor_velocity=smoothed(log.motor_velocity),
     )
 
 

@@ -1,0 +1,25 @@
+"""Residual models by name: what the physics left over, learned from the deflection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from robot_dynid.residual.gmr import MixtureModel, MixtureRegression
+from robot_dynid.residual.model import ResidualFit, ResidualModel
+from robot_dynid.residual.rbf import RadialBasis, RadialModel
+
+RESIDUALS: dict[str, ResidualFit] = {'gmr': MixtureRegression(), 'rbf': RadialBasis()}
+MODELS: dict[str, Any] = {'gmr': MixtureModel, 'rbf': RadialModel}
+
+
+def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
+    """Return a stored residual model. Raises ValueError when it is damaged."""
+    if content.get('kind') not in MODELS:
+        raise ValueError(f'residual model {content.get("kind")!r} is not known')
+    model: ResidualModel = MODELS[content['kind']].from_plain(content)
+    return model
+
+
+__all__ = ['RESIDUALS', 'MixtureModel', 'MixtureRegression', 'RadialBasis', 'RadialModel',
+           'ResidualFit', 'ResidualModel', 'residual_from_plain']

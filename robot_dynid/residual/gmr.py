@@ -1,0 +1,132 @@
+"""Gaussian mixture regression: the mixture by scikit-learn, the conditionals by ourselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid.residual.model import ResidualModel, checked, faded, knowledge
+from robot_dynid.types import FloatArray, frozen
+
+#: least points per component, and most points of a fit (thinned evenly: samples are correlated)
+POINTS_PER_COMPONENT, MOST_POINTS = 20, 3000
+#: share of the training points within the edge of the data
+EDGE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureModel:
+    """A mixture of K Gaussians over (features, residual), all standardised.
+
+    ``weights`` (K,), ``means`` (K, k + 1), ``covariances`` (K, k + 1, k + 1) in units of ``scale``
+    (k + 1,) about ``centre`` (k + 1,); ``reach`` the Mahalanobis distance from the nearest
+    component within which the training data lie; ``blank`` [(N m)^2] the mean squared residual.
+    Source of the conditionals: Actuators 2023, 12, 454, section 5; its variance sums squared
+    responsibilities and leaves out how much the components' means differ, so ours is the variance
+    of the mixture.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+    centre: FloatArray
+    scale: FloatArray
+    reach: float
+    blank: float
+
+    def mean(self, features: FloatArray) -> FloatArray:
+        """Return the expected residual (N,) [N m]."""
+        return self._moments(features)[0]
+
+    def variance(self, features: FloatArray) -> FloatArray:
+        """Return its variance (N,) [(N m)^2]."""
+        return self._moments(features)[1]
+
+    def _moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        u = (features - self.centre[:-1]) / self.scale[:-1]
+        distance, density, means, variances = self._components(u)
+        share = np.exp(density - density.max(axis=0))
+        share /= share.sum(axis=0)
+        mean = np.sum(share * means, axis=0)
+        variance = np.sum(share * (variances[:, None] + (means - mean) ** 2), axis=0)
+        unit = self.scale[-1]
+        known = knowledge(np.sqrt(distance.min(axis=0)) - self.reach)
+        return faded(known, self.centre[-1] + unit * mean, unit**2 * variance, self.blank)
+
+    def _components(self, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return, per component, squared distance, log density (K, N), mean (K, N), variance (K,).
+
+        By Cholesky factors: whitening the features whitens the regression, too.
+        """
+        found = []
+        for weight, mean, covariance in zip(self.weights, self.means, self.covariances,
+                                            strict=True):
+            factor = np.linalg.cholesky(covariance)
+            white = solve_triangular(factor[:-1, :-1], (u - mean[:-1]).T, lower=True)
+            distance = np.sum(white**2, axis=0)
+            density = np.log(weight) - 0.5 * distance - np.log(np.diag(factor)[:-1]).sum()
+            found.append((distance, density, mean[-1] + factor[-1, :-1] @ white,
+                          factor[-1, -1] ** 2))
+        distances, densities, means, variances = zip(*found, strict=True)
+        return np.array(distances), np.array(densities), np.array(means), np.array(variances)
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything that has to be stored."""
+        found = {name: value.tolist() if isinstance(value, np.ndarray) else float(value)
+                 for name, value in vars(self).items()}
+        return {'kind': 'gmr', **found}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any]) -> MixtureModel:
+        """Return the model of `plain`. Raises ValueError when the shapes do not agree."""
+        names = ('weights', 'means', 'covariances', 'centre', 'scale')
+        arrays = {name: frozen(content[name]) for name in names}
+        count, size = len(arrays['weights']), len(arrays['centre'])
+        shapes = ((count,), (count, size), (count, size, size), (size,), (size,))
+        for name, shape in zip(names, shapes, strict=True):
+            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+                raise ValueError(f'{name} of a Gaussian mixture')
+        return cls(**arrays, reach=float(content['reach']), blank=float(content['blank']))
+
+
+@dataclass(frozen=True)
+class MixtureRegression:
+    """Fit a mixture with the number of components of least BIC, at most ``components``."""
+
+    components: int = 8
+    seed: int = 0
+
+    def fit(self, features: FloatArray, residual: FloatArray) -> ResidualModel:
+        """Fit features (N, k) and residual (N,) [N m].
+
+        Raises DataError for too few points or a feature that does not vary, MissingDependency
+        without scikit-learn.
+        """
+        checked(features, residual, POINTS_PER_COMPONENT)
+        stride = -(-len(residual) // MOST_POINTS)
+        table = np.column_stack([features, residual])[::stride]
+        centre, scale = table.mean(axis=0), table.std(axis=0)
+        scale[scale == 0.0] = 1.0  # a residual that is nothing at all
+        points = (table - centre) / scale
+        mixture = self._mixture(points)
+        found = MixtureModel(frozen(mixture.weights_), frozen(mixture.means_),
+                             frozen(mixture.covariances_), frozen(centre), frozen(scale), np.inf,
+                             float(np.mean(residual**2)))
+        distance = np.sqrt(found._components(points[:, :-1])[0].min(axis=0))
+        return MixtureModel(**{**vars(found), 'reach': float(np.quantile(distance, EDGE))})
+
+    def _mixture(self, points: FloatArray) -> Any:
+        try:
+            from sklearn.mixture import GaussianMixture
+        except ImportError:
+            raise MissingDependency('Gaussian mixtures need scikit-learn: pip install '
+                                    'scikit-learn, or put residual: rbf into the recipe') from None
+        most = max(1, min(self.components, len(points) // POINTS_PER_COMPONENT))
+        tried = [GaussianMixture(k, random_state=self.seed).fit(points)
+                 for k in range(1, most + 1)]
+        return min(tried, key=lambda mixture: mixture.bic(points))

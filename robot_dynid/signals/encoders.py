@@ -1,0 +1,243 @@
+"""Motor and link encoders together: gear ratio, sign, sides, offset, slip; joint by joint.
+
+What the two tell apart is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
+scaled, mixed up or slipped would drown it. Such a joint loses its motor channels, and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.signals.derivatives import derivative, fused_velocity
+from robot_dynid.types import FloatArray, RawLog
+
+#: rows of a recording looked at; least travel [rad, m] that shows a gear ratio
+ROWS, LEAST_TRAVEL = 20_000, 0.02
+#: a slope may be this much off, a motor this share of the travel away from its joint
+SLOPE_ERROR, FOLLOWS = 0.02, 0.02
+#: deflections below this share of the travel are rounding: one encoder told twice
+CONSTANT = 1e-9
+#: correlation with the effort below which motor and link sides are mixed up
+OPPOSED = -0.3
+#: a slip is this many times the scatter of windows, which are so many at most and so long [s]
+SLIP, WINDOWS, LEAST_WINDOW = 8.0, 60, 0.5
+#: an offset is removed where it exceeds this many deviations; errors correlate over [s]
+OFFSET, CORRELATED = 5.0, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """One joint as both encoders see it: ``time``, ``motor``, ``link``, ``effort`` (N,)."""
+
+    time: FloatArray
+    motor: FloatArray
+    link: FloatArray
+    effort: FloatArray
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What joins the motor encoder to its joint: joint side = motor / ``factor`` - ``offset``.
+
+    ``refused`` says why the two encoders cannot be used together, ``note`` what was corrected.
+    """
+
+    factor: float = 1.0
+    offset: float = 0.0
+    refused: str = ''
+    note: str = ''
+
+
+def joint_side(
+    robot: RobotModel, parts: tuple[RawLog, ...], step: float
+) -> tuple[tuple[RawLog, ...], list[str]]:
+    """Bring the motor channels of the ``parts`` of one recording to the joint side.
+
+    Offsets are removed, joints whose encoders cannot be used together become NaN; says so.
+    """
+    if not parts or parts[0].motor_position is None:
+        return tuple(replace(p, motor_position=None, motor_velocity=None) for p in parts), []
+    tracks = _tracks(robot, parts)
+    found = [encoder(robot, tracks, j) for j in range(robot.n)]
+    notes = []
+    for joint, one in zip(robot.joints, found, strict=True):
+        if one.refused:
+            notes.append(f'{parts[0].source}: motor states of {joint}: {one.refused}; no '
+                         'deflection is used for this joint')
+        if one.note:
+            notes.append(f'{parts[0].source}: motor states of {joint}: {one.note}')
+    return tuple(_converted(p, found, step) for p in parts), notes
+
+
+def _converted(part: RawLog, found: Sequence[Encoder], step: float) -> RawLog:
+    assert part.motor_position is not None
+    factor = np.array([np.nan if one.refused else one.factor for one in found])
+    position = part.motor_position / factor - np.array([one.offset for one in found])
+    velocity = np.full_like(position, np.nan)
+    good = np.isfinite(position).all(axis=0)
+    if part.motor_velocity is not None:
+        measured = part.motor_velocity / factor
+        both = good & np.isfinite(measured).all(axis=0)
+        if both.any():
+            velocity[:, both] = fused_velocity(position[:, both], measured[:, both], step)
+        good &= ~both
+    if good.any():
+        velocity[:, good] = derivative(position[:, good], step)
+    return replace(part, motor_position=position, motor_velocity=velocity)
+
+
+def _tracks(robot: RobotModel, parts: Sequence[RawLog]) -> list[Track]:
+    coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
+    stride = max(1, sum(len(p.time) for p in parts) // ROWS)
+
+    def joined(name: str) -> FloatArray:
+        return np.concatenate([getattr(p, name) for p in parts])[::stride]
+
+    time, link, motor = joined('time'), joined('position') @ coupling.T, joined('motor_position')
+    gains = robot.drive.gains if robot.drive.kind == 'current' else None
+    effort = joined('effort') * (1.0 if gains is None else np.sign(gains))
+    return [Track(time, motor[:, j], link[:, j], effort[:, j]) for j in range(robot.n)]
+
+
+def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
+    """Return what joins the encoders of ``joint``; ``tracks`` are those of all joints."""
+    track = tracks[joint]
+    if not np.isfinite(track.motor).all():
+        return Encoder(refused='there are none')
+    travel = float(np.ptp(track.link))
+    if travel < LEAST_TRAVEL:
+        return Encoder(refused=f'the joint travels over {travel:.2g} only, which does not show '
+                               'whether they belong to it')
+    slope = _slope(track.link, track.motor)
+    if _scatter(track.motor - slope * track.link) > FOLLOWS * max(abs(slope), 1e-3) * travel:
+        return Encoder(refused=_stranger(robot, tracks, joint))
+    given = robot.drive.gear_ratios
+    ratio = None if given is None else float(given[joint])
+    factor, refused = _factor(slope, ratio)
+    if refused:
+        return Encoder(refused=refused)
+    scaled = replace(track, motor=track.motor / factor)
+    note = '' if factor == 1.0 else f'divided by the gear ratio {factor:g}'
+    if np.ptp(scaled.motor - scaled.link) <= CONSTANT * max(travel, 1.0):
+        return Encoder(refused='the deflection is constant: the driver derives one encoder from '
+                               'the other')
+    if robot.drive.kind == 'gravity_compensated_torque':
+        return Encoder(factor, note=note)  # weight bends the gear, too, but is not in the effort
+    return _offset(scaled, Encoder(factor, note=note))
+
+
+def _slope(x: FloatArray, y: FloatArray) -> float:
+    """Return the median slope between points half the sorted sample apart (Theil's, thinned)."""
+    order = np.argsort(x)
+    half = len(order) // 2
+    low, high = order[:half], order[-half:]
+    run = x[high] - x[low]
+    apart = run > 1e-12
+    return float(np.median((y[high] - y[low])[apart] / run[apart]))
+
+
+def _scatter(values: FloatArray) -> float:
+    return float(1.4826 * np.median(np.abs(values - np.median(values))))
+
+
+def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
+    """Say that a motor does not follow its joint, and which one it follows instead."""
+    motor = tracks[joint].motor
+    for other, track in enumerate(tracks):
+        travel = float(np.ptp(track.link))
+        if other == joint or travel < LEAST_TRAVEL:
+            continue
+        slope = _slope(track.link, motor)
+        if _scatter(motor - slope * track.link) <= FOLLOWS * max(abs(slope), 1e-3) * travel:
+            return (f'they follow joint {robot.joints[other]} instead; correct the order or the '
+                    'names of the motor states')
+    return ('they do not follow the joint; check that they belong to this robot, and that their '
+            'stamps are those of the same clock')
+
+
+def _near(value: float, wanted: float) -> bool:
+    return abs(value - wanted) <= SLOPE_ERROR * abs(wanted)
+
+
+def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
+    """Return what the motor angle is to be divided by, or why that is not known."""
+    if _near(slope, 1.0):
+        return 1.0, ''
+    if ratio is not None and _near(slope, ratio):
+        return ratio, ''
+    found = f'they turn {slope:.4g} times as far as the joint'
+    if ratio is None:
+        side = '' if abs(slope) > 1.0 else ' (below one: perhaps the sides are swapped)'
+        return 1.0, (f'{found}{side}, and the gear ratio is missing: put gear_ratios into the '
+                     'robot YAML, or divide the motor states by the gear ratio')
+    if _near(slope, -1.0) or _near(slope, -ratio):
+        return 1.0, f'{found}, the gear ratio is {ratio:g}: correct its sign'
+    if _near(slope * ratio, 1.0):
+        return 1.0, f'{found}, one over the gear ratio: motor and link side are swapped'
+    return 1.0, f'{found}, the gear ratio in the robot YAML is {ratio:g}: correct it'
+
+
+def _offset(track: Track, so_far: Encoder) -> Encoder:
+    """Return the offset of the encoders: the deflection without effort; refuse what slipped."""
+    deflection = track.motor - track.link
+    spread = _scatter(deflection)
+    line, deviation = _line(track, deflection)
+    rest = deflection - line[0] - line[1] * track.effort
+    slip = _slip(track.time, rest)
+    if slip is not None:
+        return replace(so_far, refused=f'their offset changes by {slip[1]:+.3g} rad near '
+                                       f'{slip[0]:.1f} s: an encoder or the gear slipped')
+    if np.corrcoef(deflection, track.effort)[0, 1] < OPPOSED:
+        return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
+                                       'side are swapped, or the effort has the wrong sign')
+    if abs(line[0]) <= OFFSET * deviation:
+        return so_far
+    told = f'offset of {line[0]:+.3g} rad against the joint removed' \
+        if abs(line[0]) > spread else ''
+    return replace(so_far, offset=float(line[0]),
+                   note='; '.join(text for text in (so_far.note, told) if text))
+
+
+def _line(track: Track, deflection: FloatArray) -> tuple[FloatArray, float]:
+    """Fit offset + compliance * effort by absolute errors; also the deviation of the offset.
+
+    Iteratively reweighted: a slip of one stretch does not draw the line.
+    """
+    columns = np.stack([np.ones_like(track.effort), track.effort], axis=1)
+    weights = np.ones(len(deflection))
+    for _ in range(30):
+        root = np.sqrt(weights)
+        line = np.linalg.lstsq(columns * root[:, None], deflection * root, rcond=None)[0]
+        error = np.abs(deflection - columns @ line)
+        floor = max(1e-3 * float(np.median(error)), 1e-300)
+        weights = 1.0 / np.maximum(error, floor)
+        weights /= weights.max()
+    span = max(float(np.median(np.diff(track.time))), 1e-9)
+    independent = max(len(error) * span / CORRELATED, 3.0)
+    inverse = np.linalg.pinv(columns.T @ columns / len(error))
+    deviation = _scatter(deflection - columns @ line) * np.sqrt(inverse[0, 0] / independent)
+    return line, float(deviation)
+
+
+def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
+    """Return when [s] and by how much [rad] the level of ``rest`` changes for good, or None."""
+    count = min(WINDOWS, int((time[-1] - time[0]) / LEAST_WINDOW), len(rest) // 10)
+    if count < 8:
+        return None
+    windows = np.array_split(np.arange(len(rest)), count)
+    level = np.array([np.median(rest[w]) for w in windows])
+    best = (np.inf, 0, 0.0, 0.0)
+    for k in range(2, count - 1):
+        before, after = np.median(level[:k]), np.median(level[k:])
+        error = np.abs(level - np.where(np.arange(count) < k, before, after))
+        best = min(best, (float(error.sum()), k, float(after - before),
+                          float(1.4826 * np.median(error))))
+    cost, k, jump, scatter = best
+    flat = float(np.abs(level - np.median(level)).sum())
+    near = float(np.median(level[k:k + 3]) - np.median(level[max(k - 3, 0):k]))
+    clear = abs(jump) > SLIP * scatter and abs(near) > 0.5 * abs(jump) and cost < 0.5 * flat
+    return (float(time[windows[k][0]]), jump) if clear else None
