@@ -87,14 +87,37 @@ class LimitBarrier:
 
 
 def constraint_barrier(
+    constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
+) -> tuple[float, MotionGradient]:
+    """Return -mean_t sum log(values) of all constraints and its gradients; all values positive."""
+    value = -sum(float(np.sum(np.log(v))) / len(v) for v in values)
+    return value, total([constraint.pullback(motion, -1.0 / (len(v) * v))
+                         for constraint, v in zip(constraints, values, strict=True)])
+
+
+def constraint_values(
     constraints: Sequence[Constraint], motion: Motion
-) -> tuple[float, MotionGradient | None]:
-    """Return -mean_t sum log(values) of all constraints and its gradients; infinite outside."""
-    value, parts = 0.0, []
+) -> tuple[FloatArray, ...]:
+    """Return the values (T, m) of all constraints, those after a broken one left out."""
+    found: list[FloatArray] = []
     for constraint in constraints:
-        values = constraint.values(motion)
-        if np.any(values <= 0.0) or np.any(np.isnan(values)):
-            return float('inf'), None
-        value -= float(np.sum(np.log(values))) / len(values)
-        parts.append(constraint.pullback(motion, -1.0 / (len(values) * values)))
-    return value, total(parts) if parts else None
+        found.append(constraint.values(motion))
+        if not np.all(found[-1] > 0.0):
+            break
+    return tuple(found)
+
+
+def inside(values: Sequence[FloatArray]) -> bool:
+    """Return whether all constraints are kept."""
+    return all(bool(np.all(v > 0.0)) for v in values)
+
+
+def share_inside(before: Sequence[FloatArray], values: Sequence[FloatArray]) -> float:
+    """Return the part of a step up to where the first constraint breaks, values being linear."""
+    share = 1.0
+    for old, new in zip(before, values):
+        broken = ~(new > 0.0)
+        if np.any(broken):
+            parts = old[broken] / (old[broken] - new[broken])
+            share = min(share, float(np.min(np.nan_to_num(parts, nan=0.0))))
+    return share

@@ -1,7 +1,7 @@
 """Objectives of a design: a motion in, a value to be minimised and its exact gradient out.
 
-``condition``: condition number of the weighted base regressor with unit columns, times the
-geometric mean of the parameters' deviations (which keeps the efforts large).
+``condition``: squared condition number of the weighted base regressor with unit columns, times
+the geometric mean of the parameters' deviations (which keeps the efforts large).
 ``log-det``: that mean alone, which is D-optimality.
 ``precision``: the largest standard deviation relative to the nominal parameter.
 ``blocks``: the weighted condition numbers of the whole and of its parts, see `WeightedBlocks`.

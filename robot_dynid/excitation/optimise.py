@@ -15,7 +15,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
-from robot_dynid.excitation.barrier import LimitBarrier, constraint_barrier
+from robot_dynid.excitation.barrier import (
+    LimitBarrier,
+    constraint_barrier,
+    constraint_values,
+    inside,
+    share_inside,
+)
 from robot_dynid.excitation.basis import Basis, motion_of
 from robot_dynid.excitation.constraint import Constraint
 from robot_dynid.excitation.limits import MotionLimits
@@ -33,6 +39,9 @@ WEIGHTS = (0.1, 0.01, 1e-3, 1e-4)
 GAIN, ITERATIONS = 1e-4, 300
 #: part of the way to the nearest limit that a step may go; Armijo's share; cuts of a step
 REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
+#: a step that is too long is shortened to a part between these, where constraints break by linear
+#: interpolation of their values
+CUT = (0.1, 0.4)
 #: first guess of the Hessian of f in terms of that of b, and bounds of its correction
 GUESS, CORRECTION = 0.05, (1e-2, 1e2)
 #: Powell's damping: the least curvature of a BFGS update in terms of that before
@@ -67,15 +76,22 @@ class Problem:
         value, gradient = self.objective(self.motion(coefficients))
         return value, _pulled(self._seen, gradient)
 
-    def hindrance(self, coefficients: FloatArray) -> tuple[float, FloatArray]:
-        """Return the barrier of the constraints and its gradient (n, P)."""
+    def hindrance(
+        self, coefficients: FloatArray
+    ) -> tuple[float, FloatArray, tuple[FloatArray, ...]]:
+        """Return the barrier of the constraints, its gradient (n, P), and their values (T, m).
+
+        Where a constraint is broken the barrier is infinite and the values after it are left out.
+        """
+        none = np.zeros(coefficients.shape)
         if not self.constraints:
-            return 0.0, np.zeros(coefficients.shape)
-        value, gradient = constraint_barrier(
-            self.constraints, motion_of(self._kept, coefficients))
-        if gradient is None:
-            return value, np.zeros(coefficients.shape)
-        return value, _pulled(self._kept, gradient)
+            return 0.0, none, ()
+        motion = motion_of(self._kept, coefficients)
+        values = constraint_values(self.constraints, motion)
+        if not inside(values):
+            return float('inf'), none, values
+        value, gradient = constraint_barrier(self.constraints, motion, values)
+        return value, _pulled(self._kept, gradient), values
 
     @cached_property
     def _seen(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -104,6 +120,7 @@ class Point:
     hindrance: float
     hindrance_slope: FloatArray
     barrier: float
+    kept: tuple[FloatArray, ...] = ()
 
     @classmethod
     def at(cls, problem: Problem, coefficients: FloatArray) -> Point:
@@ -112,11 +129,11 @@ class Point:
         outside = np.zeros(coefficients.shape)
         if not np.isfinite(barrier):
             return cls(coefficients, np.inf, outside, np.inf, outside, barrier)
-        hindrance, hindrance_slope = problem.hindrance(coefficients)
+        hindrance, hindrance_slope, kept = problem.hindrance(coefficients)
         if not np.isfinite(hindrance):
-            return cls(coefficients, np.inf, outside, hindrance, outside, barrier)
+            return cls(coefficients, np.inf, outside, hindrance, outside, barrier, kept)
         value, slope = problem.value(coefficients)
-        return cls(coefficients, value, slope, hindrance, hindrance_slope, barrier)
+        return cls(coefficients, value, slope, hindrance, hindrance_slope, barrier, kept)
 
     def merit(self, weight: float) -> float:
         """Return what is minimised for a weight of the barriers."""
@@ -198,7 +215,8 @@ class Descent:
             found = Point.at(self.problem, point.coefficients + length * way)
             if found.merit(weight) <= merit - SUFFICIENT * length * gain:
                 return found
-            length *= 0.4
+            room = REACH * share_inside(point.kept, found.kept)
+            length *= float(np.clip(room, *CUT)) if room < REACH else CUT[1]
         return None
 
 

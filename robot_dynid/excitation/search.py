@@ -50,7 +50,7 @@ def search(
 
     Raises DynIdError where no pose keeps the constraints.
     """
-    pose = quiet_pose(problem, generator)
+    poses = quiet_poses(problem, generator)
     seeds = generator.integers(2**63, size=(starts, CANDIDATES))
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
@@ -60,7 +60,7 @@ def search(
             late = watch(index, 0, known)
             if late and best is not None:
                 break
-            first, start = _best_candidate(problem, pose, own[:1] if late else own)
+            first, start = _best_candidate(problem, poses, own[:1] if late else own)
             found = minimise(problem, start, _watch_start(watch, index, known))
             rows.append(StartRow(first, found.value, found.converged, found.iterations))
             if best is None or found.value < best[0]:
@@ -73,38 +73,52 @@ def _watch_start(watch: Watch, index: int, known: float) -> Callable[[int, float
     return lambda iteration, value: watch(index, iteration, min(value, known))
 
 
-def quiet_pose(problem: Problem, generator: np.random.Generator) -> FloatArray:
-    """Return a pose (n,) that keeps the constraints: the middle of the ranges, or the safest."""
+def quiet_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
+    """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
+
+    The middle of the ranges leaves most room to the joints. Where it is not at least half as far
+    from what is to be kept as the best of some random poses, all that are take its place.
+    """
     limits = problem.limits
     spread = generator.uniform(-0.9, 0.9, (POSES, len(limits.joints)))
     poses = limits.centre + np.vstack([np.zeros(len(limits.joints)), spread]) * limits.half_range
-    still = np.zeros(poses.shape)
-    margins = np.full(len(poses), np.inf)
-    for constraint in problem.constraints:
-        values = constraint.values(Motion(poses, still, still, still))
-        margins = np.minimum(margins, np.min(values, axis=1, initial=np.inf))
-    if margins[0] > 0.5 or not problem.constraints:
-        return np.asarray(poses[0])
-    best = int(np.argmax(margins))
-    if margins[best] <= 0.0:
-        middle = Motion(poses[:1], still[:1], still[:1], still[:1])
+    margins = _margins(problem, poses)
+    largest = float(np.max(margins))
+    if largest <= 0.0:
+        middle = _resting(poses[:1])
         words = ' and '.join(c.worst(middle) for c in problem.constraints
                              if np.any(c.values(middle) <= 0.0))
         raise DynIdError(
             f'no pose of {POSES} random ones keeps the constraints: at the middle of the position '
             f'range {words}; move the range with option '
             "'limits: {joint: {position: [lower, upper]}}'")
-    return np.asarray(poses[best])
+    kept = poses[margins >= 0.5 * min(largest, 1.0)]
+    return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else kept
+
+
+def _margins(problem: Problem, poses: FloatArray) -> FloatArray:
+    """Return the smallest value (K,) of all constraints at rest, infinite without any."""
+    margins = np.full(len(poses), np.inf)
+    for constraint in problem.constraints:
+        values = constraint.values(_resting(poses))
+        margins = np.minimum(margins, np.min(values, axis=1, initial=np.inf))
+    return margins
+
+
+def _resting(poses: FloatArray) -> Motion:
+    still = np.zeros(poses.shape)
+    return Motion(poses, still, still, still)
 
 
 def _best_candidate(
-    problem: Problem, pose: FloatArray, seeds: FloatArray
+    problem: Problem, poses: FloatArray, seeds: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return value and coefficients (n, P) of the best of some random motions about ``pose``."""
+    """Return value and coefficients (n, P) of the best of random motions about ``poses``."""
     found = []
     for seed in seeds:
-        shape = problem.basis.random(problem.limits, np.random.default_rng(int(seed)))
-        start = _inside(problem, pose, shape)
+        own = np.random.default_rng(int(seed))
+        shape = problem.basis.random(problem.limits, own)
+        start = _inside(problem, poses[own.integers(len(poses))], shape)
         found.append((problem.value(start)[0], start))
     return min(found, key=lambda pair: pair[0])
 
