@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from robot_dynid.cli.terminal import number
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ BENCHES = {
     'forward': 'forward dynamics beside Pinocchio, service round trip beside a bare echo',
 }
 Row = dict[str, Any]
+COLUMNS = ('what', 'unit', 'ours', 'peer', 'ratio', 'target', 'kept')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +46,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         raise UsageError(f'which benchmark? One of {", ".join(BENCHES)}')
     started = time.perf_counter()
     module = import_module(f'{__name__}.{arguments.name}')
-    measure: Callable[[Progress], list[Row]] = module.measure
+    measure: Callable[[Progress], Iterable[Row]] = module.measure
     with terminal.progress(arguments.name) as progress:
-        rows = measure(progress)
+        rows = list(_told(measure(progress), terminal))
     return {'bench': arguments.name, 'rows': rows, 'seconds': time.perf_counter() - started}
+
+
+def _told(rows: Iterable[Row], terminal: Terminal) -> Iterator[Row]:
+    """Yield the rows; those of a long benchmark, which comes with one at a time, are told."""
+    for found in rows:
+        if isinstance(rows, Iterator):
+            terminal.note('  '.join(number(found[name]) for name in COLUMNS))
+        yield found
 
 
 @dataclass(frozen=True)
@@ -77,5 +87,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     if 'benches' in result:
         terminal.table('', ('name', 'what'), result['benches'].items())
         return
-    columns = ('what', 'unit', 'ours', 'peer', 'ratio', 'target', 'kept')
-    terminal.table(result['bench'], columns, ([r[c] for c in columns] for r in result['rows']))
+    terminal.table(result['bench'], COLUMNS, ([r[c] for c in COLUMNS] for r in result['rows']))
