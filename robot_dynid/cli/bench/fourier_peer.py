@@ -106,7 +106,8 @@ class Search:
         measured = self.problem.objective
         assert isinstance(measured, Measured)
         columns = measured.observation.columns(self.problem.motion(coefficients))
-        value, _ = measured.measure(measured.observation.information(columns))
+        information = measured.samples * measured.observation.information(columns)
+        value, _ = measured.measure(information)
         return float(value) if np.isfinite(value) else REFUSED
 
     def _nonlinear(self, coefficients: FloatArray) -> FloatArray:
