@@ -36,8 +36,9 @@ from robot_dynid.experiment import Experiment
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.quiet import with_quiet_levels
-from robot_dynid.identified.recipe import AUTO, Recipe
+from robot_dynid.identified.recipe import AUTO, NONE, Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
+from robot_dynid.identified.residual_fit import ResidualFitted, fit_residual
 from robot_dynid.identified.selection import Choice, choose, excerpt
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
@@ -108,17 +109,19 @@ def _identify(
     notes = [note for i in range(len(recordings)) for note in prepared.notes[i]]
     progress('fitting', 0.9)
     held = held_out(experiment.information)
+    deflected = _deflected(experiment, method, recipe, progress)
+    original, experiment = experiment, deflected.experiment
     estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
     warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
-                *_advice(estimate, choice), *_outside(experiment, estimate)]
+                *_advice(estimate, choice), *_outside(original, estimate), *deflected.warnings]
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure, reduction=model.reduction,
         values=estimate.values, std=estimate.std,
-        control=control_parameters(experiment), preprocessing=choice.preprocessing,
+        control=control_parameters(original), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
         provenance={**_provenance(logs, (experiment, estimate), choice, weights),
-                    **_averaged(prepared)},
-        feasible=getattr(estimate, 'standard', None),
+                    **_averaged(prepared), **deflected.provenance},
+        feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
     )
     warnings += definiteness(identified)
     identified = with_quiet_levels(replace(identified, warnings=tuple(warnings)), logs)
@@ -126,6 +129,23 @@ def _identify(
     training = score(identified, part)
     return IdentificationResult(estimate, identified, experiment, choice, held, training,
                                 tuple(warnings))
+
+
+def _deflected(
+    experiment: Experiment, method: str, recipe: Recipe, progress: Progress
+) -> ResidualFitted:
+    """Learn from the deflection what the physics leaves over, where the recipe wants it."""
+    nothing = ResidualFitted(experiment)
+    if recipe.residual == NONE or isinstance(ESTIMATORS[method], StagedLeastSquares):
+        return nothing
+    progress('learning from the deflection', 0.92)
+    kind = 'gmr' if recipe.residual == AUTO else recipe.residual
+    found = fit_residual(experiment, kind)
+    if found is None and recipe.residual != AUTO:
+        return replace(nothing, warnings=(
+            f'residual {kind} needs motor states in every recording (topic motor_states, columns '
+            'motor_position.<joint>); there are none, so the model has no residual',))
+    return found or nothing
 
 
 def _estimator(method: str, recipe: Recipe) -> Estimator:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
+from robot_dynid.identified.deflection import deflection_effort
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.structure import Structure
@@ -23,6 +24,7 @@ from robot_dynid.model.momentum import InverseDynamics, Momentum
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
+from robot_dynid.residual import ResidualModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples
 
@@ -39,7 +41,7 @@ class IdentifiedModel:
     of the fit, ``not_identified`` the joints the model must not be used for. ``feasible`` (p,) are
     standard parameters that a real robot can have, where the fit gave such: ``values`` are
     ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint side, whatever unit the
-    robot reports.
+    robot reports. ``residual_models`` add, joint by joint, what the deflection of gears tells.
     """
 
     robot: RobotModel
@@ -55,6 +57,7 @@ class IdentifiedModel:
     warnings: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     feasible: FloatArray | None = None
+    residual_models: tuple[ResidualModel | None, ...] = ()
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -156,9 +159,7 @@ class IdentifiedModel:
         effort: FloatArray = self._inverse_dynamics(q, qd, qdd) + qdd @ self._rotors
         return effort
 
-    def friction(
-        self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None
-    ) -> FloatArray:
+    def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself.
 
         Each slides steadily; the acceleration (none: zero) enters where friction grows with load.
@@ -229,9 +230,7 @@ class IdentifiedModel:
         effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
 
-    def rollout(
-        self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float
-    ) -> Rollout:
+    def rollout(self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float) -> Rollout:
         """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
 
         ``q0`` and ``qd0`` (K, n) or (n,). A motion that leaves the joint limits, or that cannot
@@ -245,8 +244,9 @@ class IdentifiedModel:
         return rollout(self, q, qd, held, dt)
 
     def predicted(self, samples: Samples) -> FloatArray:
-        """Return the modelled effort (N, n) [N m] of a motion, friction with its history."""
-        return self.torque_model.effort(samples, self.values)
+        """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""
+        added = deflection_effort(self.robot, self.residual_models, samples)
+        return self.torque_model.effort(samples, self.values) + added
 
     def residual(self, samples: Samples) -> FloatArray:
         """Return measured minus modelled effort (N, n) [N m]; raises UsageError without effort."""

@@ -12,6 +12,7 @@ from robot_dynid.errors import DynIdError, ModelError
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model.plain import robot_from_plain, robot_to_plain
 from robot_dynid.reduction.base import Reduction
+from robot_dynid.residual import ResidualModel, residual_from_plain
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.version import VERSION
@@ -50,6 +51,7 @@ def dump(model: IdentifiedModel) -> str:
             'rotor_inertia': model.structure.rotor_inertia,
             'friction': _friction(model.structure),
         },
+        **_residual(model),
         'provenance': dict(model.provenance), 'robot': robot_to_plain(model.robot),
         'reduction': {'standard': list(reduction.standard), 'gap': float(reduction.gap),
                       'combinations': combinations},
@@ -77,6 +79,12 @@ def _read_structure(blocks: dict[str, Any]) -> Structure:
     return Structure(
         bool(blocks['rotor_inertia']), tuple(names), settings,
         None if load is None else tuple(tuple(float(v) for v in row) for row in load))
+
+
+def _residual(model: IdentifiedModel) -> dict[str, Any]:
+    found = {joint: one.plain()
+             for joint, one in zip(model.joints, model.residual_models) if one is not None}
+    return {'residual': found} if found else {}
 
 
 def _feasible(model: IdentifiedModel) -> dict[str, Any]:
@@ -132,7 +140,18 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'not_identified': tuple(content['not_identified']),
         'warnings': tuple(content['warnings']), 'provenance': content['provenance'],
         'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
+        'residual_models': _read_residual(content.get('residual'), robot.joints),
     }
+
+
+def _read_residual(
+    given: dict[str, Any] | None, joints: tuple[str, ...]
+) -> tuple[ResidualModel | None, ...]:
+    if not given:
+        return ()
+    if not set(given) <= set(joints):
+        raise ValueError(f'residual models of {", ".join(sorted(set(given) - set(joints)))}')
+    return tuple(residual_from_plain(given[j]) if j in given else None for j in joints)
 
 
 def _read_feasible(

@@ -14,12 +14,16 @@ from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.friction import law_from
 from robot_dynid.procedure import PROCEDURES
+from robot_dynid.residual import RESIDUALS
 from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
-PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust')
+PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust',
+         'residual')
 #: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for a choice
 AUTO = 'auto'
+#: value of ``residual`` that leaves the deflection out
+NONE = 'none'
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Recipe:
     'auto' for the one of the recorded motion, asks for averaging over the periods of every
     recording, the first ``warm_up`` of them left out. ``robust`` are the weights of the method
     irls, ``instrument_cutoff`` [Hz] that of the instruments of iv, None: chosen from the data.
+    ``residual`` is what learns from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr
+    where there are motor states.
     """
 
     cutoff: float | None = None
@@ -53,6 +59,7 @@ class Recipe:
     warm_up: int = Periodic.warm_up
     robust: str = RobustLeastSquares.robust
     instrument_cutoff: float | None = None
+    residual: str = AUTO
 
     @property
     def periodic(self) -> Periodic | None:
@@ -75,6 +82,9 @@ class Recipe:
         if self.procedure not in PROCEDURES:
             raise UsageError(f'recipe: procedure {self.procedure!r}: choose one of '
                              f'{", ".join(PROCEDURES)}')
+        if self.residual not in (AUTO, NONE, *RESIDUALS):
+            raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
+                             f'{", ".join(RESIDUALS)}')
         if self.friction != AUTO:
             law_from(self.friction)  # refuses an unknown one
         if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.experiment import swift
+from robot_dynid.identified.deflection import unused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
@@ -46,7 +47,8 @@ class Trace:
 
     ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,) [N m] the deviation of the
     robot from itself, where the motion of the recording repeats; ``near`` (N, n) is true where a
-    joint is near its own reversal, or held while others move.
+    joint is near its own reversal, or held while others move. ``remark`` says what of the model
+    could not be used.
     """
 
     source: str
@@ -57,6 +59,7 @@ class Trace:
     moving: FloatArray
     repeatability: FloatArray | None
     near: NDArray[np.bool_] | None = None
+    remark: str = ''
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,7 @@ def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
         raise DataError('no recording to validate on')
     traces = tuple(_trace(model, r) for r in recordings)
     notes = [note for r in recordings for note in r.notes]
+    notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
     return Validation(
         _scores(model.joints, traces, lambda t: t.predicted),
         _scores(model.joints, traces, lambda t: t.control),
@@ -108,6 +112,7 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
         recording.source, samples.time, samples.measured, model.predicted(samples),
         model.torque_model.effort(samples, model.control), moving(samples),
         repeatability(samples), swift(model.robot, samples) < 0.5,
+        unused(model.robot, model.residual_models, samples),
     )
 
 

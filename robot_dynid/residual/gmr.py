@@ -14,7 +14,9 @@ from robot_dynid.residual.model import ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
 #: least points per component, and most points of a fit (thinned evenly: samples are correlated)
-POINTS_PER_COMPONENT, MOST_POINTS = 20, 3000
+POINTS_PER_COMPONENT, MOST_POINTS = 20, 2000
+#: larger mixtures are tried until so many in a row have no lower BIC
+PATIENCE = 2
 #: share of the training points within the edge of the data
 EDGE = 0.999
 
@@ -127,6 +129,12 @@ class MixtureRegression:
             raise MissingDependency('Gaussian mixtures need scikit-learn: pip install '
                                     'scikit-learn, or put residual: rbf into the recipe') from None
         most = max(1, min(self.components, len(points) // POINTS_PER_COMPONENT))
-        tried = [GaussianMixture(k, random_state=self.seed).fit(points)
-                 for k in range(1, most + 1)]
-        return min(tried, key=lambda mixture: mixture.bic(points))
+        best, least, since = None, np.inf, 0
+        for k in range(1, most + 1):
+            mixture = GaussianMixture(k, random_state=self.seed).fit(points)
+            bic, since = float(mixture.bic(points)), since + 1
+            if bic < least:
+                best, least, since = mixture, bic, 0
+            if since == PATIENCE:
+                break
+        return best

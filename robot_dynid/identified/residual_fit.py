@@ -1,0 +1,252 @@
+"""Fit what the physics left over to the deflection, judged on stretches left out of both fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.held_out import folds
+from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.experiment import Experiment
+from robot_dynid.identified.deflection import deflections, known_joints
+from robot_dynid.information import Information
+from robot_dynid.residual import RESIDUALS, ResidualModel
+from robot_dynid.types import FloatArray, Samples
+
+#: a residual model must lower the held-out error by this share, in most folds
+GAIN = 0.01
+#: physics and residual are fitted in turn, at most so often, while the score falls by this much
+ROUNDS, SETTLED = 4, 1e-3
+
+#: base parameters (b,) from information, and those of the round before (None at first)
+Physics = Callable[[Information, FloatArray | None], FloatArray]
+
+
+def joint_fit(information: Information, before: FloatArray | None) -> FloatArray:
+    """Return the weighted least-squares solution: friction and links at once."""
+    return solve(information, joint_weights(information)).values
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Recordings whose effort is to be explained; ``rows`` are all samples in their order.
+
+    ``features`` (M, n, 2), ``effort`` and ``measured`` (M, n) [N m], ``batch`` (M,) the batch of
+    the experiment's information a sample is in.
+    """
+
+    experiment: Experiment
+    features: FloatArray
+    effort: FloatArray
+    measured: FloatArray
+    batch: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Training | None:
+        """Collect what is needed; None where a recording has no motor states."""
+        recordings: list[Samples] = []
+        features: list[FloatArray] = []
+        for samples in experiment.recordings:
+            found = deflections(experiment.model.robot, samples)
+            if found is None:
+                return None
+            recordings.append(samples)
+            features.append(found)
+        if not recordings:
+            return None
+        counts = [b.samples for b in experiment.information.batches]
+        return cls(
+            replace(experiment, recordings=recordings), np.concatenate(features),
+            np.concatenate([s.effort for s in recordings if s.effort is not None]),
+            np.concatenate([s.measured for s in recordings if s.measured is not None]),
+            np.repeat(np.arange(len(counts)), counts))
+
+    @cached_property
+    def known(self) -> list[int]:
+        """The joints with usable features."""
+        return known_joints(self.features)
+
+    def physics(self, values: FloatArray) -> FloatArray:
+        """Return the effort (M, n) of base parameters."""
+        model = self.experiment.model
+        return np.concatenate([model.effort(s, values) for s in self.experiment.recordings])
+
+    def without(self, explained: FloatArray) -> Experiment:
+        """Return the experiment whose effort lacks (M, n) what is ``explained`` already."""
+        left, first = [], 0
+        for samples in self.experiment.recordings:
+            part = explained[first:first + len(samples)]
+            first += len(samples)
+            assert samples.effort is not None and samples.measured is not None
+            left.append(replace(samples, effort=samples.effort - part,
+                                measured=samples.measured - part))
+        return Experiment.of(self.experiment.model, left, self.experiment.slow_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Physics and residual models after a round; ``physics`` and ``added`` (M, n) their efforts.
+
+    ``experiment`` is what the physics was fitted to: the effort less what was ``added`` before.
+    """
+
+    experiment: Experiment
+    values: FloatArray
+    physics: FloatArray
+    models: tuple[ResidualModel | None, ...]
+    added: FloatArray
+    notes: tuple[str, ...]
+
+
+def alternate(
+    data: Training, kind: str, physics: Physics, batches: Sequence[int], joints: Sequence[int]
+) -> Iterator[Round]:
+    """Fit physics and residual models of ``joints`` in turn to some ``batches`` only, for ever."""
+    chosen = np.isin(data.batch, batches)
+    added = np.zeros_like(data.effort)
+    values: FloatArray | None = None
+    experiment = data.experiment
+    while True:
+        values = physics(experiment.information.subset(batches), values)
+        modelled = data.physics(values)
+        models, notes = fitted(data, kind, modelled, chosen, joints)
+        added = predicted(data, models)
+        yield Round(experiment, values, modelled, models, added, notes)
+        experiment = data.without(added)
+
+
+def fitted(
+    data: Training, kind: str, physics: FloatArray, chosen: NDArray[np.bool_],
+    joints: Sequence[int],
+) -> tuple[tuple[ResidualModel | None, ...], tuple[str, ...]]:
+    """Return the residual models (None where there is none) and why some could not be fitted."""
+    models: list[ResidualModel | None] = []
+    notes = []
+    for j, joint in enumerate(data.experiment.model.robot.joints):
+        model, note = None, ''
+        if j in joints:
+            residual = data.effort[chosen, j] - physics[chosen, j]
+            try:
+                model = RESIDUALS[kind].fit(data.features[chosen, j], residual)
+            except DataError as error:
+                note = f'{joint}: {error}'
+        models.append(model)
+        notes.append(note)
+    return tuple(models), tuple(notes)
+
+
+def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatArray:
+    """Return the effort (M, n) of the residual models."""
+    added = np.zeros_like(data.effort)
+    for j, model in enumerate(models):
+        if model is not None:
+            added[:, j] = model.mean(data.features[:, j])
+    return added
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Held-out root mean squared errors [N m] against the raw effort, by round and fold.
+
+    ``physics`` (R, F, n) of the physics alone, ``after`` (R, F, n) with the residual models.
+    """
+
+    physics: FloatArray
+    after: FloatArray
+
+    @property
+    def before(self) -> FloatArray:
+        """Errors (F, n) of the physics as it is without any residual model."""
+        return np.asarray(self.physics[0])
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds lower the error, 0 where there are none."""
+        scores = [np.mean(np.log(_rms(errors) + 1e-300)) for errors in self.after]
+        lower = [k for k, score in enumerate(scores)
+                 if k == 0 or score < min(scores[:k]) - SETTLED]
+        return lower[-1] + 1 if lower else 0
+
+    def helps(self, rounds: int) -> NDArray[np.bool_]:
+        """Return (n,) whether the error falls by GAIN, and in most folds."""
+        after = self.after[rounds - 1]
+        lower = _rms(after) < (1.0 - GAIN) * _rms(self.before)
+        return np.asarray(lower & (np.mean(after < self.before, axis=0) > 0.5))
+
+
+def _rms(errors: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.mean(errors**2, axis=0)))
+
+
+def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]) -> CrossFit:
+    """Return errors of stretches on which neither physics nor residual models were fitted."""
+    count = len(data.experiment.information.batches)
+    left_out = folds(count)
+    judged = [np.isin(data.batch, fold) for fold in left_out]
+    fits = [alternate(data, kind, physics, [i for i in range(count) if i not in fold], joints)
+            for fold in left_out]
+    alone: list[FloatArray] = []
+    after: list[FloatArray] = []
+    while len(after) < ROUNDS and CrossFit(np.array(alone), np.array(after)).rounds == len(after):
+        rounds = [next(fit) for fit in fits]
+        left = [data.measured[j] - r.physics[j] for r, j in zip(rounds, judged, strict=True)]
+        alone.append(np.array([_rms(error) for error in left]))
+        after.append(np.array([_rms(error - r.added[j]) for error, r, j in zip(
+            left, rounds, judged, strict=True)]))
+    return CrossFit(np.array(alone), np.array(after))
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualFitted:
+    """Residual models per joint and the experiment the physics is to be fitted to.
+
+    ``details`` says, joint by joint, what they are worth, in plain types.
+    """
+
+    experiment: Experiment
+    models: tuple[ResidualModel | None, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Return the details under their key, nothing where there are none."""
+        return {'residual': dict(self.details)} if self.details else {}
+
+
+def fit_residual(
+    experiment: Experiment, kind: str, physics: Physics = joint_fit
+) -> ResidualFitted | None:
+    """Fit residual models where they lower the held-out error; None without motor states."""
+    data = Training.of(experiment)
+    if data is None:
+        return None
+    robot, everything = experiment.model.robot, range(len(experiment.information.batches))
+    crossed = cross_fit(data, kind, physics, data.known)
+    rounds = crossed.rounds
+    helps = crossed.helps(rounds)
+    joints = [j for j in data.known if helps[j]]
+    fits = alternate(data, kind, physics, everything, joints)
+    last = next(islice(fits, rounds - 1 if joints else 0, None))
+    warnings, rows = [], []
+    for j, joint in enumerate(robot.joints):
+        reason = ''
+        if j not in data.known:
+            reason = 'no motor states that can be used'
+        elif last.models[j] is None:
+            reason = last.notes[j] or 'the held-out error does not fall'
+        if reason:
+            warnings.append(f'joint {joint}: no residual model of the deflection: {reason}')
+        rows.append({'joint': joint, 'used': not reason, 'note': reason,
+                     'physics': float(_rms(crossed.before)[j]),
+                     'with_residual': float(_rms(crossed.after[rounds - 1])[j])})
+    details = {'kind': kind, 'rounds': rounds, 'joints': rows,
+               'rounds_tried': [_rms(after).tolist() for after in crossed.after]}
+    return ResidualFitted(last.experiment, last.models, details, tuple(warnings))
