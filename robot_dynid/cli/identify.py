@@ -104,6 +104,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
         'friction_choice': model.provenance.get('friction', []),
+        'friction_curves': model.provenance.get('friction_curves', []),
         'estimator': model.provenance.get('estimator', {}),
         'averaging': model.provenance.get('averaging', []),
         'residual': dict(zip(model.joints, estimate.noise.tolist())),
@@ -145,6 +146,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                  result['residual'].items(), mean['position_noise'], mean['effort_noise'])))
     terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
         (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
+    terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (
+        (c['joint'], str(len(c['points'])), c['law'] or 'none',
+         ', '.join(f'{p["name"]} {number(p["value"])} +- {number(p["std"], 2)}'
+                   for p in c.get('parameters', []))) for c in result['friction_curves']))
     show_scores('prediction of the files of the fit', result['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),

@@ -106,7 +106,7 @@ def _identify(
     weights = slow_weights(model, part, choice.preprocessing)
     prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
     experiment = Experiment.of(model, prepared, weights)
-    notes = [note for i in range(len(recordings)) for note in prepared.notes[i]]
+    notes, recorded = prepared.found(recipe)
     progress('fitting', 0.9)
     held = held_out(experiment.information)
     deflected = _deflected(experiment, method, recipe, progress)
@@ -120,7 +120,7 @@ def _identify(
         control=control_parameters(original), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
         provenance={**_provenance(logs, (experiment, estimate), choice, weights),
-                    **_averaged(prepared), **deflected.provenance},
+                    **recorded, **deflected.provenance},
         feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
     )
     warnings += definiteness(identified)
@@ -231,13 +231,6 @@ def _provenance(
     if choice.lag is not None:
         found['effort_lag'] = {'seconds': choice.lag.seconds, 'std': choice.lag.std}
     return found
-
-
-def _averaged(prepared: Prepared) -> dict[str, Any]:
-    """Return what was averaged, recording by recording, in plain types."""
-    found = [prepared.averaged[i] for i in sorted(prepared.averaged)]
-    return {'averaging': [{k: list(v) if isinstance(v, tuple) else v
-                           for k, v in vars(a).items()} for a in found]} if found else {}
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from robot_dynid.identified.friction_curves import friction_curves, solos_of
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
+from robot_dynid.signals.solo import Solo
 from robot_dynid.types import RawLog, Samples
 
 Progress = Callable[[str, float], None]
@@ -42,8 +44,9 @@ class Recordings(Sequence[Repaired]):
 class Prepared:
     """Prepares recordings, the next one on a second thread while one is worked on.
 
-    What was repaired and averaged is noted when the recordings are gone through for the first
-    time. The first KEPT_ROWS rows stay in memory, for estimators that go through them again.
+    What was repaired and averaged, and where single joints moved, is noted when the recordings are
+    gone through for the first time. The first KEPT_ROWS rows stay in memory, for estimators that
+    go through them again.
     """
 
     robot: RobotModel
@@ -53,12 +56,15 @@ class Prepared:
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
     kept: dict[int, Samples] = field(default_factory=dict)
+    solos: dict[int, list[Solo]] = field(default_factory=dict)
 
     def _ready(self, i: int) -> Samples:
         if i in self.kept:
             return self.kept[i]
         recording = self.recordings[i]
-        self.notes.setdefault(i, recording.notes)
+        if i not in self.notes:
+            self.notes[i] = recording.notes
+            self.solos[i] = solos_of(self.robot, recording, self.settings)
         if recording.averaging is not None:
             self.averaged.setdefault(i, recording.averaging)
         samples = prepare(self.robot, recording, self.settings)
@@ -78,3 +84,19 @@ class Prepared:
                 if i + 1 < count:
                     coming = ahead.submit(self._ready, i + 1)
                 yield found
+
+    def found(self, recipe: Recipe) -> tuple[list[str], dict[str, Any]]:
+        """Return what is to be said, and what to be kept in plain types, once gone through.
+
+        Kept are, where there are any, the noise of averaged recordings and friction curves.
+        """
+        notes = [note for i in sorted(self.notes) for note in self.notes[i]]
+        means = [self.averaged[i] for i in sorted(self.averaged)]
+        kept: dict[str, Any] = {} if not means else {'averaging': [
+            {k: list(v) if isinstance(v, tuple) else v for k, v in vars(a).items()}
+            for a in means]}
+        solos = [solo for i in sorted(self.solos) for solo in self.solos[i]]
+        curves, told = friction_curves(self.robot, solos, recipe)
+        if curves:
+            kept['friction_curves'] = [curve.plain() for curve in curves]
+        return [*notes, *told], kept

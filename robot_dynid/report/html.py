@@ -11,6 +11,7 @@ from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
+from robot_dynid.report.friction_curves import friction_curves
 from robot_dynid.report.friction_laws import friction_laws
 from robot_dynid.report.links import links
 from robot_dynid.report.method import method
@@ -43,8 +44,8 @@ def identification_report(
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
-        *friction_laws(model), sections.parameters(model), *method(model), *stages(model),
-        *links(model),
+        *friction_laws(model), *friction_curves(model), sections.parameters(model),
+        *method(model), *stages(model), *links(model),
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
@@ -59,7 +60,8 @@ def model_report(
     parts = (
         sections.validated(model, validation), *extra, sections.data(logs, model),
         sections.scores(validation, 'Prediction'), *friction_laws(model),
-        sections.parameters(model), *method(model), *stages(model), *links(model),
+        *friction_curves(model), sections.parameters(model), *method(model), *stages(model),
+        *links(model),
         *sections.predictions(validation, model), sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',

@@ -1,0 +1,186 @@
+"""Stretches of a recording in which one joint moves one way while the others rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.types import FloatArray
+
+#: s over which a speed is measured, from positions alone
+WINDOW = 0.1
+#: rad/s (m/s) below which a joint rests; so it does at this share of the moving joint's speed
+REST, REST_SHARE = 2e-3, 0.02
+#: share by which the speed of a steady stretch may vary
+STEADINESS = 0.03
+#: s and samples a steady stretch must last without its ends; share of the motion it must be, which
+#: tells it from the top of a sine (22 %)
+SHORTEST, FEWEST, LEAST_SHARE = 0.2, 16, 0.25
+#: s of rest after which a joint did not just stick
+STICKING = 0.5
+#: a joint all but stands below this share of its speed; moved on so often, it moves in jerks
+STUCK, JERKS = 0.3, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Solo:
+    """One joint (its index) moves one way, at ``speed`` [rad/s, m/s], negative when backward.
+
+    ``start`` s; ``seconds`` it moves in all; ``jerky`` where it stuck in between. ``pose`` (n,)
+    are the mean positions, ``position`` and ``torque`` (m,) those of the joint while the speed is
+    constant; they are empty where it never is for long.
+    """
+
+    joint: int
+    speed: float
+    start: float
+    seconds: float
+    jerky: bool
+    pose: FloatArray
+    position: FloatArray
+    torque: FloatArray
+
+    @property
+    def steady(self) -> bool:
+        """Whether there is a stretch of constant speed."""
+        return len(self.position) > 0
+
+
+def solo_motions(time: FloatArray, position: FloatArray, torque: FloatArray) -> list[Solo]:
+    """Return the stretches of a uniformly sampled part of a recording, joint by joint.
+
+    ``time`` (N,) s, ``position`` (N, n), ``torque`` (N, n) belong together. Nothing is found in a
+    part shorter than WINDOW.
+    """
+    if len(time) < 3:
+        return []
+    step = float(time[-1] - time[0]) / (len(time) - 1)
+    half = max(1, round(0.5 * WINDOW / step))
+    if len(time) <= 2 * half:
+        return []
+    speed = (position[2 * half:] - position[:-2 * half]) / (2.0 * half * step)
+    inner = slice(half, len(time) - half)
+    part = _Part(time[inner], position[inner], torque[inner], speed, half)
+    return [solo for joint in range(position.shape[1]) for solo in part.solos(joint)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A part of a recording with its speeds (N, n); ``half`` the window has so many samples.
+
+    ``fastest`` (N,) is the joint with the ``first`` of the speeds, ``second`` (N,) the next one.
+    """
+
+    time: FloatArray
+    position: FloatArray
+    torque: FloatArray
+    speed: FloatArray
+    half: int
+    fastest: NDArray[np.intp] = field(init=False)
+    first: FloatArray = field(init=False)
+    second: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = np.abs(self.speed)
+        rows = np.arange(len(size))
+        object.__setattr__(self, 'fastest', size.argmax(axis=1))
+        object.__setattr__(self, 'first', size[rows, self.fastest])
+        size[rows, self.fastest] = 0.0
+        object.__setattr__(self, 'second', size.max(axis=1))
+
+    def solos(self, joint: int) -> Iterator[Solo]:
+        """Yield the stretches of a joint, split where it all but stands."""
+        own = self.speed[:, joint]
+        others = np.where(self.fastest == joint, self.second, self.first)
+        rest = others <= np.maximum(REST, REST_SHARE * np.abs(own))
+        way = np.where(np.abs(own) > REST, np.sign(own), 0.0)
+        if not np.any(rest & (way != 0.0)):
+            return
+        most = round(STICKING * (len(self.time) - 1) / max(self.time[-1] - self.time[0], 1e-9))
+        for first, last in stretches(way, rest, most):
+            speed = np.abs(own[first:last])
+            cuts = [first, *(first + dip for dip in dips(speed)), last]
+            parts = [self._solo(joint, a, b) for a, b in pairwise(cuts) if b - a > 1]
+            if len(parts) > JERKS and not any(p.steady for p in parts):
+                parts = [self._jerky(joint, first, last)]
+            yield from parts
+
+    def _solo(self, joint: int, first: int, last: int) -> Solo:
+        speed = np.abs(self.speed[first:last, joint])
+        typical = float(np.median(speed[speed >= 0.5 * speed.max()]))
+        begin, end = longest(np.abs(speed - typical) <= STEADINESS * typical)
+        rows = slice(first + begin + self.half, first + end - self.half)
+        time, whole = self.time[rows], float(self.time[last - 1] - self.time[first])
+        steady = len(time) >= FEWEST and time[-1] - time[0] >= SHORTEST and (
+            self.time[first + end - 1] - self.time[first + begin] >= LEAST_SHARE * whole)
+        if steady:
+            travel = self.position[rows.stop - 1, joint] - self.position[rows.start, joint]
+            typical = float(travel / (time[-1] - time[0]))
+        else:
+            rows = slice(first, first)
+            typical *= float(np.sign(self.speed[first:last, joint].sum()))
+        return Solo(joint, typical, float(self.time[first]), whole, False,
+                    self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
+                    self.torque[rows, joint].copy())
+
+    def _jerky(self, joint: int, first: int, last: int) -> Solo:
+        """Return a whole stretch without steady motion; its speed is the mean."""
+        whole = float(self.time[last - 1] - self.time[first])
+        travel = float(self.position[last - 1, joint] - self.position[first, joint])
+        return Solo(joint, travel / whole, float(self.time[first]), whole, True,
+                    self.position[first:last].mean(axis=0), np.empty(0), np.empty(0))
+
+
+def dips(speed: FloatArray) -> list[int]:
+    """Return where ``speed`` (m,) is least in every dip below STUCK of its peaks on both sides."""
+    found: list[int] = []
+    top, bottom, at = 0.0, np.inf, 0
+    for i, value in enumerate(speed.tolist()):
+        if value < bottom:
+            bottom, at = value, i
+        if bottom < STUCK * min(top, value):
+            found.append(at)
+            top, bottom = value, value
+        elif value > top:
+            top, bottom = value, value
+    return found
+
+
+def stretches(
+    way: FloatArray, alone: NDArray[np.bool_], most: int
+) -> Iterator[tuple[int, int]]:
+    """Yield first and last + 1 of every stretch with one ``way`` (N,), while ``alone`` (N,).
+
+    ``way`` is -1, 0, 1; zeros inside a stretch do not end it where there are at most ``most``.
+    """
+    state = np.where(alone, way, 2.0)
+    edges = [0, *(np.flatnonzero(np.diff(state)) + 1).tolist(), len(state)]
+    begin = end = 0
+    side = 0.0
+    for first, last in pairwise(edges):
+        now = float(state[first])
+        if now == 0.0 and side and last - first <= most:
+            continue
+        if now == side and side:
+            end = last
+            continue
+        if side:
+            yield begin, end
+        side = now if abs(now) == 1.0 else 0.0
+        begin, end = first, last
+    if side:
+        yield begin, end
+
+
+def longest(good: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return first and last + 1 of the longest run of True; (0, 0) where there is none."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(int)))
+    if not len(edges):
+        return 0, 0
+    lengths = edges[1::2] - edges[::2]
+    best = int(np.argmax(lengths))
+    return int(edges[2 * best]), int(edges[2 * best + 1])
