@@ -9,13 +9,13 @@ import pytest
 from random_robots import random_urdf
 from tolerances import DIFFERENCE
 
-from robot_dynid.friction import LAWS
+from robot_dynid.excitation.sliding import SlidingFriction
 from robot_dynid.model import dynamics
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, SmoothBlock, axes_of
+from robot_dynid.regressor import RigidLinks, RotorInertia, SmoothBlock, axes_of
 
 STEP = 1e-5
 CHANNELS = ('position', 'velocity', 'acceleration')
@@ -61,10 +61,7 @@ def test_gradients_of_rotors_and_friction(name):
     robot = load_robot(name)
     axes, rng = axes_of(robot), np.random.default_rng(3)
     states = random_states(robot, 50, rng)
-    blocks = [RotorInertia(axes)]
-    blocks += [JointFriction(axes, tuple(law(width=3.0) for _ in axes.labels))
-               for law in LAWS.values()]
-    for block in blocks:
+    for block in (RotorInertia(axes), SlidingFriction(axes, np.full(len(axes.labels), 3.0))):
         assert isinstance(block, SmoothBlock)
         slopes_agree(block, states, rng)
 
