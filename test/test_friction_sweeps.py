@@ -103,6 +103,50 @@ def test_bands_hold_over_fifty_robots_with_friction_of_their_own() -> None:
     assert shares[1] >= 0.85
 
 
+def test_the_motors_of_a_coupled_wrist_have_curves_of_their_own() -> None:
+    robot = load_robot('tx40')
+    truth = load_truth(robot)
+    request = parse_request('constant-velocity', {
+        'joints': ['joint_5', 'joint_6'], 'configurations': 1,
+        'ladder': {'joint_5': [0.7, 1.5, 4.0], 'joint_6': [0.7, 1.5, 4.0]}})
+    log = record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
+    seen = measured(log, robot, truth.noise, np.random.default_rng(0))
+    settings = Preprocessing(cutoff=10.0)
+    found, _ = friction_curves(robot, solos_of(robot, repair(robot, seen), settings), Recipe())
+    assert [c.joint for c in found] == ['joint_5', 'joint_6']
+    for curve in found:
+        i = robot.index(curve.joint)
+        for p in curve.points:
+            # what joint 5 feels of motor 6 besides is 1.95 N m and more
+            assert p.friction == pytest.approx(
+                truth.viscous[i] * p.speed + truth.coulomb[i], abs=0.03)
+
+
+@pytest.mark.soak
+def test_the_friction_of_motors_behind_harmonic_drives_is_inside_its_band() -> None:
+    robot = load_robot('seven_axis')
+    truth = load_truth(robot, 'seven_axis_drives')
+    request = parse_request('constant-velocity', {
+        'joints': ['joint_2', 'joint_4'], 'configurations': 1, 'speeds': 9, 'slowest': 0.005})
+    log = record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
+    inside, settings = [], Preprocessing(cutoff=10.0)
+    for seed in range(10):
+        seen = measured(log, robot, truth.noise, np.random.default_rng(seed))
+        found, notes = friction_curves(
+            robot, solos_of(robot, repair(robot, seen), settings), Recipe())
+        assert not any('jerks' in note for note in notes)
+        assert [c.name for c in found] == ['stribeck', 'stribeck']
+        for curve in found:
+            i = robot.index(curve.joint)
+            for p in curve.points:
+                true = truth.viscous[i] * p.speed + truth.dry(np.full(robot.n, p.speed))[i]
+                inside.append(abs(p.friction - true) <= p.half_width)
+    text = f'behind harmonic drives: {100 * np.mean(inside):.1f} % of {len(inside)} speeds inside'
+    print(f'\n{text}')  # noqa: T201
+    assert len(inside) == 180
+    assert np.mean(inside) >= 0.9
+
+
 def test_designed_run_identified_the_known_law_comes_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

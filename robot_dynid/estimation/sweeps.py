@@ -18,10 +18,12 @@ from robot_dynid.types import FloatArray
 
 #: share by which two speeds may differ and be taken as one
 SPEED_TOLERANCE = 0.05
-#: rad (m) by which the joints at rest may differ between there and back
-POSE_TOLERANCE = 2e-3
+#: rad (m) by which the joints at rest may differ between there and back: what holds them gives
+POSE_TOLERANCE = 0.1
 #: share of the shorter of two stretches that the other one must cover
 LEAST_OVERLAP = 0.5
+#: s within which a joint turns back at the end of a sweep
+PAUSE = 2.0
 #: stretches of time a pair is cut into; within them residuals may be as coloured as they like
 BATCHES = 5
 #: probability below which pairs at one speed differ by more than their noise
@@ -96,9 +98,9 @@ def sweeps_of(name: str, solos: Sequence[Solo]) -> Sweeps:
             notes.append(f'{_at(name, abs(speed))} keeps its speed '
                          f'{"forward" if speed > 0.0 else "backward"} only; friction needs the '
                          'way back over the same positions at the same speed')
-    short = [s.speed for s in solos
-             if not s.steady and not s.jerky and s.seconds >= SHORTEST]
-    both = _distinct([s for s in short if s > 0.0 and _among(-s, short) and not _among(s, known)])
+    short = [s for s in solos if not s.steady and not s.jerky and s.seconds >= SHORTEST]
+    both = [abs(s.speed) for s in short if any(_returns(s, other) for other in short)]
+    both = _distinct([speed for speed in both if not _among(speed, known)])
     if both:
         speeds = ', '.join(f'{s:.3g}' for s in both)
         notes.append(f'{name} goes there and back at {speeds} without keeping its speed; at least '
@@ -128,6 +130,13 @@ def _opposite(there: Solo, back: Solo) -> bool:
     shorter = min(np.ptp(there.position), np.ptp(back.position))
     return bool(_equal(there.speed, -back.speed) and np.all(others <= POSE_TOLERANCE)
                 and high - low >= LEAST_OVERLAP * shorter)
+
+
+def _returns(there: Solo, back: Solo) -> bool:
+    """Return whether ``back`` comes right after ``there`` and leads back."""
+    near = abs(there.path[1] - there.path[0])
+    return (0.0 < back.start - there.start <= there.seconds + PAUSE
+            and _equal(there.speed, -back.speed) and abs(back.path[1] - there.path[0]) <= near)
 
 
 def _pair(there: Solo, back: Solo) -> Pair:

@@ -30,15 +30,16 @@ STUCK, JERKS = 0.3, 2
 class Solo:
     """One joint (its index) moves one way, at ``speed`` [rad/s, m/s], negative when backward.
 
-    ``start`` s; ``seconds`` it moves in all; ``jerky`` where it stuck in between. ``pose`` (n,)
-    are the mean positions, ``position`` and ``torque`` (m,) those of the joint while the speed is
-    constant; they are empty where it never is for long.
+    ``start`` s; ``seconds`` it moves in all; ``path`` where it begins and ends; ``jerky`` where it
+    stuck in between. ``pose`` (n,) are the mean positions, ``position`` and ``torque`` (m,) those
+    of the joint while the speed is constant; they are empty where it never is for long.
     """
 
     joint: int
     speed: float
     start: float
     seconds: float
+    path: tuple[float, float]
     jerky: bool
     pose: FloatArray
     position: FloatArray
@@ -123,16 +124,20 @@ class _Part:
         else:
             rows = slice(first, first)
             typical *= float(np.sign(self.speed[first:last, joint].sum()))
-        return Solo(joint, typical, float(self.time[first]), whole, False,
+        return Solo(joint, typical, float(self.time[first]), whole,
+                    self._path(joint, first, last), False,
                     self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
                     self.torque[rows, joint].copy())
 
     def _jerky(self, joint: int, first: int, last: int) -> Solo:
         """Return a whole stretch without steady motion; its speed is the mean."""
         whole = float(self.time[last - 1] - self.time[first])
-        travel = float(self.position[last - 1, joint] - self.position[first, joint])
-        return Solo(joint, travel / whole, float(self.time[first]), whole, True,
+        path = self._path(joint, first, last)
+        return Solo(joint, (path[1] - path[0]) / whole, float(self.time[first]), whole, path, True,
                     self.position[first:last].mean(axis=0), np.empty(0), np.empty(0))
+
+    def _path(self, joint: int, first: int, last: int) -> tuple[float, float]:
+        return float(self.position[first, joint]), float(self.position[last - 1, joint])
 
 
 def dips(speed: FloatArray) -> list[int]:
