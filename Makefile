@@ -13,7 +13,7 @@ demo: setup
 test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
-	$(ENV) pytest -m 'not ros and not slow and not soak'
+	$(ENV) pytest -n auto --dist worksteal -m 'not ros and not slow and not soak'
 	$(ENV) pytest -m '(ros or slow) and not soak'
 
 soak: setup
