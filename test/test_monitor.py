@@ -2,57 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
+from monitored import model_of, motion
 from tolerances import SAME_FORMULA
 
-from robot_dynid.errors import DataError, UsageError
-from robot_dynid.friction import LAWS
-from robot_dynid.identified.contact import ContactDetector, ContactSettings
-from robot_dynid.identified.friction_stream import FrictionStream, friction_along
-from robot_dynid.identified.live import live
+from robot_dynid.friction import LAWS, law_from
+from robot_dynid.identified.contact import ContactSettings
+from robot_dynid.identified.live import Live, live
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.monitor import Monitor, MonitorSettings
-from robot_dynid.identified.observer import external_torque
-from robot_dynid.identified.quiet import QUANTILE, QUIET, Quiet, quiet_levels
+from robot_dynid.identified.observer import Observer, external_torque
 from robot_dynid.identified.structure import Structure
-from robot_dynid.model.robot import Drive, RobotModel
+from robot_dynid.model.monitor import FRICTION, PREDICTED, RESIDUAL
+from robot_dynid.model.robot import Drive
 from robot_dynid.model.robot_file import load_robot
-from robot_dynid.signals.causal import CausalLowPass, Delay
+from robot_dynid.signals.causal import Delay, delay_of
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 GAINS = np.linspace(2.0, 8.0, 7)
-
-
-def model_of(
-    robot: RobotModel, law: str = 'coulomb', settings: Mapping[str, Any] | None = None,
-    lag: float = 0.0,
-) -> IdentifiedModel:
-    """Return a model with the nominal links and friction of 1 to 2 for every parameter."""
-    structure = Structure.uniform(robot, True, law, settings or {})
-    reduction = structure.torque_model(robot).reduction
-    rng = np.random.default_rng(0)
-    standard = np.concatenate([
-        robot.nominal.ravel(), rng.uniform(1.0, 2.0, len(reduction.standard) - 10 * robot.n)])
-    values = reduction.base(standard)
-    return IdentifiedModel(robot, structure, reduction, values, np.zeros_like(values), values,
-                           Preprocessing(cutoff=10.0, effort_lag=lag))
-
-
-def motion(robot: RobotModel, count: int = 1500, seed: int = 0) -> RawLog:
-    """Return a recording with uneven steps, a gap, and efforts that belong to nothing."""
-    rng = np.random.default_rng(seed)
-    time = np.cumsum(rng.uniform(1.5e-3, 2.5e-3, count))
-    time[count // 2:] += 0.3
-    rate = rng.uniform(2.0, 5.0, robot.n)
-    q = np.sin(np.outer(time, rate))
-    qd = rate * np.cos(np.outer(time, rate))
-    return RawLog('motion', robot.joints, time, q, qd, rng.normal(size=(count, robot.n)))
 
 
 def followed(monitor: Monitor, log: RawLog) -> FloatArray:
@@ -81,6 +52,23 @@ def test_samples_one_by_one_are_the_recording(lag: float, velocity: bool) -> Non
     np.testing.assert_allclose(single, whole, atol=SAME_FORMULA * np.abs(whole).max())
 
 
+def friction_along(model: IdentifiedModel, along: Live) -> FloatArray:
+    """Return the friction torque (N, n) as the identification computes it."""
+    friction = model.structure.friction_of(model.torque_model.robot)
+    columns = friction.history(Samples(
+        model.joints, along.time, along.position, along.velocity, np.zeros_like(along.position),
+        starts=along.starts))
+    values = np.array([model.standard[name] for name in friction.names])
+    owners = [i for i, law in enumerate(friction.laws) for _ in law.parameters]
+    found: FloatArray = (values[:, None] * columns).T @ friction.axes.matrix[owners]
+    return found
+
+
+def carried(model: IdentifiedModel, along: Live) -> FloatArray:
+    """Return the friction torque (N, n) of the monitor."""
+    return Observer(model, 30.0).along(along)[:, FRICTION]
+
+
 @pytest.mark.parametrize('law', [*LAWS, 'dahl+levelling', 'maxwell+load', 'coulomb+temperature'])
 def test_friction_carries_its_past(law: str) -> None:
     robot = load_robot('tx40')  # with a motor that turns two joints
@@ -91,11 +79,27 @@ def test_friction_carries_its_past(law: str) -> None:
     model = replace(model_of(robot, law), structure=structure)
     along = live(model, motion(robot))
     whole = friction_along(model, along)
-    stream, fresh = FrictionStream(model), set(along.starts)
-    single = np.array([stream(along.position[k], along.velocity[k], k in fresh)
-                       for k in range(len(along.time))])
+    found = carried(model, along)
     assert np.abs(whole).max() > 1.0
-    np.testing.assert_allclose(single, whole, atol=SAME_FORMULA * np.abs(whole).max())
+    np.testing.assert_allclose(found, whole, atol=SAME_FORMULA * np.abs(whole).max())
+
+
+def test_additions_of_all_kinds_are_followed_together() -> None:
+    robot = load_robot('seven_axis')
+    names = ('maxwell+load+levelling', 'dahl+levelling+temperature', 'coulomb+load', 'asymmetric',
+             'stribeck+load', 'two-speed', 'dahl+load')
+    model = model_of(robot)
+    structure = Structure.of(True, [(name, law_from(name)) for name in names], robot.nominal)
+    reduction = structure.torque_model(robot).reduction
+    standard = np.random.default_rng(3).uniform(1.0, 2.0, len(reduction.standard))
+    standard[:10 * robot.n] = robot.nominal.ravel()
+    values = reduction.base(standard)
+    model = replace(model, structure=structure, reduction=reduction, values=values,
+                    std=np.zeros_like(values), control=values)
+    along = live(model, motion(robot))
+    whole = friction_along(model, along)
+    np.testing.assert_allclose(
+        carried(model, along), whole, atol=SAME_FORMULA * np.abs(whole).max())
 
 
 @pytest.mark.parametrize(('kind', 'factor'), [
@@ -160,94 +164,27 @@ def test_without_levels_no_contact_is_claimed() -> None:
     assert 'knows no levels of quiet motion' in monitor.advice()[0]
 
 
-def quiet(n: int = 2) -> Quiet:
-    return Quiet(np.full(n, 1.0), np.full(n, 3.0), np.full(n, 0.01), 30.0)
-
-
-def test_contact_has_hysteresis_and_lasts() -> None:
-    robot = load_robot('planar_3r')
-    detector = ContactDetector(robot, quiet(3), 30.0, ContactSettings(1.5, 0.6, 0.01))
-    fast = np.ones(3)
-    detector(np.zeros(3), fast, 10.0)
-
-    def after(torque: float, steps: int) -> bool:
-        for _ in range(steps):
-            detector(np.array([0.0, -torque, 0.0]), fast, 0.002)
-        assert not detector.contact[[0, 2]].any()
-        return bool(detector.contact[1])
-
-    assert detector.threshold == pytest.approx(1.5)
-    assert not after(1.49, 100)
-    assert not after(1.6, 4), 'not for long enough'
-    assert not after(1.4, 1)
-    assert not after(1.6, 4), 'counts from the beginning'
-    assert after(1.6, 1)
-    assert after(0.95, 100), 'above 60 % of the threshold'
-    assert after(0.8, 4)
-    assert not after(0.8, 1)
-
-
-def test_slow_joints_need_more_torque_and_are_forgotten_like_the_torque() -> None:
-    robot = load_robot('planar_3r')
-    detector = ContactDetector(robot, quiet(3), 30.0, ContactSettings(1.5))
-    assert detector.threshold == pytest.approx(4.5), 'at rest to begin with'
-    detector(np.zeros(3), np.array([1.0, 0.0, -1.0]), 1.0 / 30.0)
-    assert detector.threshold == pytest.approx([1.5 + 3.0 / np.e, 4.5, 1.5 + 3.0 / np.e])
-
-
-def test_levels_bound_the_motion_they_are_from() -> None:
-    model = model_of(load_robot('seven_axis'))
-    log = motion(model.robot)
-    levels = quiet_levels(model, [live(model, log)])
-    carried = replace(model, provenance={QUIET: levels.plain(model.joints)})
-    again = IdentifiedModel.from_yaml(carried.to_yaml())
-    monitor = Monitor(again)
-    assert monitor.levels is not None
-    np.testing.assert_array_equal(monitor.levels.moving, levels.moving)
-    above = []
-    for k in range(len(log.time)):
-        assert log.velocity is not None
-        assert log.effort is not None
-        reading = monitor(float(log.time[k]), log.position[k], log.velocity[k], log.effort[k])
-        assert reading is not None
-        bound = reading.threshold - levels.moving  # the threshold has twice the level
-        above.append(np.abs(reading.external) > bound)
-    assert np.mean(above, axis=0).max() < 2.0 * (1.0 - QUANTILE)
-    assert np.any(above)
-    with pytest.raises(DataError, match='levels of quiet motion are damaged'):
-        Monitor(replace(model, provenance={QUIET: {'gain': 30.0}}))
-
-
-@pytest.mark.parametrize(('settings', 'words'), [
-    ({'margin': 0.5}, 'contact margin must be at least 1'),
-    ({'release': 0.0}, 'contact release'),
-    ({'duration': -1.0}, 'contact duration'),
-    ({'thresholds': (1.0, -2.0)}, 'contact thresholds must be positive'),
-])
-def test_impossible_settings_are_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        ContactSettings(**settings)
-
-
-def test_thresholds_fit_the_robot() -> None:
-    model = model_of(load_robot('seven_axis'))
-    with pytest.raises(UsageError, match='2 contact thresholds for 7 joints'):
-        Monitor(model, MonitorSettings(contact=ContactSettings(thresholds=(1.0, 2.0))))
+def smoothed(cutoff: float, step: float, effort: FloatArray) -> FloatArray:
+    """Return effort (N,) of one joint through the low-pass, in the middle of each step."""
+    model = replace(model_of(load_robot('seven_axis')), preprocessing=Preprocessing(cutoff))
+    states = np.zeros((len(effort), 3, 7))
+    states[:, 2] = effort[:, None]
+    steps = np.full(len(effort), step)
+    steps[0] = 0.0
+    results = Observer(model, 30.0)(states, steps)
+    found: FloatArray = (results[:, PREDICTED] + results[:, RESIDUAL])[1:, 0]
+    return found
 
 
 @pytest.mark.parametrize('step', [1e-3, 7e-3])
 def test_low_pass_delays_a_ramp_as_it_says(step: float) -> None:
-    low_pass = CausalLowPass(8.0)
-    found = np.zeros(1)
-    for k in range(400):
-        found = low_pass(np.array([k * step]), step)
-    assert 399 * step - found[0] == pytest.approx(low_pass.delay(step), rel=1e-9)
+    found = smoothed(8.0, step, step * np.arange(400))
+    assert 398.5 * step - found[-1] == pytest.approx(delay_of(8.0, step), rel=1e-9)
 
 
 def test_low_pass_halves_the_power_at_its_cut_off() -> None:
-    low_pass, step = CausalLowPass(5.0), 1e-4
-    time = step * np.arange(20_000)
-    found = np.array([low_pass(np.array([x]), step)[0] for x in np.sin(10.0 * np.pi * time)])
+    step = 1e-4
+    found = smoothed(5.0, step, np.sin(10.0 * np.pi * step * np.arange(20_000)))
     assert np.abs(found[10_000:]).max() == pytest.approx(np.sqrt(0.5), rel=1e-3)
 
 

@@ -16,7 +16,8 @@ from robot_dynid.cli.truth import true_base  # noqa: E402
 from robot_dynid.errors import UsageError  # noqa: E402
 from robot_dynid.identified.live import Live  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
-from robot_dynid.identified.observer import MomentumObserver, external_torque  # noqa: E402
+from robot_dynid.identified.observer import Observer, external_torque  # noqa: E402
+from robot_dynid.model.momentum import Momentum  # noqa: E402
 from robot_dynid.simulation.plant import TIMESTEP, Plant  # noqa: E402
 from robot_dynid.simulation.truth import Truth, load_truth  # noqa: E402
 from robot_dynid.types import FloatArray  # noqa: E402
@@ -108,22 +109,38 @@ def test_observer_finds_nothing_where_nothing_is() -> None:
     assert np.abs(external_torque(model, motion, GAIN)).max() < OBSERVED
 
 
+def still(drive: FloatArray, torque: FloatArray, seed: int = 0) -> tuple[IdentifiedModel, Live]:
+    """Return a motion whose momentum grows by ``drive + torque`` (n,), in steps of any length."""
+    rng = np.random.default_rng(seed)
+    _, model = smooth_arm()
+    time = np.cumsum(rng.uniform(1e-4, 0.1, 200))
+    q = np.broadcast_to(rng.normal(size=7), (200, 7)).copy()
+    momentum = rng.normal(size=7) + (drive + torque) * (time - time[0])[:, None]
+    qd = np.linalg.solve(model.mass_matrix(q[0]), momentum.T).T.copy()
+    rate = Momentum(model.links.robot, model.links.parameters)(q, qd)[1]
+    return model, Live(time, q, qd, drive - rate + model.friction(q, qd))
+
+
 @pytest.mark.parametrize('gain', [1.0, 1e3, 1e6])
 def test_any_step_is_stable_and_exact_for_constant_torque(gain: float) -> None:
-    rng = np.random.default_rng(0)
-    observer = MomentumObserver(gain)
-    torque, drive = rng.normal(size=(2, 3))
-    momentum, time = rng.normal(size=3), 0.0
-    observer(momentum, drive, 0.0)
-    for step in rng.uniform(1e-4, 0.1, 200):
-        time += step
-        momentum = momentum + step * (drive + torque)
-        found = observer(momentum, drive, step)
-        exact = torque * -np.expm1(-gain * time)
-        np.testing.assert_allclose(found, exact, atol=1e4 * SAME_FORMULA)
+    drive, torque = np.random.default_rng(1).normal(size=(2, 7))
+    model, motion = still(drive, torque)
+    exact = torque * -np.expm1(-gain * (motion.time - motion.time[0]))[:, None]
+    np.testing.assert_allclose(
+        external_torque(model, motion, gain), exact, atol=1e4 * SAME_FORMULA)
+
+
+def test_states_one_by_one_are_the_recording() -> None:
+    model, motion = still(*np.random.default_rng(2).normal(size=(2, 7)))
+    observer = Observer(model, GAIN)
+    states = np.stack([motion.position, motion.velocity, motion.effort], axis=1)
+    steps = np.diff(motion.time, prepend=motion.time[:1])
+    single = [observer(states[k:k + 1], steps[k:k + 1])[0] for k in range(len(steps))]
+    np.testing.assert_array_equal(single, Observer(model, GAIN).along(motion))
 
 
 @pytest.mark.parametrize('gain', [0.0, -1.0, np.nan, np.inf])
 def test_impossible_gains_are_refused(gain: float) -> None:
+    model, motion = still(np.zeros(7), np.zeros(7))
     with pytest.raises(UsageError, match='gain of the observer must be positive'):
-        MomentumObserver(gain)
+        external_torque(model, motion, gain)

@@ -1,4 +1,4 @@
-"""Contact from the external torque: thresholds above those of quiet motion, with hysteresis."""
+"""When external torque is contact: thresholds above those of quiet motion, with hysteresis."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ import numpy as np
 
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.quiet import Quiet
+from robot_dynid.model.monitor import ContactLevels
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.types import FloatArray
+
+#: joint states that contact must last, however far apart they are: a jerk between two of them
+#: looks like external torque in one or two
+LEAST_STATES = 3
 
 
 @dataclass(frozen=True)
 class ContactSettings:
     """When a joint is in contact.
 
-    On when |r| has been above ``margin`` times the quiet level in motion, plus what friction may
-    hold, for ``duration`` [s]; off when it has been below ``release`` times that for as long. ``thresholds`` [N m], one for all
-    joints or one each, take the place of ``margin`` times the level in motion.
+    On when |r| less what friction is claimed to hold has been above ``margin`` times the quiet
+    level in motion, plus what friction may hold at rest, for ``duration`` [s] and LEAST_STATES
+    joint states; off when it has been below ``release`` times that for as long. ``thresholds``
+    [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
     """
 
     margin: float = 2.0
@@ -38,49 +43,18 @@ class ContactSettings:
             raise UsageError(f'contact thresholds must be positive [N m], are {self.thresholds}')
 
 
-class ContactDetector:
-    """Contact of every joint from the external torque of an observer with ``gain`` [1/s].
+def contact_levels(
+    robot: RobotModel, quiet: Quiet, gain: float, settings: ContactSettings
+) -> ContactLevels:
+    """Return the levels of every joint for an observer with ``gain`` [1/s].
 
     Raises UsageError when the number of thresholds does not fit the robot.
     """
-
-    def __init__(self, robot: RobotModel, quiet: Quiet, gain: float,
-                 settings: ContactSettings) -> None:
-        given = settings.thresholds
-        if len(given) not in (0, 1, robot.n):
-            raise UsageError(f'{len(given)} contact thresholds for {robot.n} joints; give one for '
-                             f'all, or one each for {", ".join(robot.joints)}')
-        self._base = np.broadcast_to(given, robot.n) if given else (
-            settings.margin * quiet.at_gain(gain))
-        self._rise = quiet.holding
-        self._speed = quiet.speed
-        self._gain = gain
-        self._settings = settings
-        self.contact = np.zeros(robot.n, dtype=bool)
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew, without contact; joints count as slow until they have moved."""
-        n = len(self.contact)
-        self.contact = np.zeros(n, dtype=bool)
-        self.threshold = self._base + self._rise
-        self._share = np.ones(n)
-        self._waiting = np.zeros(n)
-
-    def __call__(self, torque: FloatArray, velocity: FloatArray, step: float) -> FloatArray:
-        """Take external torque and velocity (n,), ``step`` [s] after the ones before.
-
-        Returns the thresholds (n,) [N m] for a contact to begin; ``contact`` has changed.
-        """
-        slow = np.abs(velocity) < self._speed
-        self._share += -np.expm1(-self._gain * step) * (slow - self._share)
-        self.threshold = self._base + self._rise * self._share
-        size = np.abs(torque)
-        other = np.where(self.contact, size < self._settings.release * self.threshold,
-                         size > self.threshold)
-        self._waiting = np.where(other, self._waiting + step, 0.0)
-        change = other & (self._waiting >= self._settings.duration)
-        if change.any():
-            self.contact = self.contact ^ change
-            self._waiting[change] = 0.0
-        return self.threshold
+    given = settings.thresholds
+    if len(given) not in (0, 1, robot.n):
+        raise UsageError(f'{len(given)} contact thresholds for {robot.n} joints; give one for '
+                         f'all, or one each for {", ".join(robot.joints)}')
+    moving = np.broadcast_to(np.array(given), robot.n) if given else (
+        settings.margin * quiet.at_gain(gain))
+    return ContactLevels(moving, quiet.holding, quiet.speed, settings.release, settings.duration,
+                         LEAST_STATES)

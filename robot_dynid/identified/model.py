@@ -20,7 +20,8 @@ from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model import dynamics
 from robot_dynid.model.integrate import Integrator, Rollout
-from robot_dynid.model.momentum import InverseDynamics, Momentum
+from robot_dynid.model.momentum import InverseDynamics
+from robot_dynid.model.monitor import Links
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
@@ -146,9 +147,9 @@ class IdentifiedModel:
         return Integrator(self._dynamics_robot, self._links, self._rotors, rows)
 
     @cached_property
-    def momentum(self) -> Momentum:
-        """Generalised momentum, rotors included, and its rate without efforts."""
-        return Momentum(self._dynamics_robot, self._links, self._rotors)
+    def links(self) -> Links:
+        """The links and rotors, such of the same motion where no feasible ones are known."""
+        return Links(self._dynamics_robot, self._links, self._rotors)
 
     @cached_property
     def _inverse_dynamics(self) -> InverseDynamics:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from robot_dynid.identified.contact import ContactDetector, ContactSettings
-from robot_dynid.identified.friction_stream import FrictionStream
-from robot_dynid.identified.live import LiveStream, State
+from robot_dynid.identified.contact import ContactSettings, contact_levels
+from robot_dynid.identified.live import LiveStream
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.observer import MomentumObserver
-from robot_dynid.identified.quiet import Quiet, quiet_of, uncertain_torque
-from robot_dynid.signals.causal import CausalLowPass
+from robot_dynid.identified.observer import Observer
+from robot_dynid.identified.quiet import Quiet, holding_torque, quiet_of
+from robot_dynid.model.monitor import (
+    CLAIMED,
+    CONTACT,
+    EXTERNAL,
+    PREDICTED,
+    RESIDUAL,
+    THRESHOLD,
+    ContactLevels,
+)
+from robot_dynid.signals.causal import delay_of
 from robot_dynid.types import FloatArray, frozen
 
 #: gain times step from which the observer knows less of the time between samples than it claims
@@ -31,20 +41,21 @@ class MonitorSettings:
     contact: ContactSettings = field(default_factory=ContactSettings)
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(NamedTuple):
     """What the model says of the latest joint state, each (n,), N m (N) on the joint side.
 
     ``predicted`` effort and ``residual``, measured minus predicted, have passed a low-pass and
     are late by ``Monitor.delay``; None until it has settled. ``external`` torque on the robot,
-    late by 1 / gain; ``threshold`` [N m] at which a contact begins.
+    late by 1 / gain; ``claimed`` is what of it comes from friction that the law says holds a slow
+    joint, and may not; a contact begins where the rest is larger than ``threshold`` [N m].
     """
 
     predicted: FloatArray | None
     residual: FloatArray | None
     external: FloatArray
+    claimed: FloatArray
     threshold: FloatArray
-    contact: FloatArray
+    contact: NDArray[np.bool_]
 
 
 class Monitor:
@@ -60,13 +71,10 @@ class Monitor:
         self.model = model
         self.settings = settings = settings or MonitorSettings()
         self._stream = LiveStream(model)
-        self._friction = FrictionStream(model)
-        self._low_pass = CausalLowPass(model.preprocessing.cutoff)
-        self._observer = MomentumObserver(settings.gain)
         self.levels = quiet_of(model)
-        self._detector = ContactDetector(
-            model.robot, self.levels or unknown_levels(model), settings.gain, settings.contact)
-        self._smooth = np.zeros((4, model.robot.n))
+        self._observer = Observer(model, settings.gain, levels_of(model, settings))
+        self._steps = np.zeros(1)
+        self._contact = np.zeros(model.robot.n, dtype=bool)
         self._elapsed = 0.0
 
     @property
@@ -83,12 +91,13 @@ class Monitor:
     def delay(self) -> float:
         """By how much predicted effort and residual are late [s]."""
         step = self._stream.step
-        return self._low_pass.delay(step) + 0.5 * step if step > 0.0 else 0.0
+        cutoff = self.model.preprocessing.cutoff
+        return delay_of(cutoff, step) + 0.5 * step if step > 0.0 else 0.0
 
     @property
     def contact(self) -> tuple[str, ...]:
         """The joints in contact."""
-        return tuple(j for j, on in zip(self.model.joints, self._detector.contact, strict=True)
+        return tuple(j for j, on in zip(self.model.joints, self._contact, strict=True)
                      if on)
 
     def advice(self) -> tuple[str, ...]:
@@ -110,44 +119,31 @@ class Monitor:
 
         ``effort`` in the robot's own unit; ``qd`` None: differences of positions.
         """
-        state = self._stream(time, q, qd, effort)
-        if state is None:
+        found = self._stream(time, q, qd, effort)
+        if found is None:
             return None
-        if state.fresh:
-            self._low_pass.reset()
-            self._observer.reset()
-            self._detector.reset()
-            self._elapsed = 0.0
-        friction = self._friction(state.position, state.velocity, state.fresh)
-        momentum, rate = self.model.momentum(state.position[None], state.velocity[None])
-        external = self._observer(
-            momentum[0], state.effort - friction + rate[0], state.step)
-        threshold = self._detector(external, state.velocity, state.step) if not state.fresh \
-            else self._detector.threshold
-        predicted, residual = self._residual(state, friction)
-        return Reading(predicted, residual, external, threshold, self._detector.contact)
+        state, step = found
+        self._steps[0] = step
+        result = self._observer(state[None], self._steps)[0]
+        self._contact = result[CONTACT] != 0.0
+        self._elapsed = self._elapsed + step if step > 0.0 else 0.0
+        settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
+        return Reading(
+            result[PREDICTED] if settled else None, result[RESIDUAL] if settled else None,
+            result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact)
 
-    def _residual(
-        self, state: State, friction: FloatArray
-    ) -> tuple[FloatArray | None, FloatArray | None]:
-        """Return predicted effort and residual (n,) in the middle of the last step."""
-        before = self._smooth
-        self._smooth = after = self._low_pass(
-            np.stack([state.position, state.velocity, state.effort, friction]),
-            0.0 if state.fresh else state.step)
-        if state.fresh:
-            return None, None
-        self._elapsed += state.step
-        if self._elapsed < SETTLED * self.delay:
-            return None, None
-        q, qd, effort, friction = 0.5 * (before + after)
-        qdd = (after[1] - before[1]) / state.step
-        predicted = self.model.frictionless_effort(q[None], qd[None], qdd[None])[0] + friction
-        return predicted, effort - predicted
+
+def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
+    """Return when a joint is in contact; raises UsageError for settings that do not fit.
+
+    Without levels of quiet motion it is where ``settings`` say how large the torque must be.
+    """
+    return contact_levels(model.robot, quiet_of(model) or unknown_levels(model), settings.gain,
+                          settings.contact)
 
 
 def unknown_levels(model: IdentifiedModel) -> Quiet:
-    """Return what holds without recordings: at rest friction may differ from its law."""
+    """Return what holds without recordings: at rest friction may be anything up to its law's."""
     n = model.robot.n
-    return Quiet(frozen(np.full(n, np.inf)), frozen(uncertain_torque(model)),
+    return Quiet(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
                  frozen(np.full(n, REST)))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.identified.contact import ContactDetector
 from robot_dynid.identified.live import live
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.monitor import MonitorSettings, unknown_levels
-from robot_dynid.identified.observer import external_torque
-from robot_dynid.identified.quiet import holding_torque, quiet_of
+from robot_dynid.identified.monitor import MonitorSettings, levels_of
+from robot_dynid.identified.observer import Observer
+from robot_dynid.identified.quiet import holding_torque
+from robot_dynid.model.monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
 from robot_dynid.types import FloatArray, RawLog
 
 
@@ -29,8 +29,9 @@ class Contact:
 
 @dataclass(frozen=True, eq=False)
 class Pushes:
-    """External torque (N, n) [N m] of a recording over ``time`` (N,), thresholds and contacts.
+    """External torque (N, n) [N m] of a recording over ``time`` (N,), and contacts.
 
+    A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
     ``quiet`` (n,) [N m] is the largest size of it while no joint is in contact, ``holding`` (n,)
     what static friction can hide at rest.
     """
@@ -38,6 +39,7 @@ class Pushes:
     source: str
     time: FloatArray
     torque: FloatArray
+    claimed: FloatArray
     threshold: FloatArray
     contacts: tuple[Contact, ...]
     quiet: FloatArray
@@ -56,20 +58,10 @@ def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> P
     motion = live(model, log)
     if not len(motion.time):
         raise DataError(f'{log.source}: holds no usable joint states')
-    torque = external_torque(model, motion, settings.gain)
-    detector = ContactDetector(model.robot, quiet_of(model) or unknown_levels(model),
-                               settings.gain, settings.contact)
-    threshold, contact = np.empty_like(torque), np.zeros(torque.shape, dtype=bool)
-    first, steps = set(motion.starts), np.diff(motion.time, prepend=motion.time[0])
-    for k, step in enumerate(steps):
-        if k in first:
-            detector.reset()
-            threshold[k] = detector.threshold
-        else:
-            threshold[k] = detector(torque[k], motion.velocity[k], step)
-        contact[k] = detector.contact
+    results = Observer(model, settings.gain, levels_of(model, settings)).along(motion)
+    torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     free = ~contact.any(axis=1)
-    return Pushes(log.source, motion.time, torque, threshold,
+    return Pushes(log.source, motion.time, torque, results[:, CLAIMED], results[:, THRESHOLD],
                   tuple(_contacts(model.joints, motion.time, torque, contact)),
                   np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model))
 

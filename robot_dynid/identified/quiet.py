@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.identified.friction_stream import claims_at_rest
 from robot_dynid.identified.live import Live, live
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.observer import external_torque
+from robot_dynid.identified.observer import Observer
+from robot_dynid.model.monitor import DRY, EXTERNAL
 from robot_dynid.types import FloatArray, RawLog, frozen
 
 #: entry of a model's provenance with the levels
@@ -33,11 +33,13 @@ QUANTILE = 0.999
 class Quiet:
     """What the external torque seems to be while nobody touches the robot, each (n,).
 
-    While joint j is faster than ``speed`` [rad/s], |r| hardly exceeds ``moving`` [N m]. Slower,
-    friction is known up to ``holding`` [N m] only: it may hold the joint, or have just let go.
-    The observer forgets this like everything else, so |r| hardly exceeds ``moving + holding s``,
-    where s is "slower than ``speed``" passed through the same first-order low-pass. ``gain``
-    [1/s] is that of the observer the levels were taken with.
+    While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds
+    ``moving`` [N m]. Slower, dry friction is whatever holds the joint, or has just let go, and
+    not what its law says: r contains what the law claims less what there is, and that is at most
+    ``holding`` [N m]. The observer forgets this like everything else, so |r - c| hardly exceeds
+    ``moving + holding s``, where s is "slower than ``speed``" and c the dry friction of the law
+    while it is, both passed through the same first-order low-pass. ``gain`` [1/s] is that of the
+    observer the levels were taken with.
     """
 
     moving: FloatArray
@@ -70,38 +72,48 @@ class Quiet:
         return cls(frozen(rows[:, 0]), frozen(rows[:, 1]), frozen(rows[:, 2]), gain)
 
 
-def slow_shares(motion: Live, speeds: FloatArray, gain: float) -> FloatArray:
-    """Return (N, s, n): slower than each of ``speeds``, through a low-pass of corner ``gain``.
+def slow_shares(
+    motion: Live, dry: FloatArray, speeds: FloatArray, gain: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the observer remembers of slowness and of dry friction in it, (N, s, n) each.
 
-    Joints count as slow before every segment, as in ContactDetector. ``speeds`` (s, n) or (s, 1).
+    Slower than each of ``speeds`` (s, n) or (s, 1), and ``dry`` (N, n) where it is, through a
+    low-pass of corner ``gain``. Joints count as slow before every segment, as in `Follower`.
     """
     slow = (np.abs(motion.velocity)[:, None, :] < speeds).astype(np.float64)
-    keep = np.exp(-gain * np.diff(motion.time, prepend=motion.time[0]).clip(0.0))
-    first, share, state = set(motion.starts), np.empty_like(slow), np.ones(slow.shape[1:])
-    for k, now in enumerate(slow):
-        state = np.ones_like(now) if k in first else now + keep[k] * (state - now)
-        share[k] = state
-    return share
+    both = np.stack([slow, slow * dry[:, None, :]])
+    keep = np.exp(-gain * np.diff(motion.time, prepend=motion.time[:1]).clip(0.0))
+    begin = np.zeros_like(both[:, 0])
+    begin[0] = 1.0
+    first, state = set(motion.starts), begin
+    for k in range(len(keep)):
+        now = both[:, k]
+        both[:, k] = state = begin if k in first else now + keep[k] * (state - now)
+    return both[0], both[1]
 
 
 def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
     """Learn the levels from recordings in which nobody touched the robot.
 
-    Every joint gets the speed with the least threshold on average. ``holding`` is at least by
-    what friction may differ from its law at rest. Raises DataError without motion.
+    Every joint gets the speed with the least threshold on average. ``holding`` is at least what
+    friction may hold at rest. Raises DataError without motion.
     """
     recorded = list(motions)
     if not recorded:
         raise DataError('no motion to learn the levels of contact detection from')
-    torque = np.abs(np.concatenate([external_torque(model, m, QUIET_GAIN) for m in recorded]))
-    speeds = np.array(SPEEDS)[:, None]
-    shares = np.concatenate([slow_shares(m, speeds, QUIET_GAIN) for m in recorded])
-    floor = uncertain_torque(model)
+    speeds, found = np.array(SPEEDS)[:, None], []
+    observer = Observer(model, QUIET_GAIN)
+    for motion in recorded:
+        results = observer.along(motion)
+        share, claimed = slow_shares(motion, results[:, DRY], speeds, QUIET_GAIN)
+        found.append((np.abs(results[:, None, EXTERNAL] - claimed), share))
+    torque, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    floor = holding_torque(model)
     rows = []
     for j in range(model.robot.n):
         tried = []
         for i, speed in enumerate(SPEEDS):
-            level, held = _levels(torque[:, j], shares[:, i, j], floor[j])
+            level, held = _levels(torque[:, i, j], shares[:, i, j], floor[j])
             tried.append((float(np.mean(level + held * shares[:, i, j])), level, held, speed))
         rows.append(min(tried)[1:])
     moving, holding, chosen = np.array(rows).T
@@ -118,23 +130,9 @@ def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float,
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:
     """Return the torque (n,) [N m] by which friction may hold each joint at rest."""
-    return _held(model, 1.0)
-
-
-def uncertain_torque(model: IdentifiedModel) -> FloatArray:
-    """Return by how much friction (n,) [N m] may differ from its law while a joint is slow.
-
-    A law that says which way friction holds may be wrong by twice of it.
-    """
-    return _held(model, 2.0)
-
-
-def _held(model: IdentifiedModel, claimed: float) -> FloatArray:
     friction = model.structure.friction_of(model.torque_model.robot)
-    weights = [claimed if claims_at_rest(law) else 1.0
-               for law in friction.laws for _ in law.parameters]
     values = np.abs([model.standard[name] for name in friction.names])
-    return np.asarray(np.atleast_2d(friction.holding) @ (weights * values))
+    return np.asarray(np.atleast_2d(friction.holding) @ values)
 
 
 def with_quiet_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:

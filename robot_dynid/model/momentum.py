@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynid.model import _kernels, _momentum_kernel
+from robot_dynid.model import _kernels, _state_kernel
 from robot_dynid.model.dynamics import _constant, _parameters, _read_only, _tree
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray
@@ -22,13 +22,14 @@ class Momentum:
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
                  rotors: FloatArray | None = None) -> None:
-        self._constants = (*_tree(robot), _parameters(robot, parameters))
+        self._tree, self._parameters = _tree(robot), _parameters(robot, parameters)
         self._rotors = np.zeros((robot.n, robot.n)) if rotors is None else _constant(rotors)
 
     def __call__(self, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return p (N, n) [kg m^2 rad/s] and dL/dq (N, n) [N m] of float states, unchecked."""
         p, rate = np.empty(q.shape), np.empty(q.shape)
-        _momentum_kernel.momentum(*self._constants, (_read_only(q), _read_only(qd)), (p, rate))
+        _state_kernel.momentum(
+            self._tree, self._parameters, (_read_only(q), _read_only(qd)), (p, rate))
         p += qd @ self._rotors
         return p, rate
 

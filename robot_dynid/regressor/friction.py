@@ -26,7 +26,10 @@ class Load:
 
     def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the load (N, a) [N m] of the axes in states (N, n)."""
-        effort = dynamics.inverse_dynamics(self.robot, q, qd, qdd, self.links)
+        return self.transmitted(dynamics.inverse_dynamics(self.robot, q, qd, qdd, self.links))
+
+    def transmitted(self, effort: FloatArray) -> FloatArray:
+        """Return the load (N, a) [N m] of the axes that goes with ``effort`` (N, n) of joints."""
         coupling = self.robot.drive.coupling
         if coupling is None:
             return effort

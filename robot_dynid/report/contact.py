@@ -53,7 +53,8 @@ def external_torque(model: IdentifiedModel, pushes: Pushes) -> Any:
     for j, joint in enumerate(model.joints):
         for side in (1.0, -1.0):
             figure.add_scatter(
-                x=time, y=side * pushes.threshold[thin, j].astype(np.float32), mode='lines',
+                x=time, y=(pushes.claimed + side * pushes.threshold)[thin, j].astype(np.float32),
+                mode='lines',
                 line={'color': figures.MEASURED, 'width': 1, 'dash': 'dot'}, row=j + 1, col=1,
                 name='threshold', showlegend=j == 0 and side > 0.0)
         figure.add_scatter(

@@ -64,10 +64,11 @@ def contact_diagnosis(name: str, monitor: Monitor | None, seen: Seen) -> Diagnos
         status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
     values = {joint: 'contact' if joint in touched else 'free' for joint in joints}
     if seen.reading is not None:
-        for joint, torque, threshold in zip(
-                joints, seen.reading.external, seen.reading.threshold, strict=True):
+        read = seen.reading
+        for joint, torque, claimed, size in zip(
+                joints, read.external, read.claimed, read.threshold, strict=True):
             values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
-            values[f'{joint} threshold [N m]'] = f'{threshold:.3f}'
+            values[f'{joint} thresholds [N m]'] = f'{claimed - size:.3f}, {claimed + size:.3f}'
     values |= {
         'delay of the residual [s]': f'{monitor.delay:.4f}',
         'delay of the external torque [s]': f'{1.0 / monitor.settings.gain:.4f}',

@@ -1,4 +1,8 @@
-"""Causal filters for signals that come sample by sample, at steps that need not be equal."""
+"""Causal filters for signals that come sample by sample, at steps that need not be equal.
+
+The low-pass is two equal first-order ones one after the other (critically damped, no overshoot),
+each with the exact response to an input held for the length of a step.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +17,17 @@ from robot_dynid.types import FloatArray
 STAGE_CORNER = 1.0 / np.sqrt(np.sqrt(2.0) - 1.0)
 
 
-class CausalLowPass:
-    """Two first-order low-passes one after the other (critically damped, no overshoot).
+def corner_of(cutoff: float) -> float:
+    """Return the corner [1/s] of each stage; ``cutoff`` [Hz] is the -3 dB frequency of both."""
+    if not cutoff > 0.0:
+        raise UsageError(f'cut-off of the low-pass must be positive, is {cutoff:g} Hz')
+    return float(2.0 * np.pi * cutoff * STAGE_CORNER)
 
-    ``cutoff`` [Hz] is the -3 dB frequency of both. Every step uses the exact response to an input
-    held for its length, so any step is stable.
-    """
 
-    def __init__(self, cutoff: float) -> None:
-        if not cutoff > 0.0:
-            raise UsageError(f'cut-off of the low-pass must be positive, is {cutoff:g} Hz')
-        self._corner = 2.0 * np.pi * cutoff * STAGE_CORNER
-        self._first: FloatArray | None = None
-        self._second: FloatArray | None = None
-
-    def reset(self) -> None:
-        """Forget the past; the next values count as if they had always been there."""
-        self._first = None
-
-    def __call__(self, values: FloatArray, step: float) -> FloatArray:
-        """Return filtered ``values`` (any shape), ``step`` [s] after the ones before."""
-        if self._first is None or self._second is None:
-            self._first, self._second = values.copy(), values.copy()
-            return values
-        share = -np.expm1(-self._corner * step)
-        self._first += share * (values - self._first)
-        self._second += share * (self._first - self._second)
-        return self._second.copy()
-
-    def delay(self, step: float) -> float:
-        """Return by how much slow signals come out later [s] at steps of ``step`` [s]."""
-        share = -np.expm1(-self._corner * step)
-        return float(2.0 * step * (1.0 - share) / share)
+def delay_of(cutoff: float, step: float) -> float:
+    """Return by how much slow signals come out later [s] at steps of ``step`` [s]."""
+    share = -np.expm1(-corner_of(cutoff) * step)
+    return float(2.0 * step * (1.0 - share) / share)
 
 
 class Delay:

@@ -136,7 +136,8 @@ class Bench:
             contact[k] = reading.contact
             threshold[k] = reading.threshold
             self._closest = max(self._closest,
-                                float(np.max(np.abs(reading.external) / reading.threshold)))
+                                float(np.max(np.abs(reading.external - reading.claimed)
+                                             / reading.threshold)))
         return contact, threshold
 
 
