@@ -51,7 +51,7 @@ class Bench:
         self.goal = self.goal_start = None
         self.log = []
         self.states_on = self.controller_on = self.server_ready = True
-        self.lag = 0.0
+        self.lag, self.tells = 0.0, False
 
     def carry_out(self, commands):
         for command in commands:
@@ -59,7 +59,8 @@ class Bench:
             if not self.controller_on:
                 continue
             if isinstance(command, Send):
-                self.goal, self.goal_start = command.segment.points, self.now
+                self.goal = command.segment.points
+                self.goal_start = self.now - command.segment.elapsed
                 self.joined_from = self.position
                 self.carry_out(self.execution.on_accepted(self.now))
             elif isinstance(command, Hold):
@@ -78,6 +79,10 @@ class Bench:
                 position = self.joined_from + share * (self.goal.position[0] - self.joined_from)
             self.velocity, self.position = (position - self.position) / PERIOD, position
             self.execution.on_feedback(self.now)
+            if self.tells:
+                since = self.now - self.goal_start
+                self.execution.on_controller_state(
+                    self.now, since, self.goal.sample(since).position[0])
         if self.states_on:
             self.states.update(self.now, JOINTS, self.now,
                                (self.position + self.offset, self.velocity, self.effort))

@@ -108,7 +108,7 @@ def test_controller_that_falls_silent_while_states_go_on():
 
 def test_controller_state_topic_is_watched_once_it_was_heard():
     bench = Bench().start().run(1.0)
-    bench.execution.on_controller_state(bench.now)
+    bench.execution.on_controller_state(bench.now, 0.0, bench.position)
     bench.run(0.19)
     assert bench.execution.phase is Phase.RUNNING
     bench.run()

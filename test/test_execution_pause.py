@@ -252,3 +252,48 @@ def test_a_hold_on_the_topic_that_does_not_stop_the_robot_is_told():
     bench.do(bench.execution.on_alarm(bench.now)).run()
     assert bench.outcome.code is Code.EMERGENCY_STOP
     assert 'does not stop at the hold sent on its topic' in bench.outcome.text
+
+
+@pytest.mark.parametrize('rules', FACES)
+def test_a_stop_continues_the_motion_of_a_controller_that_tells_its_time(rules):
+    """Then it goes over without a step, even with a robot that lags behind."""
+    bench = Bench(rules)
+    bench.lag, bench.tells = 0.04, True
+    bench.start().run(2.0)
+    path, elapsed = bench.execution.segment.points, bench.now - bench.goal_start
+    bench.do(bench.execution.pause(bench.now))
+    sent = bench.log[-1][1].segment
+    assert sent.elapsed == pytest.approx(elapsed, abs=1e-9)
+    assert sent.points.time[0] < elapsed - 0.5
+    for time in np.linspace(elapsed - 0.5, elapsed + RULES.pacing.join, 50):
+        assert np.allclose(sent.points.sample(time).position, path.sample(time).position,
+                           rtol=0.0, atol=1e-12)
+    rest(bench)
+    assert sent.remaining < 1.0 + RULES.pacing.join + 0.05
+    bench.do(bench.execution.resume(bench.now))
+    assert bench.log[-1][1].segment.elapsed == 0.0, 'from rest nothing is continued'
+    assert bench.run().outcome == Outcome(Code.SUCCESS, 'done')
+
+
+def test_late_messages_of_the_controller_do_not_spoil_what_is_known_of_its_time():
+    bench = Bench().start().run(2.0)
+    watch, begun = bench.execution._watch, bench.goal_start + 0.003
+    motion = bench.execution.segment.points
+    for late in (0.09, 0.004, 0.15, 0.0, 0.06):
+        elapsed = bench.now - late - begun
+        bench.execution.on_controller_state(
+            bench.now, elapsed, motion.sample(elapsed).position[0])
+        assert watch.timed
+    assert bench.now - watch.elapsed(bench.now) == pytest.approx(begun, abs=1e-9)
+
+
+@pytest.mark.parametrize(('shift', 'step'), [(-0.1, 0.0), (0.0, 1e-3), (-5.0, 0.0), (0.0, np.nan)])
+def test_a_controller_that_follows_something_else_tells_no_time(shift, step):
+    """Its time is wrong (another trajectory, a scaled speed), or its reference is."""
+    bench = Bench().start().run(2.0)
+    motion, elapsed = bench.execution.segment.points, bench.now - bench.goal_start
+    position = motion.sample(elapsed).position[0] + step
+    bench.execution.on_controller_state(bench.now, elapsed + shift, position)
+    assert not bench.execution._watch.timed
+    bench.do(bench.execution.pause(bench.now))
+    assert bench.log[-1][1].segment.elapsed == 0.0

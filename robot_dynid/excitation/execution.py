@@ -97,9 +97,10 @@ class Execution:
         trip = self._effort.check(self._states.effort) or self._watch.tracking(now)
         return self._stop(now, trip) if trip is not None else ()
 
-    def on_controller_state(self, now: float) -> None:
-        """Note that the controller published its state."""
+    def on_controller_state(self, now: float, elapsed: float, reference: FloatArray) -> None:
+        """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,)."""
         self._watch.controller = now
+        self._watch.hear(now, elapsed, reference)
 
     def on_feedback(self, now: float) -> None:
         """Note that the controller sent feedback for the current goal."""
@@ -207,7 +208,7 @@ class Execution:
         if trip is None and self.phase is Phase.SENDING:
             trip = self._watch.unanswered(now)
         if trip is None and self.phase is Phase.RUNNING:
-            trip = self._watch.abandoned(self._sent.points.duration, now)
+            trip = self._watch.abandoned(self._sent.remaining, now)
         if trip is not None:
             return self._stop(now, trip)
         return self.on_alarm(now) or self._go_on(now)
@@ -220,7 +221,7 @@ class Execution:
             return self._halt(now, slowing.reason) if late else ()
         if self.phase is not Phase.RUNNING:
             return ()
-        if not self.rules.answers and self._watch.arrived(self._sent.points, now):
+        if not self.rules.answers and self._watch.arrived(self._sent, now):
             return self.on_result(now, SUCCEEDED, 0, '')
         return self._slow_down(now, None) if self._pause_asked and slowing is None else ()
 
@@ -228,7 +229,7 @@ class Execution:
         """Brake along the path; nothing when it cannot be done now."""
         if self.phase is not Phase.RUNNING:
             return ()
-        self._slowing = slowing(self._current, self._watch.elapsed(now), self.rules, reason)
+        self._slowing = slowing(self._current, self._watch, now, self.rules, reason)
         return () if self._slowing is None else self._send(self._slowing.segment, now)
 
     def _rest(self) -> Commands:

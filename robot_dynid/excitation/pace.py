@@ -106,12 +106,14 @@ class Braking:
     """A stop along a path.
 
     ``points`` to send, ``reference`` the same with what went before; ``rest`` s is the path time
-    at which it ends.
+    at which it ends. ``elapsed`` s of the points' time have gone by: above 0 they are those of
+    the path up to where it brakes.
     """
 
     points: SampledTrajectory
     reference: SampledTrajectory
     rest: float
+    elapsed: float = 0.0
 
 
 def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
@@ -125,25 +127,29 @@ def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
         frozen(points.velocity * scale), frozen(points.acceleration * scale**2))
 
 
-def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing
-          ) -> Braking | None:
+def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
+          continued: bool = False) -> Braking | None:
     """Return the earliest end at rest on the path that keeps the limits, None when there is none.
 
     ``elapsed`` s of ``points`` have been executed. Where the joints accelerate at their limit
-    already, the pace is kept for a while first.
+    already, the pace is kept for a while first. ``continued``: the points can be sent with the
+    start of those under way, from which they do not differ before the robot brakes.
     """
     last = len(points.time) - 1
     first = min(int(np.searchsorted(points.time, elapsed + pacing.join)), last)
-    shift = max(-elapsed, pacing.join - float(points.time[first]))
+    continued = continued and 0.0 < elapsed < points.time[first] < points.duration
+    shift = 0.0 if continued else max(-elapsed, pacing.join - float(points.time[first]))
     for knot, duration in _stops(points, first, elapsed, pacing):
         ramp = Ramp(float(points.time[knot]), duration, 1.0, 0.0)
         slowing = _rows(points, ramp, pacing.rate, ramp.begin + shift)
         if within(slowing, limits):
             before = int(np.searchsorted(points.time, elapsed - REMEMBERED))
+            reference = _joined(_part(points, min(before, knot), knot, shift), slowing)
+            rest = min(ramp.end, points.duration)
+            if continued:
+                return Braking(reference, reference, rest, elapsed)
             return Braking(
-                _joined(_part(points, first, knot, shift), slowing),
-                _joined(_part(points, min(before, knot), knot, shift), slowing),
-                min(ramp.end, points.duration))
+                _joined(_part(points, first, knot, shift), slowing), reference, rest)
     return None
 
 

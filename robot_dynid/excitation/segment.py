@@ -18,7 +18,8 @@ class Segment:
     ``parts`` are name and end, s, of named stretches of it, in order; what follows is called
     ``name``. ``begin`` s of the named motion have gone by before these points, when it was
     interrupted. ``reference`` are the points with what went before, where they do not start at
-    rest.
+    rest. ``elapsed`` s of the points' time have gone by when they are sent, where they continue
+    the motion under way.
     """
 
     name: str
@@ -27,6 +28,12 @@ class Segment:
     parts: tuple[tuple[str, float], ...] = ()
     begin: float = 0.0
     reference: SampledTrajectory | None = None
+    elapsed: float = 0.0
+
+    @property
+    def remaining(self) -> float:
+        """How long the motion takes from when it is sent, s."""
+        return self.points.duration - self.elapsed
 
     @property
     def followed(self) -> SampledTrajectory:

@@ -8,7 +8,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.excitation.guards import Outcome
 from robot_dynid.excitation.pace import brake, resume
 from robot_dynid.excitation.segment import Segment
-from robot_dynid.excitation.watch import Rules
+from robot_dynid.excitation.watch import Rules, Watch
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,19 @@ class Slowing:
         return replace(self, reason=reason)
 
 
-def slowing(segment: Segment, elapsed: float, rules: Rules, reason: Outcome | None
+def slowing(segment: Segment, watch: Watch, now: float, rules: Rules, reason: Outcome | None
             ) -> Slowing | None:
-    """Return how to come to rest ``elapsed`` s into a segment, None when the limits forbid it."""
+    """Return how to come to rest from where a segment is ``now``, None when the limits forbid it.
+
+    Where it is known since when the controller follows the segment, its points are continued.
+    """
     if rules.pacing.longest <= 0.0:
         return None
-    braking = brake(segment.points, elapsed, segment.limits, rules.pacing)
+    braking = brake(segment.points, watch.elapsed(now), segment.limits, rules.pacing, watch.timed)
     if braking is None:
         return None
-    sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference)
+    sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference,
+                   elapsed=braking.elapsed)
     return Slowing(sent, braking.rest, reason)
 
 

@@ -16,6 +16,8 @@ from robot_dynid.types import FloatArray
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajectory result
 NEVER = -np.inf
+SAME = 1e-4  # rad (m) between the controller's reference and ours
+EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +48,15 @@ class Watch:
         self.controller = self.last_tick = NEVER
         self.reference: SampledTrajectory | None = None
         self._begun = (NEVER, NEVER)
-        self._pending: SampledTrajectory | None = None
+        self.timed = self._heard = False
+        self._pending: Segment | None = None
         self._rules, self._states, self._settings = rules, states, rules.settings
         self._excused = False
 
     def send(self, segment: Segment, now: float) -> None:
         """Note that a segment is sent, which the controller may follow from now on."""
         self.sent = self.feedback = now
-        self._pending = segment.followed
+        self._pending = segment
 
     def follow(self, segment: Segment, now: float) -> None:
         """Note that the controller has accepted the goal sent last, and follows it from now on.
@@ -61,12 +64,31 @@ class Watch:
         It began between sending and acceptance.
         """
         self.accepted = self.feedback = now
-        self.reference, self._begun = segment.followed, (self.sent, now)
-        self._pending = None
+        latest = now if segment.elapsed == 0.0 else self.sent
+        self.reference = segment.followed
+        self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
+        self._pending, self.timed, self._heard = None, False, False
+
+    def hear(self, now: float, elapsed: float, position: FloatArray) -> None:
+        """Note that the controller says it is ``elapsed`` s into a motion, at ``position`` (n,).
+
+        Messages come late, never early: of all that tell since when the motion under way is
+        followed, the earliest time is the best. ``timed``: the latest message belonged to it.
+        """
+        if self._pending is not None or self.reference is None:
+            return
+        begun, (earliest, latest) = now - elapsed, self._begun
+        expected = self.reference.sample(elapsed).position[0]
+        self.timed = bool(elapsed > self.reference.time[0] and begun > earliest - EARLY
+                          and np.all(np.abs(expected - position) <= SAME))
+        if self.timed:
+            latest = min(begun, latest) if self._heard else begun
+            self._begun, self._heard = (min(earliest, latest), latest), True
 
     def elapsed(self, now: float) -> float:
         """Return the time of the motion which the robot follows, s."""
-        return now - 0.5 * (self._begun[0] + self._begun[1])
+        earliest, latest = self._begun
+        return now - (latest if self._heard else 0.5 * (earliest + latest))
 
     def visible(self, now: float) -> bool:
         """Return whether the state of every joint is finite and recent."""
@@ -129,7 +151,9 @@ class Watch:
         low, high = self.reference.span(
             now - self._begun[1] - window, now - self._begun[0] + window)
         if self._pending is not None:
-            least, most = self._pending.span(-window, now - self.sent + window)
+            elapsed = self._pending.elapsed
+            least, most = self._pending.followed.span(
+                elapsed - window, elapsed + now - self.sent + window)
             low, high = np.minimum(low, least), np.maximum(high, most)
         error = np.maximum(low - measured, measured - high)
         allowed = self._rules.tolerances.tracking
@@ -164,12 +188,12 @@ class Watch:
         return Outcome(Code.CONTROLLER_LOST,
                        f'the controller did not answer the goal {since(age)}')
 
-    def abandoned(self, duration: float, now: float) -> Outcome | None:
-        """Return the trip when a running goal of ``duration`` s has no feedback or no end."""
+    def abandoned(self, remaining: float, now: float) -> Outcome | None:
+        """Return the trip when a goal, ``remaining`` s long, has no feedback or no end."""
         age = now - self.feedback
         if self._rules.answers and age > self._settings.feedback_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no feedback of the controller {since(age)}')
-        late = now - self.accepted - duration - self._rules.tolerances.goal_time
+        late = now - self.accepted - remaining - self._rules.tolerances.goal_time
         if late <= self._settings.result_timeout:
             return None
         if self._rules.answers:
@@ -178,10 +202,10 @@ class Watch:
         return Outcome(Code.TRACKING_ERROR, 'the robot does not come to rest at the end of the '
                        f'motion, which with its goal time was {late:.3g} s ago')
 
-    def arrived(self, points: SampledTrajectory, now: float) -> bool:
+    def arrived(self, segment: Segment, now: float) -> bool:
         """Return whether the motion is over and the robot stands at its end."""
-        over = now - self.accepted > points.duration + self._settings.tracking_window
-        return over and not self.moving() and self.missed(points) is None
+        over = now - self.accepted > segment.remaining + self._settings.tracking_window
+        return over and not self.moving() and self.missed(segment.points) is None
 
     def missed(self, points: SampledTrajectory) -> Outcome | None:
         """Return which joint is not at the end, although the controller reports success."""

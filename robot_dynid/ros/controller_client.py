@@ -9,14 +9,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from action_msgs.srv import CancelGoal
 from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Time as TimeMessage
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
 from rclpy.action import ActionClient
 from rclpy.callback_groups import CallbackGroup
+from rclpy.duration import Duration as RosDuration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.excitation.commands import Commands
@@ -82,6 +86,7 @@ class ControllerClient:
         self._goal_id = CancelGoal.Request().goal_info.goal_id
         self._open: list[Any] = []
         self._execution: Execution | None = None
+        self._begun = TimeMessage()
 
     def ready(self) -> bool:
         """Return whether the controller is there to take a trajectory."""
@@ -89,8 +94,15 @@ class ControllerClient:
             return bool(self._action.server_is_ready())
         return int(self._topic.get_subscription_count()) > 0
 
-    def send(self, execution: Execution, goal: FollowJointTrajectory.Goal) -> None:
-        """Send a goal; its answers go to ``execution``."""
+    def send(self, execution: Execution, goal: FollowJointTrajectory.Goal, continued: bool
+             ) -> None:
+        """Send a goal; its answers go to ``execution``.
+
+        ``continued``: it has the start of the motion under way, by the controller's own clock, so
+        that the controller goes over to it without a step, wherever the robot is.
+        """
+        if continued:
+            goal.trajectory.header.stamp = self._begun
         if execution is not self._execution:
             self._open.clear()  # a killed controller never tells how its goals ended
         self._execution = execution
@@ -132,9 +144,15 @@ class ControllerClient:
     def _ended(self, goal_id: Any) -> None:
         self._open = [other for other in self._open if other is not goal_id]
 
-    def _on_state(self, _: JointTrajectoryControllerState) -> None:
-        if self._execution is not None:
-            self._execution.on_controller_state(time.monotonic())
+    def _on_state(self, message: JointTrajectoryControllerState) -> None:
+        execution, reference = self._execution, message.reference
+        if execution is None:
+            return
+        elapsed = reference.time_from_start.sec + 1e-9 * reference.time_from_start.nanosec
+        self._begun = (Time.from_msg(message.header.stamp) - RosDuration(seconds=elapsed)).to_msg()
+        known = dict(zip(message.joint_names, reference.positions))
+        execution.on_controller_state(time.monotonic(), elapsed, np.array(
+            [known.get(joint, np.nan) for joint in execution.rules.limits.joints]))
 
     def _on_feedback(self, goal_id: Any, _: Any) -> None:
         if goal_id is self._goal_id and self._execution is not None:

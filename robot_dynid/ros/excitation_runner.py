@@ -145,7 +145,7 @@ class Runner:
                     goal = goal_message(segment.points, execution.rules.tolerances)
                 if segment.reference is not None:
                     self._log.info('slowing down along the path')
-                self.controller.send(execution, goal)
+                self.controller.send(execution, goal, segment.elapsed > 0.0)
                 self._tape.put(execution.doing(time.monotonic())[0], goal.trajectory)
             elif isinstance(command, Cancel):
                 self.controller.cancel()
