@@ -76,7 +76,7 @@ def test_velocities_make_it_cubic_and_accelerations_quintic(order: int) -> None:
     for t in (0.0, 1.0):
         values = [(float(c(t)),) * 3 for c in curves]
         points.append(Waypoint(t, *values[: 2 if order == 3 else 3]))
-    path = Path(Command(JOINTS, tuple(points)), JOINTS, START, 5.0)
+    path = Path(Command(JOINTS, tuple(points)), JOINTS, (START, np.zeros(3)), 5.0)
     for t in (0.0, 0.3, 0.9):
         expected = np.repeat([[float(c(t))] for c in curves], 3, axis=1)
         np.testing.assert_allclose(path.sample(5.0 + t).motion, expected, atol=1e-12)
@@ -84,5 +84,5 @@ def test_velocities_make_it_cubic_and_accelerations_quintic(order: int) -> None:
 
 def test_velocities_on_one_end_of_a_segment_only_stay_linear() -> None:
     points = (Waypoint(0.0, REST), Waypoint(1.0, (1.0, 1.0, 1.0), REST))
-    motion = Path(Command(JOINTS, points), JOINTS, START, 0.0).sample(0.25).motion
+    motion = Path(Command(JOINTS, points), JOINTS, (START, np.zeros(3)), 0.0).sample(0.25).motion
     np.testing.assert_allclose(motion, [[0.25] * 3, [1.0] * 3, [0.0] * 3])

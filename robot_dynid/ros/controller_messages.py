@@ -8,6 +8,7 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
+from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -81,6 +82,7 @@ def controller_state_message(
     message.header.stamp = stamp
     message.joint_names = list(joints)
     message.reference = _point(update.reference)
+    message.reference.time_from_start = Duration(seconds=update.elapsed).to_msg()
     message.feedback = _point(measured)
     message.error = _point(update.reference[:2] - measured)
     message.output = _point(update.output)

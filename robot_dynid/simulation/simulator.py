@@ -107,12 +107,12 @@ class Simulator:
     def start(self, goal: Goal) -> int:
         """Begin an accepted goal and return its number."""
         with self._lock:
-            return self._controller.start(goal, self.time, self._arm.motor_position)
+            return self._controller.start(goal, self.time, self._measured())
 
     def follow(self, command: Command) -> str | None:
         """Follow a trajectory of the topic; return why it is ignored, or None."""
         with self._lock:
-            return self._controller.follow(command, self.time, self._arm.motor_position)
+            return self._controller.follow(command, self.time, self._measured())
 
     def cancel(self) -> bool:
         """Cancel the goal under way and hold; return whether there was one."""
@@ -130,6 +130,9 @@ class Simulator:
         with self._lock:
             texts, self._controller.messages = self._controller.messages, []
         return texts
+
+    def _measured(self) -> tuple[FloatArray, FloatArray]:
+        return self._arm.motor_position.copy(), self._arm.motor_velocity.copy()
 
     def _control(self) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ from robot_dynid.simulation.waypoints import Command, Path, Reference, rejection
 from robot_dynid.types import FloatArray
 
 Tolerance = tuple[float, float, float]  # position, velocity, acceleration
+State = tuple[FloatArray, FloatArray]  # position and velocity, (n,) each
 
 
 class Status(IntEnum):
@@ -83,13 +84,14 @@ class _Bounds:
 class Update:
     """The controller's view after one cycle; each array (3, n): position, velocity, acceleration.
 
-    ``reference`` is what the trajectory says, ``output`` what the drives get: where the reference
-    is NaN the joint holds.
+    ``reference`` is what the trajectory says ``elapsed`` s after its start, ``output`` what the
+    drives get: where the reference is NaN the joint holds.
     """
 
     reference: FloatArray
     output: FloatArray
     index: int
+    elapsed: float = 0.0
 
 
 class TrajectoryController:
@@ -135,8 +137,8 @@ class TrajectoryController:
             return 'controller is not active'
         return rejection(command, self.joints, now)
 
-    def start(self, goal: Goal, now: float, position: FloatArray) -> int:
-        """Begin an accepted goal from the measured ``position`` (n,); return its number.
+    def start(self, goal: Goal, now: float, measured: State) -> int:
+        """Begin an accepted goal from the measured position and velocity; return its number.
 
         A goal under way ends at once with INVALID_GOAL.
         """
@@ -145,17 +147,17 @@ class TrajectoryController:
         self._numbers += 1
         self._goal = self._numbers
         self._bounds = self._bounds_of(goal)
-        self._path = Path(goal.command, self.joints, position, now)
+        self._path = Path(goal.command, self.joints, measured, now)
         return self._goal
 
-    def follow(self, command: Command, now: float, position: FloatArray) -> str | None:
+    def follow(self, command: Command, now: float, measured: State) -> str | None:
         """Take a trajectory from the topic; return why it is ignored, or None.
 
         A goal under way is not aborted: it is reported as reached when this trajectory ends.
         """
         reason = self.rejection(command, now)
         if reason is None:
-            self._path = Path(command, self.joints, position, now)
+            self._path = Path(command, self.joints, measured, now)
         return reason
 
     def cancel(self, position: FloatArray) -> bool:
@@ -173,9 +175,9 @@ class TrajectoryController:
         with np.errstate(invalid='ignore'):  # NaN and infinity pass, as in the original
             reference = self._path.sample(now)
             error = reference.motion[:2] - (position, velocity)
-        output = self._output(reference.motion)
+        output, elapsed = self._output(reference.motion), self._path.elapsed(now)
         self._judge(reference, error, now, position)
-        return Update(reference.motion, output, reference.index)
+        return Update(reference.motion, output, reference.index, elapsed)
 
     def _judge(self, reference: Reference, error: FloatArray, now: float,
                position: FloatArray) -> None:

@@ -97,20 +97,22 @@ class Reference:
 
 
 class Path:
-    """A command on its way: from the ``begin`` position (n,) at ``now`` through all points.
+    """A command on its way: from ``measured`` at ``now`` s through all points.
 
-    Between two points the interpolation is quintic where both have accelerations, cubic where
-    both have velocities, else linear. The beginning counts as a point at rest without
-    acceleration, so a velocity step there is possible, as with the original.
+    ``measured`` are position and velocity (n,). Between two points the interpolation is quintic
+    where both have accelerations, cubic where both have velocities, else linear. The beginning
+    counts as a point with zero acceleration: what the drives were told before plays no part, so
+    the command of a robot that lags behind steps back to where it is, as with the original.
     """
 
-    def __init__(self, command: Command, joints: Sequence[str], begin: FloatArray,
-                 now: float) -> None:
+    def __init__(self, command: Command, joints: Sequence[str],
+                 measured: tuple[FloatArray, FloatArray], now: float) -> None:
         start = command.stamp if command.stamp != 0.0 else now
         columns = [joints.index(name) for name in command.joints]
         n = len(joints)
-        self._points: list[Point] = [(begin, np.zeros(n), None)]
+        self._points: list[Point] = [(*measured, np.zeros(n))]
         self._points += [_sorted_values(point, columns, n) for point in command.points]
+        self._start = start
         self._times = [now, *(start + point.time for point in command.points)]
         self._segment = -1
         self._coefficients = np.zeros((6, n))
@@ -119,6 +121,10 @@ class Path:
     def end(self) -> float:
         """Time of the last point in s."""
         return self._times[-1]
+
+    def elapsed(self, now: float) -> float:
+        """Return the time of the command's points at ``now`` s."""
+        return now - self._start
 
     def sample(self, now: float) -> Reference:
         """Return the reference at ``now`` s."""
