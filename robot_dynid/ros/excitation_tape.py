@@ -24,6 +24,29 @@ DEPTH = 10000
 BYTES_PER_SECOND = 4_000_000
 
 
+def serialized(message: JointTrajectory) -> bytes:
+    """Return the message in CDR, nothing behind it.
+
+    Here rclpy reserves more bytes than it writes, and strict readers refuse the rest.
+    """
+    names = [message.header.frame_id, *message.joint_names]
+    at = 8  # after the stamp; CDR aligns from behind its own header of 4 bytes
+    for place, name in enumerate(names):
+        at = _aligned(at, 4) + 5 + len(name.encode())
+        at = at if place else _aligned(at, 4) + 4
+    at = _aligned(at, 4) + 4
+    for point in message.points:
+        for values in (point.positions, point.velocities, point.accelerations, point.effort):
+            at = _aligned(at, 4) + 4
+            at = _aligned(at, 8) + 8 * len(values) if len(values) else at
+        at += 8
+    return bytes(serialize_message(message)[:at + 4])
+
+
+def _aligned(at: int, size: int) -> int:
+    return -(-at // size) * size
+
+
 class ExcitationTape(Tape):
     """Records joint states, motor states, efforts, the controller's state, and what is sent.
 
@@ -62,7 +85,7 @@ class ExcitationTape(Tape):
         copy = JointTrajectory(joint_names=message.joint_names, points=message.points)
         copy.header.stamp = self._node.get_clock().now().to_msg()
         copy.header.frame_id = segment
-        data = serialize_message(copy)
+        data = serialized(copy)
         if self._sent is not None and self.running:
             self._sent.append(data, time.time_ns())
         self._publisher.publish(data)
