@@ -19,6 +19,8 @@ from robot_dynid.types import FloatArray
 
 #: speeds below which no law is fitted
 FEWEST_SPEEDS = 3
+#: share of the friction that counts as an error in predictions, beside a point's deviation
+TOLERANCE = 0.01
 #: values tried for each that the law itself would try
 FINER = 2
 #: singular values below this share of the largest count as zero
@@ -61,7 +63,8 @@ class FrictionCurve:
     """The friction of one joint over speed: measured ``points``, and a law where it has one.
 
     ``errors`` are the root mean squares of what each law misses at speeds left out, in deviations
-    of the points: a law that is true misses by little more than one.
+    of the points with TOLERANCE added: a law that is true misses by about one where it need not
+    reach beyond the speeds it knows.
     """
 
     joint: str
@@ -153,14 +156,18 @@ def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
 
 
 def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
-    """Return what the law misses at every speed (m,), fitted to the others: in std, squared."""
+    """Return what the law misses at every speed (m,), fitted to the others, squared.
+
+    In squares of each point's deviation with TOLERANCE added.
+    """
     speeds, target = _arrays(points)
     spread, table = _spread(points), _tabulated(law, speeds)
+    known = np.hypot(spread, TOLERANCE * target)
     squares = []
     for k in range(len(points)):
         others = np.arange(len(points)) != k
         best, values = _best(table, target, spread, others)
-        squares.append(float(((best[1][k] @ values - target[k]) / spread[k])**2))
+        squares.append(float(((best[1][k] @ values - target[k]) / known[k])**2))
     return np.array(squares)
 
 

@@ -14,13 +14,14 @@ from robot_dynid.report.parts import Figure, Row, Section, Table
 from robot_dynid.report.sections import unit
 from robot_dynid.report.texts import DASH, number
 
-FAR = 100  # std: a law that misses by more has nothing to say at that speed
+FAR = 100  # a law that misses by more deviations has nothing to say at that speed
 BAND = 'rgba(31, 95, 191, 0.18)'
 TEXT = ('One joint there and back at constant speed while the others rest: half the difference of '
         'the torques at equal positions is friction alone, without gravity and inertia. Bars: '
         '95 % interval of every speed, from stretches of time, so coloured residuals count. Line '
-        'and band: the law named and its 95 % band. What friction has in common forward and '
-        'backward (an offset) stays with gravity and does not show here.')
+        'and band: the law named and its 95 % band. What laws miss at speeds left out of their '
+        'fit counts in deviations of the points, 1 % of the friction added. What friction has in '
+        'common forward and backward (an offset) stays with gravity and does not show here.')
 
 
 def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -30,7 +31,7 @@ def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
         return ()
     rows = tuple(Row((c['joint'], c['law'] or 'none', _parameters(c), _shapes(c), _errors(c)))
                  for c in curves)
-    columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out [std]')
+    columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
     drawn = tuple(Figure(figures.as_html(curve_figure(c, _unit(model, c))), c['joint'])
                   for c in curves)
     return (Section('Friction over speed', text=TEXT, beside=True, figures=drawn,
@@ -58,7 +59,8 @@ def curve_figure(curve: Mapping[str, Any], unit: str) -> Any:
     figure.update_xaxes(title=f'speed [{speed}]', type='log', tickvals=ticks,
                         ticktext=[f'{t:g}' for t in ticks])
     figure.update_yaxes(title=f'friction [{unit}]', rangemode='tozero')
-    return figures.styled(figure, 320)
+    # room for the tools above the legend
+    return figures.styled(figure, 340).update_layout(margin={'t': 56})
 
 
 def _unit(model: IdentifiedModel, curve: Mapping[str, Any]) -> str:
