@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,13 +33,14 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.experiment import Experiment
+from robot_dynid.identified import loops
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.quiet import with_quiet_levels
-from robot_dynid.identified.recipe import AUTO, NONE, Recipe
+from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
-from robot_dynid.identified.residual_fit import ResidualFitted, fit_residual
-from robot_dynid.identified.selection import Choice, choose, excerpt
+from robot_dynid.identified.selection import Choice, excerpt
+from robot_dynid.identified.three_loops import Stopwatch
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
@@ -68,12 +69,13 @@ class IdentificationResult:
 
 def identify(
     robot: RobotModel, logs: Sequence[RawLog], method: str = 'wls', recipe: Recipe | None = None,
-    progress: Progress | None = None,
+    progress: Progress | None = None, clock: Callable[[], float] | None = None,
 ) -> IdentificationResult:
     """Identify ``robot`` from ``logs``.
 
     ``logs`` may be any sequence; its recordings are read one at a time, so it may be lazy.
-    ``progress`` is told the stage and the fraction done, and may raise Cancelled. Raises
+    ``progress`` is told the stage and the fraction done, and may raise Cancelled; ``clock`` [s]
+    measures what loops take. Raises
     UsageError (wrong use), DataError (the data does not allow it); poor data is reported in the
     status.
     """
@@ -87,21 +89,25 @@ def identify(
             'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
             'robot YAML (two lines: urdf and effort_kind) and give that')
     recipe = recipe or Recipe()
+    loops.check_loops(recipe, method)
     recipe = replace(recipe, bounds=with_collision(recipe.bounds, robot))
     if recipe.friction == AUTO and isinstance(ESTIMATORS[method], StagedLeastSquares):
         recipe = replace(recipe, friction='coulomb')  # one joint moves: the others say nothing
     limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        return _identify(robot, logs, method, recipe, progress or (lambda *_: None))
+        return _identify(robot, logs, method, recipe, progress or (lambda *_: None),
+                         Stopwatch(clock))
 
 
 def _identify(
-    robot: RobotModel, logs: Sequence[RawLog], method: str, recipe: Recipe, progress: Progress
+    robot: RobotModel, logs: Sequence[RawLog], method: str, recipe: Recipe, progress: Progress,
+    watch: Stopwatch,
 ) -> IdentificationResult:
     progress('reading and repairing the recordings', 0.0)
+    logs, first = loops.begun(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = excerpt(recordings)
-    choice = choose(robot, part, recipe, progress)
+    choice = loops.chosen(robot, part, recipe, first, progress)
     model = choice.structure.torque_model(robot)
     weights = slow_weights(model, part, choice.preprocessing)
     prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
@@ -109,9 +115,10 @@ def _identify(
     notes, recorded = prepared.found(recipe)
     progress('fitting', 0.9)
     held = held_out(experiment.information)
-    deflected = _deflected(experiment, method, recipe, progress)
+    deflected = loops.compensated(experiment, method, recipe, first, watch)
     original, experiment = experiment, deflected.experiment
-    estimate = _judged(_estimator(method, recipe).fit(experiment), robot, held)
+    fitted = loops.settled(_estimator(method, recipe).fit(experiment), deflected)
+    estimate = _judged(fitted, robot, held)
     warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
                 *_advice(estimate, choice), *_outside(original, estimate), *deflected.warnings]
     identified = IdentifiedModel(
@@ -129,23 +136,6 @@ def _identify(
     training = score(identified, part)
     return IdentificationResult(estimate, identified, experiment, choice, held, training,
                                 tuple(warnings))
-
-
-def _deflected(
-    experiment: Experiment, method: str, recipe: Recipe, progress: Progress
-) -> ResidualFitted:
-    """Learn from the deflection what the physics leaves over, where the recipe wants it."""
-    nothing = ResidualFitted(experiment)
-    if recipe.residual == NONE or isinstance(ESTIMATORS[method], StagedLeastSquares):
-        return nothing
-    progress('learning from the deflection', 0.92)
-    kind = 'gmr' if recipe.residual == AUTO else recipe.residual
-    found = fit_residual(experiment, kind)
-    if found is None and recipe.residual != AUTO:
-        return replace(nothing, warnings=(
-            f'residual {kind} needs motor states in every recording (topic motor_states, columns '
-            'motor_position.<joint>); there are none, so the model has no residual',))
-    return found or nothing
 
 
 def _estimator(method: str, recipe: Recipe) -> Estimator:

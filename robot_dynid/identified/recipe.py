@@ -19,11 +19,13 @@ from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
 PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust',
-         'residual')
+         'residual', 'loops')
 #: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for a choice
 AUTO = 'auto'
 #: value of ``residual`` that leaves the deflection out
 NONE = 'none'
+#: values of ``loops``: friction and links at once, or one after the other
+JOINT, THREE = 'joint', 'three'
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Recipe:
     recording, the first ``warm_up`` of them left out. ``robust`` are the weights of the method
     irls, ``instrument_cutoff`` [Hz] that of the instruments of iv, None: chosen from the data.
     ``residual`` is what learns from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr
-    where there are motor states.
+    where there are motor states. ``loops`` 'joint' fits friction and links at once, 'three' in
+    turn, friction first, from sweeps.
     """
 
     cutoff: float | None = None
@@ -60,6 +63,7 @@ class Recipe:
     robust: str = RobustLeastSquares.robust
     instrument_cutoff: float | None = None
     residual: str = AUTO
+    loops: str = JOINT
 
     @property
     def periodic(self) -> Periodic | None:
@@ -85,6 +89,8 @@ class Recipe:
         if self.residual not in (AUTO, NONE, *RESIDUALS):
             raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
                              f'{", ".join(RESIDUALS)}')
+        if self.loops not in (JOINT, THREE):
+            raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
         if self.friction != AUTO:
             law_from(self.friction)  # refuses an unknown one
         if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from robot_dynid.estimation.held_out import folds
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.experiment import Experiment
 from robot_dynid.identified.deflection import deflections, known_joints
+from robot_dynid.identified.three_loops import RESIDUAL, Stopwatch, friction_parameters
 from robot_dynid.information import Information
 from robot_dynid.residual import RESIDUALS, ResidualModel
 from robot_dynid.types import FloatArray, Samples
@@ -106,9 +107,11 @@ class Round:
 
 
 def alternate(
-    data: Training, kind: str, physics: Physics, batches: Sequence[int], joints: Sequence[int]
+    data: Training, kind: str, physics: Physics, batches: Sequence[int], joints: Sequence[int],
+    watch: Stopwatch | None = None,
 ) -> Iterator[Round]:
     """Fit physics and residual models of ``joints`` in turn to some ``batches`` only, for ever."""
+    watch = watch or Stopwatch()
     chosen = np.isin(data.batch, batches)
     added = np.zeros_like(data.effort)
     values: FloatArray | None = None
@@ -116,7 +119,8 @@ def alternate(
     while True:
         values = physics(experiment.information.subset(batches), values)
         modelled = data.physics(values)
-        models, notes = fitted(data, kind, modelled, chosen, joints)
+        models, notes = watch.timed(
+            RESIDUAL, partial(fitted, data, kind, modelled, chosen, joints))
         added = predicted(data, models)
         yield Round(experiment, values, modelled, models, added, notes)
         experiment = data.without(added)
@@ -155,9 +159,11 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
 class CrossFit:
     """Held-out root mean squared errors [N m] against the raw effort, by round and fold.
 
-    ``physics`` (R, F, n) of the physics alone, ``after`` (R, F, n) with the residual models.
+    ``friction`` (R, F, n) of friction alone, ``physics`` (R, F, n) of friction and links,
+    ``after`` (R, F, n) with the residual models.
     """
 
+    friction: FloatArray
     physics: FloatArray
     after: FloatArray
 
@@ -192,26 +198,29 @@ def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]
     judged = [np.isin(data.batch, fold) for fold in left_out]
     fits = [alternate(data, kind, physics, [i for i in range(count) if i not in fold], joints)
             for fold in left_out]
-    alone: list[FloatArray] = []
-    after: list[FloatArray] = []
-    while len(after) < ROUNDS and CrossFit(np.array(alone), np.array(after)).rounds == len(after):
+    own = friction_parameters(data.experiment.model)
+    table = np.empty((0, 3, len(left_out), data.effort.shape[1]))
+    while len(table) < ROUNDS and CrossFit(*table.swapaxes(0, 1)).rounds == len(table):
         rounds = [next(fit) for fit in fits]
-        left = [data.measured[j] - r.physics[j] for r, j in zip(rounds, judged, strict=True)]
-        alone.append(np.array([_rms(error) for error in left]))
-        after.append(np.array([_rms(error - r.added[j]) for error, r, j in zip(
-            left, rounds, judged, strict=True)]))
-    return CrossFit(np.array(alone), np.array(after))
+        left = [data.measured[rows] - np.array(
+            [data.physics(np.where(own, r.values, 0.0))[rows], r.physics[rows],
+             r.physics[rows] + r.added[rows]]) for r, rows in zip(rounds, judged, strict=True)]
+        errors = np.array([[_rms(stage) for stage in stages] for stages in left])
+        table = np.concatenate([table, errors.swapaxes(0, 1)[None]])
+    return CrossFit(*table.swapaxes(0, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualFitted:
     """Residual models per joint and the experiment the physics is to be fitted to.
 
-    ``details`` says, joint by joint, what they are worth, in plain types.
+    ``values`` (b,) is the physics of the last round; ``details`` says, joint by joint, what the
+    stages are worth, in plain types.
     """
 
     experiment: Experiment
     models: tuple[ResidualModel | None, ...] = ()
+    values: FloatArray | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -222,31 +231,46 @@ class ResidualFitted:
 
 
 def fit_residual(
-    experiment: Experiment, kind: str, physics: Physics = joint_fit
+    experiment: Experiment, kind: str, physics: Physics = joint_fit, watch: Stopwatch | None = None
 ) -> ResidualFitted | None:
-    """Fit residual models where they lower the held-out error; None without motor states."""
+    """Fit residual models where they lower the held-out error; None without motor states.
+
+    ``watch`` measures the last fit, to all the data; what judges it comes on top.
+    """
     data = Training.of(experiment)
     if data is None:
         return None
     robot, everything = experiment.model.robot, range(len(experiment.information.batches))
+    watch = watch or Stopwatch()
+    before = dict(watch.seconds)
     crossed = cross_fit(data, kind, physics, data.known)
-    rounds = crossed.rounds
-    helps = crossed.helps(rounds)
+    watch.seconds.clear()
+    watch.seconds.update(before)
+    helps = crossed.helps(crossed.rounds)
     joints = [j for j in data.known if helps[j]]
-    fits = alternate(data, kind, physics, everything, joints)
-    last = next(islice(fits, rounds - 1 if joints else 0, None))
-    warnings, rows = [], []
-    for j, joint in enumerate(robot.joints):
-        reason = ''
-        if j not in data.known:
-            reason = 'no motor states that can be used'
-        elif last.models[j] is None:
-            reason = last.notes[j] or 'the held-out error does not fall'
-        if reason:
-            warnings.append(f'joint {joint}: no residual model of the deflection: {reason}')
-        rows.append({'joint': joint, 'used': not reason, 'note': reason,
-                     'physics': float(_rms(crossed.before)[j]),
-                     'with_residual': float(_rms(crossed.after[rounds - 1])[j])})
-    details = {'kind': kind, 'rounds': rounds, 'joints': rows,
-               'rounds_tried': [_rms(after).tolist() for after in crossed.after]}
-    return ResidualFitted(last.experiment, last.models, details, tuple(warnings))
+    fits = alternate(data, kind, physics, everything, joints, watch)
+    last = next(islice(fits, crossed.rounds - 1 if joints else 0, None))
+    reasons = [_reason(j in data.known, last.models[j], last.notes[j]) for j in range(robot.n)]
+    warnings = tuple(f'joint {joint}: no residual model of the deflection: {reason}'
+                     for joint, reason in zip(robot.joints, reasons, strict=True) if reason)
+    return ResidualFitted(last.experiment, last.models, last.values,
+                          {'kind': kind, **_told(crossed, robot.joints, reasons)}, warnings)
+
+
+def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
+    if not known:
+        return 'no motor states that can be used'
+    return '' if model is not None else note or 'the held-out error does not fall'
+
+
+def _told(crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
+    """Return what the stages are worth on data left out, in plain types."""
+    last = crossed.rounds - 1
+    stages = np.array([_rms(crossed.friction[last]), _rms(crossed.before),
+                       _rms(crossed.after[last])]).T.tolist()
+    rows = [{'joint': joint, 'used': not reason, 'note': reason, 'friction': friction,
+             'physics': physics, 'with_residual': after}
+            for joint, reason, (friction, physics, after) in zip(joints, reasons, stages,
+                                                                 strict=True)]
+    return {'rounds': crossed.rounds, 'joints': rows,
+            'rounds_tried': [_rms(after).tolist() for after in crossed.after]}

@@ -14,7 +14,7 @@ from robot_dynid.residual.model import ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
 #: least points per component, and most points of a fit (thinned evenly: samples are correlated)
-POINTS_PER_COMPONENT, MOST_POINTS = 20, 2000
+POINTS_PER_COMPONENT, MOST_POINTS = 20, 1000
 #: larger mixtures are tried until so many in a row have no lower BIC
 PATIENCE = 2
 #: share of the training points within the edge of the data
@@ -100,7 +100,7 @@ class MixtureModel:
 class MixtureRegression:
     """Fit a mixture with the number of components of least BIC, at most ``components``."""
 
-    components: int = 8
+    components: int = 6
     seed: int = 0
 
     def fit(self, features: FloatArray, residual: FloatArray) -> ResidualModel:
