@@ -145,6 +145,11 @@ class Below:
         gradient[:, :1] = -weights * np.cos(motion.position[:, :1])
         return gradient, np.zeros_like(gradient), np.zeros_like(gradient)
 
+    def squares(self, motion, weights):
+        out = np.zeros((*motion.position.shape, motion.position.shape[1]))
+        out[:, 0, 0] = weights[:, 0] * np.cos(motion.position[:, 0]) ** 2
+        return out
+
 
 def test_constraints_are_kept_from_a_start_beside_the_middle():
     robot = load_robot('ur10e')

@@ -95,6 +95,19 @@ def constraint_barrier(
                          for constraint, v in zip(constraints, values, strict=True)])
 
 
+def constraint_curvature(
+    constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
+) -> FloatArray | None:
+    """Return (T, n, n), the Gauss-Newton curvature of that barrier in the positions.
+
+    That is mean_t sum gradient gradient^T / value^2; None where no constraint has it.
+    """
+    found = [c.squares(motion, 1.0 / (len(v) * v**2))
+             for c, v in zip(constraints, values, strict=True)]
+    known = [part for part in found if part is not None]
+    return sum(known[1:], start=known[0]) if known else None
+
+
 def constraint_values(
     constraints: Sequence[Constraint], motion: Motion
 ) -> tuple[FloatArray, ...]:

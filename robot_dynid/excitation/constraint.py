@@ -30,6 +30,13 @@ class Constraint(Protocol):
         ``weights`` (T, m).
         """
 
+    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray | None:
+        """Return (T, n, n): the sum over m of weights * gradient gradient^T in the position.
+
+        It is the main part of the curvature of a barrier. None where it is not at hand, or the
+        values do not depend on the position alone; then it is learnt from gradients.
+        """
+
 
 @dataclass(frozen=True)
 class Clearance:

@@ -66,6 +66,9 @@ class EffortLimits:
         spread[:, known] = -2.0 * weights * self._shares(motion)[:, known] / self.limits[known]
         return self.inverse.pullback(motion, spread)
 
+    def squares(self, motion: Motion, weights: FloatArray) -> None:
+        """Leave the curvature to be learnt: efforts depend on speeds and accelerations, too."""
+
     def worst(self, motion: Motion) -> str:
         """Return a sentence about the effort that uses most of its limit."""
         shares = np.abs(self._shares(motion))

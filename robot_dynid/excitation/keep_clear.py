@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.excitation.design import Judge
 from robot_dynid.excitation.scene import Nearest, Scene
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 
+Rates = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 # Kept beside the clearance, since between the instants of the search pairs come nearer, m.
 MARGIN = 5e-3
 # A pair counts as far apart from here, m, or from half of what it can be at all.
@@ -27,6 +29,7 @@ class KeepClear:
     scene: Scene
     name: str = 'clearance'
     _last: dict[str, tuple[FloatArray, Nearest]] = field(default_factory=dict, repr=False)
+    _last_rates: dict[str, tuple[Nearest, Rates]] = field(default_factory=dict, repr=False)
 
     @property
     def kept(self) -> FloatArray:
@@ -57,12 +60,33 @@ class KeepClear:
         self, motion: Motion, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gradients (T, n) of sum(weights * values)."""
-        share = self._share(motion.position)
-        slope = 2.0 * np.where(share > 0.0, 1.0 - share, 1.0) / self.ranges
-        near = self._last['near'][1]
-        rate = np.where(near.measured, weights * slope, 0.0)
         still = np.zeros_like(motion.position)
-        return self.scene.gradient(motion.position, near, rate), still, still.copy()
+        rows, columns, rates = self._rates(motion.position)
+        gradient = np.zeros_like(motion.position)
+        np.add.at(gradient, rows, weights[rows, columns, None] * rates)
+        return gradient, still, still.copy()
+
+    def squares(self, motion: Motion, weights: FloatArray) -> FloatArray:
+        """Return (T, n, n): the sum of weights * gradient gradient^T of the values."""
+        rows, columns, rates = self._rates(motion.position)
+        out = np.zeros((*motion.position.shape, motion.position.shape[1]))
+        scaled = weights[rows, columns, None, None] * rates[:, :, None] * rates[:, None, :]
+        np.add.at(out, rows, scaled)
+        return out
+
+    def _rates(self, q: FloatArray) -> Rates:
+        """Return instants (E,), pairs (E,) and gradients (E, n) of what is not far apart."""
+        share = self._share(q)
+        known = self._last_rates.get('rates')
+        if known is not None and known[0] is self._last['near'][1]:
+            return known[1]
+        near = self._last['near'][1]
+        rows, columns = np.nonzero(near.measured & (share < 1.0))
+        own = share[rows, columns]
+        slope = 2.0 * np.where(own > 0.0, 1.0 - own, 1.0) / self.ranges[columns]
+        found = rows, columns, slope[:, None] * self.scene.rates(q, near, (rows, columns))
+        self._last_rates['rates'] = (near, found)
+        return found
 
     def _share(self, q: FloatArray) -> FloatArray:
         last = self._last.get('near')

@@ -1,8 +1,9 @@
 """Interior-point search for the coefficients of a motion: every iterate keeps all limits.
 
 Minimised is f(C) + mu (b(C) + h(C)) for falling mu, with the barriers b of the limits and h of the
-constraints. The Hessian of b is exact, a block per joint; those of f and h are approximated by
-damped BFGS updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
+constraints. The Hessian of b is exact, a block per joint; of that of h the part of the clearances
+is that of Gauss and Newton; the rest of it, and that of f, are approximated by damped BFGS
+updates from exact gradients (Nocedal, Wright, Numerical Optimization, 2006, procedure
 18.2 and section 19.3). Steps that leave the limits are cut before anything is evaluated.
 """
 
@@ -18,6 +19,7 @@ from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 from robot_dynid.excitation.barrier import (
     LimitBarrier,
     constraint_barrier,
+    constraint_curvature,
     constraint_values,
     inside,
     share_inside,
@@ -76,6 +78,11 @@ class Problem:
         value, gradient = self.objective(self.motion(coefficients))
         return value, _pulled(self._seen, gradient)
 
+    def keeps(self, coefficients: FloatArray) -> bool:
+        """Return whether all constraints are kept."""
+        return inside(constraint_values(
+            self.constraints, motion_of(self._kept, coefficients)))
+
     def hindrance(
         self, coefficients: FloatArray
     ) -> tuple[float, FloatArray, tuple[FloatArray, ...]]:
@@ -92,6 +99,17 @@ class Problem:
             return float('inf'), none, values
         value, gradient = constraint_barrier(self.constraints, motion, values)
         return value, _pulled(self._kept, gradient), values
+
+    def hindrance_curvature(
+        self, coefficients: FloatArray, values: tuple[FloatArray, ...]
+    ) -> FloatArray:
+        """Return what is known (n P, n P) of the Hessian of that barrier, see `squares`."""
+        motion, phi = motion_of(self._kept, coefficients), self._kept[0]
+        squares = constraint_curvature(self.constraints, motion, values)
+        if squares is None:
+            return np.zeros((coefficients.size, coefficients.size))
+        parts = (squares.transpose(1, 2, 0)[:, :, None, :] * phi.T) @ phi  # (n, n, P, P)
+        return np.asarray(parts.transpose(0, 2, 1, 3).reshape(coefficients.size, -1))
 
     @cached_property
     def _seen(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -179,7 +197,8 @@ class Descent:
         self.point = Point.at(problem, start)
         _, curvature = problem.barrier.slopes(start)
         guess = GUESS * np.asarray(block_diag(*curvature))
-        self._value, self._hindrance = Curvature(guess), Curvature(guess)
+        self._value, self._rest = Curvature(guess), Curvature(guess)
+        self._known = problem.hindrance_curvature(start, self.point.kept)
 
     def end(self, converged: bool, iterations: int) -> Optimum:
         """Return where the search stands."""
@@ -192,7 +211,7 @@ class Descent:
         gradient = (point.slope + weight * (slope + point.hindrance_slope)).ravel()
         hessian = self._value.matrix + weight * np.asarray(block_diag(*curvature))
         if self.problem.constraints:
-            hessian = hessian + weight * self._hindrance.matrix
+            hessian = hessian + weight * (self._known + self._rest.matrix)
         try:
             way = -cho_solve(cho_factor(hessian), gradient)
         except LinAlgError:
@@ -203,7 +222,9 @@ class Descent:
             return 0.0
         moved = (found.coefficients - point.coefficients).ravel()
         self._value.update(moved, (found.slope - point.slope).ravel())
-        self._hindrance.update(moved, (found.hindrance_slope - point.hindrance_slope).ravel())
+        self._known = self.problem.hindrance_curvature(found.coefficients, found.kept)
+        change = (found.hindrance_slope - point.hindrance_slope).ravel() - self._known @ moved
+        self._rest.update(moved, change)
         self.point = found
         return gain
 

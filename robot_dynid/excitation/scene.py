@@ -204,25 +204,31 @@ class Scene:
         _put(out, rows[better], pairs[better], found, better)
 
     def gradient(self, q: FloatArray, near: Nearest, weights: FloatArray) -> FloatArray:
-        """Return the gradient (T, n) of sum(weights * distance) with respect to ``q`` (T, n).
-
-        ``near`` of the same ``q``; ``weights`` (T, m). The distance changes by the velocity of
-        the nearest points along the normal, J^T n.
-        """
+        """Return the gradient (T, n) of sum(weights * distance); ``near`` that of ``q`` (T, n)."""
         rows, columns = np.nonzero(weights * near.measured)
+        out = np.zeros_like(q)
+        np.add.at(out, rows, weights[rows, columns, None] * self.rates(q, near, (rows, columns)))
+        return out
+
+    def rates(
+        self, q: FloatArray, near: Nearest, chosen: tuple[NDArray[np.int64], NDArray[np.int64]]
+    ) -> FloatArray:
+        """Return the gradients (E, n) of the ``chosen`` distances, by instant (E,) and pair (E,).
+
+        A distance changes by the velocity of the nearest points along the normal, J^T n.
+        """
+        rows, columns = chosen
         poses, normal = body_poses(self.robot, q)[rows], near.normal[rows, columns]
         turns = poses[:, :, :9].reshape(len(rows), self.robot.n, 3, 3)
         axes = np.einsum('ejab,jb->eja', turns, self.robot.axes)
         slide = np.einsum('eja,ea->ej', axes, normal)
-        rates = np.zeros((len(rows), self.robot.n))
+        out = np.zeros((len(rows), self.robot.n))
         moved = np.array([self._moved(j) for j in range(self.robot.n)])[:, columns]  # (n, E, 2)
         for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
             arms = points[rows, columns][:, None] - poses[:, :, 9:]
             turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
             rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
-            rates += sign * moved[:, :, side].T * rate
-        out = np.zeros_like(q)
-        np.add.at(out, rows, weights[rows, columns, None] * rates)
+            out += sign * moved[:, :, side].T * rate
         return out
 
     def _moved(self, joint: int) -> NDArray[np.bool_]:

@@ -130,7 +130,7 @@ def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray
     size, rest = FILLED, np.outer(pose, constant)
     for _ in range(HALVINGS):
         start = rest + size * (shape - about)
-        if problem.barrier.largest(start) < 0.99 and np.isfinite(problem.hindrance(start)[0]):
+        if problem.barrier.largest(start) < 0.99 and problem.keeps(start):
             return start
         size *= 0.5
     raise DynIdError('the constraints leave no room for a motion about any pose that keeps them; '
