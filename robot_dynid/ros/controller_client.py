@@ -168,6 +168,7 @@ class ControllerClient:
                 self._cancel_one(goal_id)  # a goal given up long ago must not start now
             return
         if not accepted:
+            self._goal_id = self._open[-1] if self._open else goal_id  # what was under way goes on
             self._deliver(execution.on_rejected(time.monotonic()))
             return
         handle.get_result_async().add_done_callback(
@@ -186,6 +187,6 @@ class ControllerClient:
         answer = future.result()
         if goal_id is not self._goal_id or answer is None or self._execution is None:
             return
-        stopping = bool(answer.goals_canceling) or (
+        stopping = bool(answer.goals_canceling) or not self._open or (
             answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED)
         self._deliver(self._execution.on_cancel_answer(time.monotonic(), stopping))
