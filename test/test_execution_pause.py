@@ -280,6 +280,7 @@ def test_late_messages_of_the_controller_do_not_spoil_what_is_known_of_its_time(
     watch, begun = bench.execution._watch, bench.goal_start + 0.003
     motion = bench.execution.segment.points
     for late in (0.09, 0.004, 0.15, 0.0, 0.06):
+        bench.now += PERIOD
         elapsed = bench.now - late - begun
         bench.execution.on_controller_state(
             bench.now, elapsed, motion.sample(elapsed).position[0])

@@ -18,6 +18,7 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajecto
 NEVER = -np.inf
 SAME = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
+HEARD_EVERY = 0.009  # s: some controllers speak every millisecond, and a look takes 0.1 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class Watch:
         self.reference: SampledTrajectory | None = None
         self._begun = (NEVER, NEVER)
         self.timed = self._heard = False
+        self._next_look = NEVER
         self._pending: Segment | None = None
         self._rules, self._states, self._settings = rules, states, rules.settings
         self._excused = False
@@ -67,7 +69,7 @@ class Watch:
         latest = now if segment.elapsed == 0.0 else self.sent
         self.reference = segment.followed
         self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
-        self._pending, self.timed, self._heard = None, False, False
+        self._pending, self.timed, self._heard, self._next_look = None, False, False, NEVER
 
     def hear(self, now: float, elapsed: float, position: FloatArray) -> None:
         """Note that the controller says it is ``elapsed`` s into a motion, at ``position`` (n,).
@@ -75,8 +77,9 @@ class Watch:
         Messages come late, never early: of all that tell since when the motion under way is
         followed, the earliest time is the best. ``timed``: the latest message belonged to it.
         """
-        if self._pending is not None or self.reference is None:
+        if self._pending is not None or self.reference is None or now < self._next_look:
             return
+        self._next_look = now + HEARD_EVERY
         begun, (earliest, latest) = now - elapsed, self._begun
         expected = self.reference.sample(elapsed).position[0]
         self.timed = bool(elapsed > self.reference.time[0] and begun > earliest - EARLY
