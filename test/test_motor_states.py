@@ -19,7 +19,7 @@ from ros_process import NodeProcess, running
 from sensor_msgs.msg import JointState
 
 pytestmark = pytest.mark.ros
-PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 
 
 @pytest.fixture
