@@ -32,6 +32,7 @@ setup(
     ],
     python_requires='>=3.10',
     install_requires=['setuptools'],
+    extras_require={'collision': ['coal>=3.0']},
     zip_safe=False,
     maintainer='robot_dynid maintainers',
     maintainer_email='maintainers@users.noreply.a-seed-02419c51.example',

@@ -101,6 +101,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _figures(found: Design) -> dict[str, Any]:
     """Return how well the motion excites, and how clear of everything it keeps."""
+    from robot_dynid.excitation.clearance import RESOLUTION
+
     score, clearance = found.score, found.clearance
     assert score is not None
     return {
@@ -108,8 +110,9 @@ def _figures(found: Design) -> dict[str, Any]:
         'parts': dict(score.parts), 'largest_deviation': score.largest_deviation,
         'least_known': score.least_known,
         'clearance': None if clearance is None or not clearance.checked else {
-            'smallest': clearance.smallest, 'pair': clearance.pair, 'time': clearance.time,
-            'checked': clearance.checked},
+            'smallest': clearance.smallest, 'certain_to': RESOLUTION, 'pair': clearance.pair,
+            'time': clearance.time, 'checked': clearance.checked,
+            'unchecked': clearance.unchecked},
     }
 
 
@@ -177,5 +180,5 @@ def _starts(starts: list[dict[str, Any]]) -> str:
 def _clearance(found: dict[str, Any] | None) -> str:
     if found is None:
         return 'not checked'
-    return (f'{number(found["smallest"])} m at least, between {" and ".join(found["pair"])} at '
-            f'{number(found["time"])} s')
+    return (f'{number(1e3 * found["smallest"])} mm, certain to {1e3 * found["certain_to"]:g} mm, '
+            f'between {" and ".join(found["pair"])} at {number(found["time"])} s')

@@ -42,8 +42,9 @@ class Constraint(Protocol):
 class Clearance:
     """What a proof over the whole continuous motion found.
 
-    ``smallest`` distance [m] that is certain, between ``pair`` at ``time`` s; ``checked`` and
-    ``unchecked`` say what was and what was not looked at. Free where ``free``.
+    ``smallest`` distance [m] found, between ``pair`` at ``time`` s; no pair comes nearer to what
+    it has to keep by more than clearance.RESOLUTION (1 mm), nor, where ``free``, nearer than that.
+    ``checked`` and ``unchecked`` say what was and what was not looked at.
     """
 
     free: bool

@@ -76,7 +76,9 @@ def both(information: FloatArray) -> tuple[float, FloatArray]:
 
 def _unit_columns(information: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the information of unit columns, and what the columns were multiplied by."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
+    squares = np.diag(information)
+    least = max(SMALLEST**2 * float(np.max(squares)), np.finfo(float).tiny)
+    scale = 1.0 / np.sqrt(np.maximum(squares, least))
     return information * scale[:, None] * scale, scale
 
 

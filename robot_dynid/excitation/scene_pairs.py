@@ -15,7 +15,7 @@ from robot_dynid.model.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
 FLOOR, BOX = 'floor', 'keep_out'
-NO_COAL = ("the library 'coal' is not installed (pip install pin): collisions of the robot with "
+NO_COAL = ("the library 'coal' is not installed (pip install coal): collisions of the robot with "
            'itself and with an environment were NOT checked')
 
 

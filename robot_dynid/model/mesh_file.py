@@ -88,7 +88,7 @@ def _by_coal(path: Path) -> FloatArray:
         import coal
     except ImportError:
         raise MissingDependency(f'{path}: this kind of mesh is read by the library coal: '
-                                'pip install pin (or convert it to STL)') from None
+                                'pip install coal (or convert it to STL)') from None
     try:
         mesh = coal.MeshLoader(coal.BV_OBBRSS).load(str(path))
     except Exception as error:  # coal raises what its importer raises

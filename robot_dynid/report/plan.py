@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.excitation.clearance import RESOLUTION
 from robot_dynid.excitation.constraint import Clearance
 from robot_dynid.excitation.design import Design, Judge
 from robot_dynid.excitation.scene import Scene
@@ -68,7 +69,7 @@ def _summary(plan: Plan) -> Section:
                               f'% {found.score.least_known}'))
     if clearance is not None and np.isfinite(clearance.smallest):
         cards.append(Card('smallest distance', number(1e3 * clearance.smallest, 3),
-                          f'mm {" / ".join(clearance.pair)}'))
+                          f'mm, certain to {1e3 * RESOLUTION:g}: {" / ".join(clearance.pair)}'))
     fullest = max((share for used in found.used.values() for share in used.values()), default=0.0)
     cards.append(Card('most used limit', percent(fullest), '%'))
     return Section('Summary', status=_verdict(clearance), cards=tuple(cards),
