@@ -223,3 +223,10 @@ DEFLECTION: Final = 1e-7
 # The same after an offset was estimated from 20 s with 0.2 N m of noise on a gear of 2e4 N m/rad:
 # 1e-5 / sqrt(4000) = 1.6e-7, thirty of them.
 OFFSET: Final = 5e-6
+
+# Friction from sweeps with 0.05 N m of noise over six speeds: some 1e-3 N m, of 1 N m and more.
+SWEPT_FRICTION: Final = 0.02
+
+# Weighted squared error of friction and links in turn, 300 rounds from no friction at all, against
+# both at once. It converges linearly, slowest where offset and gravity are alike: measured 0.005.
+IN_TURN: Final = 0.01

@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     urdf = _urdf(robot, arguments.method) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress)
-        result = identify(robot, logs, arguments.method, recipe, progress)
+        result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         if arguments.report:
@@ -107,6 +107,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'friction_curves': model.provenance.get('friction_curves', []),
         'estimator': model.provenance.get('estimator', {}),
         'averaging': model.provenance.get('averaging', []),
+        'deflection': model.provenance.get('residual', {}),
         'residual': dict(zip(model.joints, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
     }
@@ -144,6 +145,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
             ((joint, position, effort, effort / mean['periods'] ** 0.5, residual)
              for (joint, residual), position, effort in zip(
                  result['residual'].items(), mean['position_noise'], mean['effort_noise'])))
+    terminal.table('error on data left out [N m]', (
+        'joint', 'friction', 'and links', 'and deflection', 'used'), (
+        (r['joint'], r['friction'], r['physics'], r['with_residual'], r['used'])
+        for r in result['deflection'].get('joints', [])))
     terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
         (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
     terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (

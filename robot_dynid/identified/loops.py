@@ -72,18 +72,17 @@ def compensated(
 ) -> ResidualFitted:
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
     physics = joint_fit if first is None else InTurn.of(experiment.model, first, watch)
-    found = None
     staged = isinstance(ESTIMATORS[method], StagedLeastSquares)
-    if recipe.residual != NONE and not staged:
-        kind = 'gmr' if recipe.residual == AUTO else recipe.residual
+    kind = NONE if staged else 'gmr' if recipe.residual == AUTO else recipe.residual
+    found = None
+    if kind != NONE or first is not None:
         found = fit_residual(experiment, kind, physics, watch)
-    if found is None:
-        asked = () if recipe.residual in (AUTO, NONE) else (
-            f'residual {recipe.residual} needs motor states in every recording (topic '
-            'motor_states, columns motor_position.<joint>), and another method than staged; the '
-            'model has no residual',)
-        found = ResidualFitted(experiment, values=physics(experiment.information, None),
-                               warnings=asked)
+    found = found or ResidualFitted(experiment)
+    if recipe.residual not in (AUTO, NONE) and not (found.warnings or any(found.models)):
+        told = (f'residual {recipe.residual} needs motor states in every recording (topic '
+                'motor_states, columns motor_position.<joint>), and another method than staged; '
+                'the model has no residual')
+        found = replace(found, warnings=(told,))
     if first is None:
         return replace(found, values=None)
     details = {**found.details, 'loops': THREE, 'seconds': {

@@ -24,7 +24,7 @@ from robot_dynid.types import FloatArray, Samples
 #: a residual model must lower the held-out error by this share, in most folds
 GAIN = 0.01
 #: physics and residual are fitted in turn, at most so often, while the score falls by this much
-ROUNDS, SETTLED = 4, 1e-3
+ROUNDS, SETTLED = 8, 1e-3
 
 #: base parameters (b,) from information, and those of the round before (None at first)
 Physics = Callable[[Information, FloatArray | None], FloatArray]
@@ -50,16 +50,17 @@ class Training:
     batch: NDArray[np.int64]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Training | None:
-        """Collect what is needed; None where a recording has no motor states."""
+    def of(cls, experiment: Experiment, needed: bool) -> Training | None:
+        """Collect the samples; None where motor states are ``needed`` and a recording has none."""
         recordings: list[Samples] = []
         features: list[FloatArray] = []
         for samples in experiment.recordings:
             found = deflections(experiment.model.robot, samples)
-            if found is None:
+            if found is None and needed:
                 return None
             recordings.append(samples)
-            features.append(found)
+            features.append(np.full((*samples.position.shape, 2), np.nan)
+                            if found is None else found)
         if not recordings:
             return None
         counts = [b.samples for b in experiment.information.batches]
@@ -233,26 +234,31 @@ class ResidualFitted:
 def fit_residual(
     experiment: Experiment, kind: str, physics: Physics = joint_fit, watch: Stopwatch | None = None
 ) -> ResidualFitted | None:
-    """Fit residual models where they lower the held-out error; None without motor states.
+    """Fit residual models where they lower the held-out error; None where nothing is in turn.
 
-    ``watch`` measures the last fit, to all the data; what judges it comes on top.
+    That is without motor states, or with a ``kind`` of no residual, where friction and links are
+    fitted at once. ``watch`` measures the last fit, to all the data; judging it comes on top.
     """
-    data = Training.of(experiment)
+    at_once = physics is joint_fit
+    data = Training.of(experiment, needed=at_once)
     if data is None:
         return None
+    known = data.known if kind in RESIDUALS else []
     robot, everything = experiment.model.robot, range(len(experiment.information.batches))
     watch = watch or Stopwatch()
     before = dict(watch.seconds)
-    crossed = cross_fit(data, kind, physics, data.known)
+    crossed = cross_fit(data, kind, physics, known)
     watch.seconds.clear()
     watch.seconds.update(before)
     helps = crossed.helps(crossed.rounds)
-    joints = [j for j in data.known if helps[j]]
+    joints = [j for j in known if helps[j]]
     fits = alternate(data, kind, physics, everything, joints, watch)
-    last = next(islice(fits, crossed.rounds - 1 if joints else 0, None))
-    reasons = [_reason(j in data.known, last.models[j], last.notes[j]) for j in range(robot.n)]
+    last = next(islice(fits, crossed.rounds - 1 if joints or not at_once else 0, None))
+    reasons = [_reason(j in data.known, last.models[j], last.notes[j]) if known else
+               'none asked for, or no motor states' for j in range(robot.n)]
     warnings = tuple(f'joint {joint}: no residual model of the deflection: {reason}'
-                     for joint, reason in zip(robot.joints, reasons, strict=True) if reason)
+                     for joint, reason in zip(robot.joints, reasons, strict=True)
+                     if reason and known)
     return ResidualFitted(last.experiment, last.models, last.values,
                           {'kind': kind, **_told(crossed, robot.joints, reasons)}, warnings)
 

@@ -11,6 +11,7 @@ from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
+from robot_dynid.report.deflection import deflection
 from robot_dynid.report.friction_curves import friction_curves
 from robot_dynid.report.friction_laws import friction_laws
 from robot_dynid.report.links import links
@@ -45,7 +46,8 @@ def identification_report(
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'),
         *friction_laws(model), *friction_curves(model), sections.parameters(model),
-        *method(model), *stages(model), *links(model),
+        *method(model), *deflection(model),
+        *stages(model), *links(model),
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
