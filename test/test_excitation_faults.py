@@ -172,6 +172,19 @@ def test_pause_and_resume(stage: Stage) -> None:
     readable(result.recording)
 
 
+def test_a_stop_along_the_path_that_is_rejected_becomes_a_hard_one(stage: Stage) -> None:
+    if stage.changes['face'] == 'topic':
+        pytest.skip('on a topic nothing is rejected')
+    client = ready(stage)
+    handle = client.moving()
+    client.fault('reject')
+    client.trigger('pause')
+    status, result = client.result(handle)
+    assert (status, result.code) == (ABORTED, Code.REJECTED), result.message
+    assert 'rejected the trajectory' in result.message
+    assert result.message.count('motion cancelled, the robot holds') == 1, result.message
+
+
 def cancelled(stage: Stage, after: float) -> None:
     """Cancel an excitation ``after`` s and see the robot brake."""
     client = ready(stage)
@@ -259,16 +272,3 @@ def test_where_nothing_can_be_written_nothing_is_moved(
     assert result.code == Code.NOT_RECORDED, result.message
     assert 'nothing was sent' in result.message and 'bags' in result.message
     assert time.monotonic() - client.moved_at > 0.3, 'the robot moved'
-
-
-def test_a_stop_along_the_path_that_is_rejected_becomes_a_hard_one(stage: Stage) -> None:
-    if stage.changes['face'] == 'topic':
-        pytest.skip('on a topic nothing is rejected')
-    client = ready(stage)
-    handle = client.moving()
-    client.fault('reject')
-    client.trigger('pause')
-    status, result = client.result(handle)
-    assert (status, result.code) == (ABORTED, Code.REJECTED), result.message
-    assert 'rejected the trajectory' in result.message
-    assert result.message.count('motion cancelled, the robot holds') == 1, result.message
