@@ -22,9 +22,9 @@ POWER = 8.0
 SMALLEST = 1e-12
 
 #: weight of the condition number beside the mean deviation. From 1 to 2 the condition numbers of
-#: our designs for ur10e, tx40, puma560 and seven_axis (20 s, 5 harmonics, 8 starts) fall by 7 to
-#: 16 % and the deviations grow by 11 to 17 %; from 2 to 3 condition numbers fall by another 0 to
-#: 5 % only. One at 1 loses to FIGAROH, which minimises nothing but the condition number.
+#: our designs for ur10e, tx40, puma560 and seven_axis (20 s, 5 harmonics, best of 8 starts) fall
+#: by 7 to 16 % and the mean deviations grow by 10 to 18 %; from 2 to 3 condition numbers fall by
+#: only 0 to 5 % more, and deviations grow by 2 to 9 %
 BALANCE = 2.0
 
 Measure = Callable[[FloatArray], tuple[float, FloatArray]]
