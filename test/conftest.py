@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from robot_dynid.cli.domain import claim_domain
+from robot_dynid.model.warm_up import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,8 +47,14 @@ def tx40_data(shared_data: Path) -> Path:
     return shared_data / 'tx40'
 
 
+@pytest.fixture(scope='session')
+def compiled() -> None:
+    """Compile what is not up to date: a node that has to takes minutes before it answers."""
+    warm_up()
+
+
 @pytest.fixture
-def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+def ros_domain(monkeypatch: pytest.MonkeyPatch, compiled: None) -> Iterator[int]:
     """Give the test, and the processes it starts, a DDS domain of its own on this machine."""
     pytest.importorskip('rclpy')
     domain, lock = claim_domain()

@@ -56,10 +56,13 @@ def test_pushes_on_a_real_arm_are_seen(ur10e: IdentifiedModel, ur10e_data: Path)
 
 
 @pytest.mark.slow
-def test_resting_untouched_arms_show_no_contact(ur10e: IdentifiedModel, ur10e_data: Path) -> None:
-    paths = sorted((ur10e_data / 'static').glob('*.gz'))
+@pytest.mark.parametrize(('folder', 'count'), [('static', 10), ('test', 3)])
+def test_untouched_arms_show_no_contact(
+    ur10e: IdentifiedModel, ur10e_data: Path, folder: str, count: int
+) -> None:
+    paths = sorted((ur10e_data / folder).glob('*.gz'))
     found = pushes(ur10e, [load_log(path, ur10e.robot) for path in paths])
-    assert len(found) == 10
+    assert len(found) == count
     assert [c for p in found for c in p.contacts] == []
 
 

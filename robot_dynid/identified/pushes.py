@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.identified.contact import LEAST_STATES
 from robot_dynid.identified.live import live
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.monitor import MonitorSettings, levels_of
@@ -60,7 +61,10 @@ def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> P
         raise DataError(f'{log.source}: holds no usable joint states')
     results = Observer(model, settings.gain, levels_of(model, settings)).along(motion)
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
-    free = ~contact.any(axis=1)
+    touched = contact.any(axis=1)
+    free = ~touched
+    for ahead in range(1, LEAST_STATES):  # while contact is about to be told
+        free[:-ahead] &= ~touched[ahead:]
     return Pushes(log.source, motion.time, torque, results[:, CLAIMED], results[:, THRESHOLD],
                   tuple(_contacts(model.joints, motion.time, torque, contact)),
                   np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model))

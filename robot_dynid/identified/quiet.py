@@ -124,8 +124,13 @@ def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float,
     """Return the level of a joint in motion, and by how much it may rise when it is slow."""
     slow, held = share > SLOW, floor
     if slow.any():
-        held = max(floor, float(np.quantile(torque[slow] / share[slow], QUANTILE)))
-    return max(0.0, float(np.quantile(torque - held * share, QUANTILE))), held
+        beyond = torque[slow] - _level(torque[~slow] - floor * share[~slow])
+        held = max(floor, float(np.quantile(beyond / share[slow], QUANTILE)))
+    return _level(torque - held * share), held
+
+
+def _level(torque: FloatArray) -> float:
+    return max(0.0, float(np.quantile(torque, QUANTILE))) if len(torque) else 0.0
 
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:

@@ -16,25 +16,26 @@ class JointStateReader:
 
     def __init__(self) -> None:
         self._layout: Layout | None = None
+        self._pattern = b''
 
     def __call__(self, data: bytes) -> tuple[tuple[str, ...], int, dict[str, FloatArray]]:
-        """Return names, stamp [ns] and those arrays that are not empty.
+        """Return names, stamp [ns] and views of those arrays that are not empty.
 
         The names are one and the same object while they do not change.
 
         Raises DataError when it is not a JointState, or its arrays do not fit its names.
         """
         layout = self._layout
-        if layout is None or len(data) != layout.size or not np.array_equal(
-                np.frombuffer(data, np.uint8)[layout.fixed], layout.pattern):
+        if layout is None or len(data) != layout.size or (
+                np.frombuffer(data, np.uint8)[layout.fixed].tobytes() != self._pattern):
             self._layout = None
             layout = layout_of(bytes(data))
             if layout.broken:
                 raise DataError('the arrays of the joint states do not match their names')
-            self._layout = layout
+            self._layout, self._pattern = layout, layout.pattern.tobytes()
         seconds, nanoseconds = struct.unpack_from(layout.order + 'iI', data, 4)
         values = {
-            name: np.frombuffer(data, layout.order + 'f8', count, at).astype(np.float64)
+            name: np.frombuffer(data, layout.order + 'f8', count, at)
             for name, at, count in zip(FIELDS, layout.offsets, layout.counts, strict=True)
             if count}
         return layout.names, seconds * 10**9 + nanoseconds, values

@@ -89,8 +89,6 @@ class Identifier(Node):
     def close(self) -> None:
         """End the recording and the worker process."""
         self.dynamics.close()
-        if self.monitoring is not None:
-            self.monitoring.close()
         self.recording.close()
         self.action.close()
 

@@ -1,13 +1,11 @@
 """The monitor: ~/predicted_effort, ~/effort_residual, ~/external_torque and ~/contact.
 
-The recording goes first: its callback only hands the joint states on. A thread works on them, and
-where it cannot keep up the oldest are dropped, here and nowhere else.
+The recording goes first: it has stored a joint state before this sees it. Joint states that have
+waited for long are not looked at here, so that the recording catches up.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +25,10 @@ from robot_dynid.ros.recording import Recording
 from robot_dynid.ros.robot_description import LATCHED
 from robot_dynid.types import FloatArray
 
-WAITING = 250  # joint states; a thread that is farther behind follows the present instead
+LATE = 250_000_000  # ns; joint states that have waited longer are left out
 DEPTH = 100  # messages that a slow listener may be behind
-PATIENCE = 1.0  # s the thread may take to end
+RECOUNT = 20_000_000  # ns after which listeners are counted again
+TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,9 @@ class Monitoring:
     def __init__(self, node: Node, recording: Recording, models: ModelServices,
                  settings: MonitorSettings) -> None:
         self._node, self._models, self._settings = node, models, settings
-        self._publishers = {name: node.create_publisher(JointState, f'~/{name}', DEPTH)
-                            for name in ('predicted_effort', 'effort_residual',
-                                         'external_torque')}
+        self._publishers = [node.create_publisher(JointState, f'~/{t}', DEPTH) for t in TOPICS]
+        self._heard = [False] * len(TOPICS)
+        self._recount = 0
         self._contact = node.create_publisher(Bool, '~/contact', LATCHED)
         self.monitor: Monitor | None = None
         self.seen = Seen()
@@ -82,20 +81,9 @@ class Monitoring:
         self._told: bool | None = None
         self._states, self._efforts = JointStateReader(), JointStateReader()
         self._said: set[str] = set()
-        self._waiting: deque[tuple[bytes, int]] = deque(maxlen=WAITING)
         self._latest_effort: bytes | None = None
-        self._heard = self._taken = 0
-        self._wake, self._stop = threading.Event(), threading.Event()
         recording.listen('joint_states', self._hear)
         recording.listen('effort', self._hear_effort)
-        self._thread = threading.Thread(target=self._run, name='monitor', daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the thread."""
-        self._stop.set()
-        self._wake.set()
-        self._thread.join(timeout=PATIENCE)
 
     def look(self) -> tuple[Monitor | None, Seen]:
         """Return the monitor and what was seen since the last look."""
@@ -105,38 +93,29 @@ class Monitoring:
             seen.touched |= set(monitor.contact)
         return monitor, seen
 
-    def _hear(self, data: bytes, received: int) -> None:
-        if self._models.model is not None:
-            self._heard += 1
-            self._waiting.append((data, received))
-            self._wake.set()
-
-    def _hear_effort(self, data: bytes, received: int) -> None:
-        self._latest_effort = data
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.wait()
-            self._wake.clear()
-            while self._waiting and not self._stop.is_set():
-                data, received = self._waiting.popleft()
-                try:
-                    self._take(data, received)
-                    problem = ''
-                except DynIdError as error:
-                    problem = str(error)
-                except Exception as error:  # a dead thread would go unseen
-                    problem = f'unexpected {type(error).__name__}: {error}'
-                if problem and problem not in self._said:
-                    self._said.add(problem)
-                    self._node.get_logger().warning(f'monitor: {problem}')
-                self.seen.problem = problem
-
-    def _take(self, data: bytes, received: int) -> None:
-        self._count_dropped()
+    def _hear(self, data: bytes, received: int, waited: int) -> None:
         model = self._models.model
         if model is None:
             return
+        if waited > LATE:
+            self.seen.dropped += 1
+            return
+        problem = ''
+        try:
+            self._take(model, data, received)
+        except DynIdError as error:
+            problem = str(error)
+        except Exception as error:  # the recording must go on
+            problem = f'unexpected {type(error).__name__}: {error}'
+        if problem and problem not in self._said:
+            self._said.add(problem)
+            self._node.get_logger().warning(f'monitor: {problem}')
+        self.seen.problem = problem
+
+    def _hear_effort(self, data: bytes, received: int, waited: int) -> None:
+        self._latest_effort = data
+
+    def _take(self, model: IdentifiedModel, data: bytes, received: int) -> None:
         if model is not self._model:
             self._begin(model)
         if self.monitor is None:
@@ -156,6 +135,9 @@ class Monitoring:
             (stamp - self._origin) * 1e-9, values['position'][self._order],
             None if velocity is None else velocity[self._order], effort)
         if reading is not None:
+            if received > self._recount:
+                self._recount = received + RECOUNT
+                self._heard = [p.get_subscription_count() > 0 for p in self._publishers]
             self._publish(stamp, reading)
 
     def _begin(self, model: IdentifiedModel) -> None:
@@ -171,13 +153,6 @@ class Monitoring:
             self._refused = str(error)
             raise
 
-    def _count_dropped(self) -> None:
-        self._taken += 1
-        behind = self._heard - len(self._waiting)
-        if behind > self._taken:
-            self.seen.dropped += behind - self._taken
-            self._taken = behind
-
     def _measured(self, values: dict[str, FloatArray], joints: tuple[str, ...]) -> FloatArray:
         """Return the effort (n,) of the topic ``effort``, or of the joint states."""
         if self._latest_effort is not None:
@@ -192,16 +167,15 @@ class Monitoring:
 
     def _publish(self, stamp: int, reading: Reading) -> None:
         self.seen.reading = reading
-        for name, values in (('predicted_effort', reading.predicted),
-                             ('effort_residual', reading.residual),
-                             ('external_torque', reading.external)):
-            publisher = self._publishers[name]
-            if values is not None and publisher.get_subscription_count():
+        sent = reading.predicted, reading.residual, reading.external
+        for publisher, heard, values in zip(self._publishers, self._heard, sent, strict=True):
+            if heard and values is not None:
                 publisher.publish(self._writer(stamp, values))
-        if reading.contact.any():
-            assert self._model is not None
-            self.seen.touched.update(np.array(self._model.joints)[reading.contact].tolist())
-        self._tell(bool(reading.contact.any()))
+        contact = bool(reading.contact.any())
+        if contact:
+            assert self.monitor is not None
+            self.seen.touched.update(self.monitor.contact)
+        self._tell(contact)
 
     def _tell(self, contact: bool) -> None:
         if contact != self._told:

@@ -42,17 +42,17 @@ class Channel:
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.store: TopicStore | None = None
-        self.listener: Callable[[bytes, int], None] | None = None
+        self.listener: Callable[[bytes, int, int], None] | None = None
         self._last = self._gap = self._count = 0
         self._looked_at = time.time_ns()
 
-    def hear(self, data: bytes) -> None:
+    def hear(self, data: bytes, info: Mapping[str, Any]) -> None:
         """Take one serialized message; this is all that happens while recording."""
         now = time.time_ns()
         if self.store is not None:
             self.store.append(data, now)
         if self.listener is not None:
-            self.listener(data, now)
+            self.listener(data, now, now - info['received_timestamp'])
         if self._last and now - self._last > self._gap:
             self._gap = now - self._last
         self._last = now
@@ -129,10 +129,11 @@ class Tape:
         store = self._channels[topic].store
         return 0 if store is None else store.count
 
-    def listen(self, topic: str, listener: Callable[[bytes, int], None]) -> None:
-        """Hand every message of ``topic`` and its time [ns] to ``listener``, which must be quick.
+    def listen(self, topic: str, listener: Callable[[bytes, int, int], None]) -> None:
+        """Hand every message of ``topic`` to ``listener``, which must be quick.
 
-        A topic that is not subscribed stays silent.
+        With it the time [ns], and for how long [ns] the message has waited here. A topic that is
+        not subscribed stays silent.
         """
         if topic in self._channels:
             self._channels[topic].listener = listener
