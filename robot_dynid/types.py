@@ -28,7 +28,8 @@ class RawLog:
 
     ``time`` is (T,) in seconds; every channel is (T, n) in SI units (effort in the robot's own
     effort unit, temperature in deg C) with the columns in the order of ``joints``, or None where
-    it was not recorded. NaN, repeated and backward stamps may be present; ``findings`` says so in plain sentences.
+    it was not recorded. NaN, repeated and backward stamps may be present; ``findings`` says so in
+    plain sentences.
 
     Raises DataError when the shapes do not agree.
     """

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from robot_dynid.excitation.alarms import Alarms
-from robot_dynid.excitation.commands import Cancel, Hold, Phase, Send
-from robot_dynid.excitation.execution import Execution
+from robot_dynid.excitation.execution.alarms import Alarms
+from robot_dynid.excitation.execution.commands import Cancel, Hold, Phase, Send
+from robot_dynid.excitation.execution.execution import Execution
+from robot_dynid.excitation.execution.guards import GuardSettings, JointStates, Tolerances
+from robot_dynid.excitation.execution.sampled import sampled
+from robot_dynid.excitation.execution.segment import Segment
+from robot_dynid.excitation.execution.watch import Rules
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
-from robot_dynid.excitation.guards import GuardSettings, JointStates, Tolerances
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.sampled import sampled
-from robot_dynid.excitation.segment import Segment
-from robot_dynid.excitation.watch import Rules
 
 JOINTS = ('shoulder', 'elbow')
 PERIOD = 0.01

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.excitation.constraint import Clearance
+from robot_dynid.excitation.search.constraint import Clearance
 from robot_dynid.excitation.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from execution_bench import RULES, Bench
 
-from robot_dynid.excitation.commands import Cancel
-from robot_dynid.excitation.guards import Code
+from robot_dynid.excitation.execution.commands import Cancel
+from robot_dynid.excitation.execution.guards import Code
 
 
 def guarded(**settings):

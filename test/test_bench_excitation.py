@@ -8,7 +8,7 @@ from tolerances import PREDICTED
 
 from robot_dynid.cli.bench import Target, excitation, figaroh_peer, fourier_peer, precision
 from robot_dynid.excitation.limits import violations
-from robot_dynid.excitation.search import search
+from robot_dynid.excitation.search.search import search
 from robot_dynid.model.robot_file import load_robot
 
 

@@ -8,10 +8,10 @@ from colliding_robots import colliding_robot, random_motion
 from tolerances import GJK
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.approach import approach
-from robot_dynid.excitation.clearance import RESOLUTION, travel
 from robot_dynid.excitation.limits import motion_limits
-from robot_dynid.excitation.scene import scene_of
+from robot_dynid.excitation.surroundings.approach import approach
+from robot_dynid.excitation.surroundings.clearance import RESOLUTION, travel
+from robot_dynid.excitation.surroundings.scene import scene_of
 from robot_dynid.excitation.trajectory import Composite, Peaks, QuinticMove
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.surroundings import surroundings_from_plain

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from random_robots import random_urdf
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.excitation.constraint import Clearance
 from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.effort import RigidEffort
 from robot_dynid.excitation.fourier import random_fourier
 from robot_dynid.excitation.judge import robot_judge
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
+from robot_dynid.excitation.search.constraint import Clearance
+from robot_dynid.excitation.search.effort import RigidEffort
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf
 

@@ -28,7 +28,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from tolerances import STOP_LATENCY
 
-from robot_dynid.excitation.guards import Code
+from robot_dynid.excitation.execution.guards import Code
 from robot_dynid.model.robot_file import load_robot
 
 pytestmark = pytest.mark.ros

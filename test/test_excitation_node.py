@@ -17,7 +17,7 @@ pytest.importorskip('robot_dynid_interfaces')
 from excitation_stage import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED, Stage
 from ros_process import NodeProcess
 
-from robot_dynid.excitation.guards import Code
+from robot_dynid.excitation.execution.guards import Code
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid_interfaces.action import Excite
 

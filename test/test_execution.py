@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench, plan
 
-from robot_dynid.excitation.commands import Cancel, Finish, Hold, Phase, Send
-from robot_dynid.excitation.guards import Code, GuardSettings, Outcome
-from robot_dynid.excitation.sampled import SampledTrajectory
-from robot_dynid.excitation.segment import Segment
+from robot_dynid.excitation.execution.commands import Cancel, Finish, Hold, Phase, Send
+from robot_dynid.excitation.execution.guards import Code, GuardSettings, Outcome
+from robot_dynid.excitation.execution.sampled import SampledTrajectory
+from robot_dynid.excitation.execution.segment import Segment
 
 
 def test_a_good_run_sends_both_segments_and_succeeds():

@@ -8,8 +8,8 @@ import pytest
 from execution_bench import PERIOD, RULES, Bench
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.commands import Cancel, Hold, Phase, Send
-from robot_dynid.excitation.guards import Code, Outcome
+from robot_dynid.excitation.execution.commands import Cancel, Hold, Phase, Send
+from robot_dynid.excitation.execution.guards import Code, Outcome
 
 ASKED = Outcome(Code.CANCELLED, 'cancelled by the client')
 TOPIC = replace(RULES, answers=False)

@@ -8,12 +8,12 @@ import pytest
 from execution_bench import JOINTS, LIMITS, RULES, Bench
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation.execution.guards import Code
+from robot_dynid.excitation.execution.plan import PlanOptions, excitation_segments, with_moves
+from robot_dynid.excitation.execution.sampled import faults
+from robot_dynid.excitation.execution.watch import Rules
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
-from robot_dynid.excitation.guards import Code
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.plan import PlanOptions, excitation_segments, with_moves
-from robot_dynid.excitation.sampled import faults
-from robot_dynid.excitation.watch import Rules
 
 FOURIER = random_fourier(
     LIMITS.scaled(0.9), FourierOptions(4.0, 3, 2), np.random.default_rng(0))

@@ -10,8 +10,8 @@ from random_robots import random_urdf
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation import DESIGNS
 from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.execution.sampled import REST, faults, sampled
 from robot_dynid.excitation.judge import robot_judge
-from robot_dynid.excitation.sampled import REST, faults, sampled
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.model.dynamics import inverse_dynamics
 from robot_dynid.model.urdf import robot_from_urdf

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.guards import GuardSettings, JointStates, Tolerances
+from robot_dynid.excitation.execution.guards import GuardSettings, JointStates, Tolerances
 
 JOINTS = ('shoulder', 'elbow')
 

@@ -10,9 +10,9 @@ from random_robots import Peer
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge, design_within, parse_request
-from robot_dynid.excitation.keep_clear import keeping_clear
 from robot_dynid.excitation.limits import motion_limits
-from robot_dynid.excitation.scene import scene_of
+from robot_dynid.excitation.surroundings.keep_clear import keeping_clear
+from robot_dynid.excitation.surroundings.scene import scene_of
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.surroundings import Surroundings
 

@@ -5,19 +5,19 @@ import pytest
 from random_robots import random_urdf
 
 from robot_dynid.excitation.basis import motion_of
-from robot_dynid.excitation.effort import EffortLimits
 from robot_dynid.excitation.fourier import FourierOptions
 from robot_dynid.excitation.fourier_basis import FourierBasis
 from robot_dynid.excitation.judge import robot_judge
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.measure import (
+from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
+from robot_dynid.excitation.search.effort import EffortLimits
+from robot_dynid.excitation.search.measure import (
     log_condition,
     log_largest_deviation,
     log_mean_deviation,
 )
-from robot_dynid.excitation.objective import NAMES
-from robot_dynid.excitation.optimise import Problem
-from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
+from robot_dynid.excitation.search.objective import NAMES
+from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf
 

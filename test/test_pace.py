@@ -9,9 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerances import PACE_DERIVATIVES
 
+from robot_dynid.excitation.execution.pace import (
+    Pacing,
+    Ramp,
+    TimeScaled,
+    brake,
+    resume,
+    stretched,
+)
+from robot_dynid.excitation.execution.sampled import faults, sampled, within
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
-from robot_dynid.excitation.pace import Pacing, Ramp, TimeScaled, brake, resume, stretched
-from robot_dynid.excitation.sampled import faults, sampled, within
 
 PACING = Pacing()
 

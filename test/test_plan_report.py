@@ -8,10 +8,10 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.excitation.design import Judge, design, design_within, parse_request
 from robot_dynid.excitation.judge import robot_judge
-from robot_dynid.excitation.keep_clear import keeping_clear
 from robot_dynid.excitation.limits import motion_limits
-from robot_dynid.excitation.scene import scene_of
-from robot_dynid.excitation.tip import chain_points, tip_path
+from robot_dynid.excitation.surroundings.keep_clear import keeping_clear
+from robot_dynid.excitation.surroundings.scene import scene_of
+from robot_dynid.excitation.surroundings.tip import chain_points, tip_path
 from robot_dynid.excitation.trajectory import QuinticMove
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.report.html import render

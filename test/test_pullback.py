@@ -9,7 +9,7 @@ import pytest
 from random_robots import random_urdf
 from tolerances import DIFFERENCE
 
-from robot_dynid.excitation.sliding import SlidingFriction
+from robot_dynid.excitation.search.sliding import SlidingFriction
 from robot_dynid.model import dynamics
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.model.robot_file import load_robot

@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robot_dynid.excitation.execution.sampled import (
+    SampledTrajectory,
+    control_points,
+    faults,
+    sampled,
+)
 from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.sampled import SampledTrajectory, control_points, faults, sampled
 
 JOINTS = ('shoulder', 'elbow')
 LEAD_IN = 0.2

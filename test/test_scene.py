@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.errors import RobotError, UsageError
-from robot_dynid.excitation import scene as scene_module
-from robot_dynid.excitation.keep_clear import KeepClear
 from robot_dynid.excitation.limits import motion_limits
-from robot_dynid.excitation.scene import scene_of
-from robot_dynid.excitation.scene_pairs import random_configurations
+from robot_dynid.excitation.surroundings import scene as scene_module
+from robot_dynid.excitation.surroundings.keep_clear import KeepClear
+from robot_dynid.excitation.surroundings.scene import scene_of
+from robot_dynid.excitation.surroundings.scene_pairs import random_configurations
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.model.distance import Coal
 from robot_dynid.model.inertia import homogeneous, rotation_about

@@ -11,7 +11,7 @@ from tolerances import GJK
 
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.design import parse_request
-from robot_dynid.excitation.scene import scene_of
+from robot_dynid.excitation.surroundings.scene import scene_of
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.surroundings import CLEARANCE, Surroundings, surroundings_from_plain
 

@@ -8,9 +8,9 @@ pytest.importorskip('visualization_msgs')
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
+from robot_dynid.excitation.execution.sampled import sampled
 from robot_dynid.excitation.limits import motion_limits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.sampled import sampled
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros.tip_path import MOST, path_marker, tip_positions
 

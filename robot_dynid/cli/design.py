@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectory, check its points, write it."""
     from robot_dynid.excitation.design import design, parse_request
     from robot_dynid.excitation.judge import robot_judge
-    from robot_dynid.excitation.keep_clear import keeping_clear
-    from robot_dynid.excitation.scene import scene_of
+    from robot_dynid.excitation.surroundings.keep_clear import keeping_clear
+    from robot_dynid.excitation.surroundings.scene import scene_of
     from robot_dynid.io.trajectory_file import save_trajectory
     from robot_dynid.model.robot_file import load_robot
 
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _figures(found: Design) -> dict[str, Any]:
     """Return how well the motion excites, and how clear of everything it keeps."""
-    from robot_dynid.excitation.clearance import RESOLUTION
+    from robot_dynid.excitation.surroundings.clearance import RESOLUTION
 
     score, clearance = found.score, found.clearance
     assert score is not None
@@ -131,7 +131,7 @@ def _links(path: str | None, robot: RobotModel) -> FloatArray | None:
 
 def _check_points(found: Design, rate: float) -> None:
     """Raise DynIdError when the points sent to a controller would leave the limits."""
-    from robot_dynid.excitation.sampled import faults, sampled
+    from robot_dynid.excitation.execution.sampled import faults, sampled
 
     points = sampled(found.trajectory, rate)
     wrong = faults(points, found.limits, longest=float('inf'))

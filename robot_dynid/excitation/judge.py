@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge, Progress
-from robot_dynid.excitation.effort import RigidEffort
-from robot_dynid.excitation.measure import both, log_largest_deviation, log_mean_deviation
-from robot_dynid.excitation.objective import Measured, Objective, WeightedBlocks
-from robot_dynid.excitation.observation import Observation
 from robot_dynid.excitation.parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
-from robot_dynid.excitation.sliding import SlidingFriction
+from robot_dynid.excitation.search.effort import RigidEffort
+from robot_dynid.excitation.search.measure import both, log_largest_deviation, log_mean_deviation
+from robot_dynid.excitation.search.objective import Measured, Objective, WeightedBlocks
+from robot_dynid.excitation.search.observation import Observation
+from robot_dynid.excitation.search.sliding import SlidingFriction
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.friction import Coulomb

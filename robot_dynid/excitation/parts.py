@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import RobotError
-from robot_dynid.excitation.observation import Observation
+from robot_dynid.excitation.search.observation import Observation
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.regressor.rigid import RigidLinks

@@ -13,7 +13,7 @@ from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.roadmap import Roadmap
+from robot_dynid.excitation.surroundings.roadmap import Roadmap
 from robot_dynid.excitation.trajectory import Composite, Motion, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 

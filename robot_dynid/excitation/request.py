@@ -8,7 +8,7 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.basis import Basis
-from robot_dynid.excitation.objective import NAMES
+from robot_dynid.excitation.search.objective import NAMES
 from robot_dynid.model.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads

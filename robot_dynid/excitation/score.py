@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from robot_dynid.excitation.observation import Observation
+from robot_dynid.excitation.search.observation import Observation
 from robot_dynid.excitation.trajectory import Trajectory
 from robot_dynid.types import FloatArray
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.excitation.clearance import RESOLUTION
-from robot_dynid.excitation.constraint import Clearance
 from robot_dynid.excitation.design import Design, Judge
-from robot_dynid.excitation.scene import Scene
-from robot_dynid.excitation.tip import chain_points, tip_path
+from robot_dynid.excitation.search.constraint import Clearance
+from robot_dynid.excitation.surroundings.clearance import RESOLUTION
+from robot_dynid.excitation.surroundings.scene import Scene
+from robot_dynid.excitation.surroundings.tip import chain_points, tip_path
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.report import plan_figures as draw

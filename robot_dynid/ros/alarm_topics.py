@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profi
 from sensor_msgs.msg import Temperature
 from std_msgs.msg import Bool
 
-from robot_dynid.excitation.alarms import Alarms
+from robot_dynid.excitation.execution.alarms import Alarms
 
 # A subscription hears publishers that promise at least as much as it asks for; the latched one
 # also hears what was said before, the last one hears everybody.

@@ -23,10 +23,10 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.excitation.commands import Commands
-from robot_dynid.excitation.execution import Execution
-from robot_dynid.excitation.guards import Tolerances
-from robot_dynid.excitation.sampled import SampledTrajectory
+from robot_dynid.excitation.execution.commands import Commands
+from robot_dynid.excitation.execution.execution import Execution
+from robot_dynid.excitation.execution.guards import Tolerances
+from robot_dynid.excitation.execution.sampled import SampledTrajectory
 from robot_dynid.types import FloatArray
 
 Deliver = Callable[[Commands], None]

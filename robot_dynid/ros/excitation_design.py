@@ -12,17 +12,17 @@ from control_msgs.action import FollowJointTrajectory
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.approach import approach
 from robot_dynid.excitation.design import Design, Progress, design_within, parse_request
-from robot_dynid.excitation.guards import GuardSettings, JointStates
+from robot_dynid.excitation.execution.guards import GuardSettings, JointStates
+from robot_dynid.excitation.execution.plan import excitation_segments, with_moves
+from robot_dynid.excitation.execution.sampled import sampled
+from robot_dynid.excitation.execution.segment import Segment, segment_faults
+from robot_dynid.excitation.execution.watch import Rules
 from robot_dynid.excitation.judge import robot_judge
-from robot_dynid.excitation.keep_clear import keeping_clear
 from robot_dynid.excitation.limits import MotionLimits, motion_limits
-from robot_dynid.excitation.plan import excitation_segments, with_moves
-from robot_dynid.excitation.sampled import sampled
-from robot_dynid.excitation.scene import Scene, scene_of
-from robot_dynid.excitation.segment import Segment, segment_faults
-from robot_dynid.excitation.watch import Rules
+from robot_dynid.excitation.surroundings.approach import approach
+from robot_dynid.excitation.surroundings.keep_clear import keeping_clear
+from robot_dynid.excitation.surroundings.scene import Scene, scene_of
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.ros.controller_client import goal_message, trajectory_message
 from robot_dynid.ros.excitation_settings import ExcitationSettings, rules

@@ -32,7 +32,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from robot_dynid.errors import Cancelled, DynIdError
-from robot_dynid.excitation.guards import Code, GuardSettings, Outcome
+from robot_dynid.excitation.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros.alarm_topics import AlarmTopics
 from robot_dynid.ros.answers import answered

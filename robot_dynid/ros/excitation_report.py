@@ -8,8 +8,8 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from robot_dynid.excitation.execution import Execution
-from robot_dynid.excitation.guards import Code, JointStates, Outcome
+from robot_dynid.excitation.execution.execution import Execution
+from robot_dynid.excitation.execution.guards import Code, JointStates, Outcome
 from robot_dynid_interfaces.action import Excite
 
 

@@ -19,11 +19,11 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.excitation.alarms import Alarms
-from robot_dynid.excitation.commands import Cancel, Commands, Hold, Phase, Send
-from robot_dynid.excitation.execution import Execution
-from robot_dynid.excitation.guards import Code, GuardSettings, JointStates, Outcome
-from robot_dynid.excitation.segment import Segment
+from robot_dynid.excitation.execution.alarms import Alarms
+from robot_dynid.excitation.execution.commands import Cancel, Commands, Hold, Phase, Send
+from robot_dynid.excitation.execution.execution import Execution
+from robot_dynid.excitation.execution.guards import Code, GuardSettings, JointStates, Outcome
+from robot_dynid.excitation.execution.segment import Segment
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.warm_up import warm_up
 from robot_dynid.ros.controller_client import ControllerClient, goal_message

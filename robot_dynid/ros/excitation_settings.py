@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.errors import RobotError, UsageError
-from robot_dynid.excitation.guards import GuardSettings, Tolerances
+from robot_dynid.excitation.execution.guards import GuardSettings, Tolerances
+from robot_dynid.excitation.execution.pace import Pacing
+from robot_dynid.excitation.execution.plan import PlanOptions
+from robot_dynid.excitation.execution.watch import Rules
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.pace import Pacing
-from robot_dynid.excitation.plan import PlanOptions
-from robot_dynid.excitation.watch import Rules
 from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.ros.params import parameter
 from robot_dynid.types import frozen

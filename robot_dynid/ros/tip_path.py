@@ -7,7 +7,7 @@ from geometry_msgs.msg import Point
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
-from robot_dynid.excitation.sampled import SampledTrajectory
+from robot_dynid.excitation.execution.sampled import SampledTrajectory
 from robot_dynid.model.distance import body_poses
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray

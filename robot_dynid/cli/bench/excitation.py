@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.excitation.design import Judge
     from robot_dynid.excitation.limits import MotionLimits
-    from robot_dynid.excitation.optimise import Problem
     from robot_dynid.excitation.score import Score, Scorer
+    from robot_dynid.excitation.search.optimise import Problem
     from robot_dynid.model.robot import RobotModel
 
 ROBOTS = ('ur10e', 'tx40', 'seven_axis')
@@ -146,7 +146,7 @@ def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
 def by_ipopt(setting: Setting, budget: float) -> Entry:
     """Return what IPOPT makes of our problem, from a random start that keeps everything."""
     from robot_dynid.cli.bench import fourier_peer
-    from robot_dynid.excitation.search import search
+    from robot_dynid.excitation.search.search import search
 
     begin = time.perf_counter()
     problem = fourier_problem(setting)
@@ -160,10 +160,10 @@ def by_ipopt(setting: Setting, budget: float) -> Entry:
 def fourier_problem(setting: Setting) -> Problem:
     """Return the problem that our design solves, for another solver."""
     from robot_dynid.excitation.design import EFFORT_MARGIN
-    from robot_dynid.excitation.effort import EffortLimits
     from robot_dynid.excitation.fourier import FourierOptions
     from robot_dynid.excitation.fourier_basis import FourierBasis
-    from robot_dynid.excitation.optimise import Problem
+    from robot_dynid.excitation.search.effort import EffortLimits
+    from robot_dynid.excitation.search.optimise import Problem
 
     judge, limits = setting.judge, setting.limits
     assert judge.inverse is not None and judge.objective is not None

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.excitation.basis import motion_of
-from robot_dynid.excitation.objective import Measured
-from robot_dynid.excitation.optimise import Problem
+from robot_dynid.excitation.search.objective import Measured
+from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.types import FloatArray
 
 NAME = 'IPOPT, forward differences'

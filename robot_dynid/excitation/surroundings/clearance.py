@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.excitation.constraint import Clearance
+from robot_dynid.excitation.search.constraint import Clearance
 from robot_dynid.excitation.trajectory import Motion, Peaks, Trajectory
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
-    from robot_dynid.excitation.scene import Scene
+    from robot_dynid.excitation.surroundings.scene import Scene
 
 FIRST_STEP = 0.1  # s
 # The smallest distance is searched to this, m.

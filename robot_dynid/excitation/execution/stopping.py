@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from robot_dynid.excitation.commands import Cancel, Commands, Finish, Hold
-from robot_dynid.excitation.guards import Code, Outcome
-from robot_dynid.excitation.watch import Rules, Watch
+from robot_dynid.excitation.execution.commands import Cancel, Commands, Finish, Hold
+from robot_dynid.excitation.execution.guards import Code, Outcome
+from robot_dynid.excitation.execution.watch import Rules, Watch
 
 
 class Stopping:

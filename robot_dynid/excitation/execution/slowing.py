@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.guards import Outcome
-from robot_dynid.excitation.pace import brake, resume
-from robot_dynid.excitation.segment import Segment
-from robot_dynid.excitation.watch import Rules, Watch
+from robot_dynid.excitation.execution.guards import Code, Outcome
+from robot_dynid.excitation.execution.pace import brake, resume
+from robot_dynid.excitation.execution.segment import Segment
+from robot_dynid.excitation.execution.watch import Rules, Watch
+
+#: reasons that leave time to brake along the path; all others cancel at once
+GENTLE = (Code.CANCELLED, Code.TEMPERATURE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.scene import Scene
+from robot_dynid.excitation.surroundings.scene import Scene
 from robot_dynid.excitation.trajectory import QuinticMove
 from robot_dynid.types import FloatArray
 

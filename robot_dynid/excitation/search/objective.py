@@ -15,8 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from robot_dynid.excitation.measure import Measure, log_condition
-from robot_dynid.excitation.observation import MotionGradient, Observation, total
+from robot_dynid.excitation.search.measure import Measure, log_condition
+from robot_dynid.excitation.search.observation import MotionGradient, Observation, total
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from robot_dynid.excitation.guards import Outcome
-from robot_dynid.excitation.segment import Segment
+from robot_dynid.excitation.execution.guards import Outcome
+from robot_dynid.excitation.execution.segment import Segment
 from robot_dynid.types import FloatArray
 
 

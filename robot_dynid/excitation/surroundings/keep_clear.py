@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.excitation.design import Judge
-from robot_dynid.excitation.scene import Nearest, Scene
+from robot_dynid.excitation.surroundings.scene import Nearest, Scene
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.excitation.basis import Basis
-from robot_dynid.excitation.constraint import Constraint
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.observation import MotionGradient, total
+from robot_dynid.excitation.search.constraint import Constraint
+from robot_dynid.excitation.search.observation import MotionGradient, total
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 

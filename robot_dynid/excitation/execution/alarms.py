@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.excitation.guards import Code, GuardSettings, Outcome, named
+from robot_dynid.excitation.execution.guards import Code, GuardSettings, Outcome, named
 
 
 class Alarms:

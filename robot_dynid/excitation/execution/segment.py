@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from robot_dynid.excitation.execution.sampled import SampledTrajectory, faults
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.sampled import SampledTrajectory, faults
 
 KEPT = 8  # more segments than any plan has
 

@@ -11,22 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.never import never_near
-from robot_dynid.excitation.scene_pairs import Layout, Pair, layout, random_configurations
-from robot_dynid.model.distance import (
-    Capsules,
-    Narrow,
-    above,
-    body_poses,
-    coal_is_installed,
+from robot_dynid.excitation.surroundings.never import never_near
+from robot_dynid.excitation.surroundings.scene_pairs import (
+    Layout,
+    Pair,
+    layout,
+    random_configurations,
 )
+from robot_dynid.model.distance import Capsules, Narrow, above, body_poses, coal_is_installed
 from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.model.shapes import Shape
 from robot_dynid.model.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
-    from robot_dynid.excitation.constraint import Clearance
+    from robot_dynid.excitation.search.constraint import Clearance
     from robot_dynid.excitation.trajectory import Trajectory
 
 # Pairs that touch in all of so many random configurations can never be apart.
@@ -257,7 +256,7 @@ class Scene:
 
     def prove(self, trajectory: Trajectory) -> Clearance:
         """Return whether the whole continuous motion keeps clear, see `clearance.prove`."""
-        from robot_dynid.excitation.clearance import prove
+        from robot_dynid.excitation.surroundings.clearance import prove
 
         return prove(self, trajectory)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynid.excitation.execution.sampled import SampledTrajectory, sampled, within
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.sampled import SampledTrajectory, sampled, within
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
 

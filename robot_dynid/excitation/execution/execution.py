@@ -3,24 +3,26 @@
 The caller reports events (joint states, answers of the controller, the passing of time) with the
 time of its own steady clock, and carries out the commands it gets back. The answers of the
 controller are never relied upon: a killed controller leaves them pending for ever.
-
-A pause, a cancellation and a warm joint brake along the path, within the limits; whatever leaves
-no time for that cancels at once.
 """
 
 from __future__ import annotations
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.alarms import Alarms
-from robot_dynid.excitation.commands import UNDER_WAY, Cancel, Commands, Finish, Phase, Send
-from robot_dynid.excitation.guards import Code, EffortGuard, JointStates, Outcome
-from robot_dynid.excitation.segment import Segment, segment_faults
-from robot_dynid.excitation.slowing import Slowing, slowing, way_on
-from robot_dynid.excitation.stopping import Stopping
-from robot_dynid.excitation.watch import SUCCEEDED, Rules, Watch, explained
+from robot_dynid.excitation.execution.alarms import Alarms
+from robot_dynid.excitation.execution.commands import (
+    UNDER_WAY,
+    Cancel,
+    Commands,
+    Finish,
+    Phase,
+    Send,
+)
+from robot_dynid.excitation.execution.guards import Code, EffortGuard, JointStates, Outcome
+from robot_dynid.excitation.execution.segment import Segment, segment_faults
+from robot_dynid.excitation.execution.slowing import GENTLE, Slowing, slowing, way_on
+from robot_dynid.excitation.execution.stopping import Stopping
+from robot_dynid.excitation.execution.watch import SUCCEEDED, Rules, Watch, explained
 from robot_dynid.types import FloatArray
-
-GENTLE = (Code.CANCELLED, Code.TEMPERATURE)  # time allows to brake
 
 
 class Execution:

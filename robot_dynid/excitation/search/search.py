@@ -9,7 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.optimise import Problem, minimise
+from robot_dynid.excitation.search.optimise import Problem, minimise
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 

@@ -16,7 +16,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
-from robot_dynid.excitation.barrier import (
+from robot_dynid.excitation.basis import Basis, motion_of
+from robot_dynid.excitation.limits import MotionLimits
+from robot_dynid.excitation.search.barrier import (
     LimitBarrier,
     constraint_barrier,
     constraint_curvature,
@@ -24,11 +26,9 @@ from robot_dynid.excitation.barrier import (
     inside,
     share_inside,
 )
-from robot_dynid.excitation.basis import Basis, motion_of
-from robot_dynid.excitation.constraint import Constraint
-from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.objective import Objective
-from robot_dynid.excitation.observation import MotionGradient
+from robot_dynid.excitation.search.constraint import Constraint
+from robot_dynid.excitation.search.objective import Objective
+from robot_dynid.excitation.search.observation import MotionGradient
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.types import FloatArray
 

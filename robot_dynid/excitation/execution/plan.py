@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation.execution.pace import stretched
+from robot_dynid.excitation.execution.sampled import sampled
+from robot_dynid.excitation.execution.segment import Segment
 from robot_dynid.excitation.fourier import FourierTrajectory
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
-from robot_dynid.excitation.pace import stretched
-from robot_dynid.excitation.sampled import sampled
-from robot_dynid.excitation.segment import Segment
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 from robot_dynid.types import FloatArray, frozen
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.excitation.observation import MotionGradient
+from robot_dynid.excitation.search.observation import MotionGradient
 from robot_dynid.excitation.trajectory import Motion
 from robot_dynid.model.dynamics import inverse_dynamics, regressor_pullback
 from robot_dynid.model.robot import RobotModel

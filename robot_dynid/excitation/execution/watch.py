@@ -6,11 +6,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from robot_dynid.excitation.guards import Code, GuardSettings, JointStates, Outcome, Tolerances
+from robot_dynid.excitation.execution.guards import (
+    Code,
+    GuardSettings,
+    JointStates,
+    Outcome,
+    Tolerances,
+)
+from robot_dynid.excitation.execution.pace import Pacing
+from robot_dynid.excitation.execution.sampled import SampledTrajectory
+from robot_dynid.excitation.execution.segment import Segment
 from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.pace import Pacing
-from robot_dynid.excitation.sampled import SampledTrajectory
-from robot_dynid.excitation.segment import Segment
 from robot_dynid.types import FloatArray
 
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus

@@ -10,7 +10,7 @@ from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
-    from robot_dynid.excitation.scene import Scene
+    from robot_dynid.excitation.surroundings.scene import Scene
 
 # Joints between two bodies up to which all of their positions are gone through, and the most
 # configurations looked at for a pair.

@@ -1,0 +1,1 @@
+"""Supervised execution: plan, points, guards, and what is commanded when."""

@@ -1,0 +1,1 @@
+"""Search for the best coefficients: exact gradients, constraints, an interior point."""

@@ -1,0 +1,1 @@
+"""What is kept clear of: distances, proofs between samples, ways round obstacles."""
