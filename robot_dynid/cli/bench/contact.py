@@ -55,8 +55,7 @@ def measure(progress: Progress) -> list[Row]:
             for j, joint in enumerate(bench.model.joints)]
     minutes = QUIET * MOTION / 60.0
     return [*rows, _row('all joints', moving),
-            _row('slow or reversing then, so that friction may hide them',
-                 [f for f in found if f.reversing]),
+            _row('slow or reversing', [f for f in found if f.reversing]),
             row(f'false alarms in {minutes:g} minutes / less than one', '', alarms, 1.0,
                 Target(0.99, faster=False)),
             row(f'largest external torque in {minutes:g} quiet minutes / threshold', '', nearest,
