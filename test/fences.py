@@ -39,6 +39,9 @@ class Post:
         gradient[:, [self.a, self.b]] = apart / np.linalg.norm(apart, axis=1, keepdims=True)
         return weights * gradient, np.zeros_like(gradient), np.zeros_like(gradient)
 
+    def squares(self, motion: Motion, weights: FloatArray) -> None:
+        return None
+
     def proof(self, trajectory: Trajectory) -> Clearance:
         """Look at 500 instants per second."""
         time = np.linspace(0.0, trajectory.duration, int(500 * trajectory.duration) + 2)

@@ -120,7 +120,10 @@ def test_identify_obeys_the_recipe(run: Run, stage: Stage) -> None:
     assert not [p['name'] for p in found['parameters'] if p['name'].startswith('Ia')]
 
 
-def test_people_get_tables(stage: Stage, capsys: Capture) -> None:
+def test_people_get_tables(
+    stage: Stage, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '160')  # a narrow terminal breaks the heads of columns
     model = stage.folder / 'people.yaml'
     assert main(['identify', str(stage.train), '--robot', ROBOT, '--out', str(model)]) == 0
     out = capsys.readouterr().out
