@@ -17,6 +17,7 @@ from tolerances import ENERGY_DRIFT, LATE_ORDER, PLANT_MOTION, ROLLOUT
 from robot_dynid.cli.truth import true_base
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.rollout_by_law import rollout_by_law
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model._kernels import LANES
 from robot_dynid.model._rollout_kernel import EXPLICIT, IMPLICIT
@@ -231,16 +232,17 @@ def test_motion_through_an_indefinite_mass_matrix_stops_alone():
     assert sentence.startswith('2 of 3 motions stop: motion 1 in sample 0, the mass matrix is not')
 
 
-def test_motion_beyond_all_numbers_stops_alone():
+@pytest.mark.parametrize('rollout', [IdentifiedModel.rollout, rollout_by_law])
+def test_motion_beyond_all_numbers_stops_alone(rollout):
     model = nominal_model('planar_3r')
     q0, qd0 = np.zeros((2, 3)), np.zeros((2, 3))
     effort = np.zeros((2, 30, 3))
     effort[1, 4] = 1e300
-    found = model.rollout(q0, qd0, effort, 1e-3)
+    found = rollout(model, q0, qd0, effort, 1e-3)
     assert found.stop_step[0] == -1
     assert 4 <= found.stop_step[1] < 8
     assert np.isnan(found.position[1, found.stop_step[1]:]).all()
-    alone = model.rollout(q0[:1], qd0[:1], effort[:1], 1e-3)
+    alone = rollout(model, q0[:1], qd0[:1], effort[:1], 1e-3)
     np.testing.assert_array_equal(found.position[0], alone.position[0])
     assert 'beyond all numbers' in found.warnings[-1]
 

@@ -33,7 +33,8 @@ def rollout_by_law(
             definite = _definite(model.mass_matrix(q[going]))
             _stop(result, going[~definite], t, INDEFINITE)
             going = going[definite]
-            q[going], v[going] = _step(model, q[going], v[going], effort[going, t], dt / steps)
+            with np.errstate(over='ignore', invalid='ignore'):  # such motions are stopped
+                q[going], v[going] = _step(model, q[going], v[going], effort[going, t], dt / steps)
             finite = np.isfinite(q[going] + v[going]).all(axis=1)
             _stop(result, going[~finite], t, OVERFLOW)
             stopped = result.stop_step >= 0
@@ -87,8 +88,10 @@ def _implicit(
     """Return w with M (w - before) + duration (F(w) + bias - effort) = 0, M and bias at ``state``.
 
     A joint that would reverse is linearised at rest next, or it would jump across a steep ramp.
+    Motions whose state has overflown give NaN.
     """
-    q, v = state
+    lost = ~np.isfinite(state[0] + state[1]).all(axis=1, keepdims=True)
+    q, v = (np.where(lost, 0.0, x) for x in state)
     matrix = model.mass_matrix(q)
     load = effort + model.friction(q, v) - model.inverse(q, v, np.zeros_like(q))
     at = after = before
@@ -101,4 +104,4 @@ def _implicit(
         push = load - model.friction(q, at) - slope * (before - at)
         after = before + duration * np.linalg.solve(damped, push[:, :, None])[:, :, 0]
         at = np.where(after * at < 0.0, 0.0, after)
-    return after
+    return np.where(lost, np.nan, after)
