@@ -220,7 +220,7 @@ def test_model_that_cannot_be_written_is_served(client: Client, data: Data) -> N
                              recipe='{cutoff: 10, ramp_width: 0.01, effort_lag: 0}')
     assert result.code == Code.NOT_SAVED
     assert 'model.yaml' in result.message
-    assert len(result.model.names) == len(data.model.names)
+    assert set(result.model.names) >= {n for n in data.model.names if n[0] in 'mI'}  # the links
 
 
 def test_cancel_and_one_at_a_time(served: Client, data: Data) -> None:
