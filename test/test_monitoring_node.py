@@ -52,19 +52,20 @@ class Listener(Client):
         self.states.publish(message)
 
     def said(self, words: str) -> dict[str, str]:
-        """Wait until the status of the contact says ``words``; return its values."""
+        """Wait for a status of the contact that says ``words``; return its values.
+
+        Statuses are taken in the order of their arrival: each call goes on after the last found.
+        """
         found: dict[str, str] = {}
 
         def there() -> bool:
-            for message in self.diagnostics:
-                status = message.status[-1]
+            while self.diagnostics and not found:
+                status = self.diagnostics.pop(0).status[-1]
                 if words in status.message:
                     found.update({v.key: v.value for v in status.values})
                     found['level'] = str(int.from_bytes(status.level, 'little'))
-                    return True
-            return False
+            return bool(found)
 
-        self.diagnostics.clear()
         self.wait(there)
         return found
 
@@ -149,8 +150,8 @@ def test_bad_joint_states_are_named_and_survived(client: Listener, data: Data) -
     for k in range(200):
         client.state(6.0 + 0.05 * k, position=bad if k % 5 == 0 else zeros, effort=hold)
         client.spin(0.005)
-    values = client.said('too slow for an observer gain of 30 1/s: lower it to')
-    assert int(values['skipped joint states']) >= 40
+    slow = 'too slow for an observer gain of 30 1/s: lower it to'
+    client.wait(lambda: int(client.said(slow)['skipped joint states']) >= 40)
     client.state(1.0, position=zeros, velocity=zeros, effort=hold)
     client.wait(lambda: client.said('too slow')['restarts'] != '0')
     assert client.call('forward_dynamics', position=zeros, velocity=zeros, effort=zeros).success
