@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import JOINT_STATE, Batch
+from robot_dynid.io.cdr import CONTROLLER_STATE, LEADING, Batch
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.joint_states import Series, Topic, decode_topics, sampled, told
 from robot_dynid.io.mcap import Contents, mcap_batches
@@ -41,12 +41,14 @@ def read_bag(
     ``joints`` chooses and orders the joints (None: order of first appearance). Times are header
     stamps (receive times where none are set), in seconds from the first sample. A motor-state
     and an effort topic, where there is one, are brought to the stamps of the joint states; the
-    effort topic replaces the effort field. Bags of a crashed recorder give what they hold.
+    effort topic replaces the effort field. The reference of a joint_trajectory_controller comes
+    from its state, wherever one controller moves all the joints. Bags of a crashed recorder give
+    what they hold.
 
     Raises DataError when nothing usable is there; the message lists the topics.
     """
     contents = Contents()
-    decoded = decode_topics(_batches(Path(path), contents))
+    decoded = decode_topics(_batches(Path(path), contents), contents.topics)
     try:
         return log_from_topics(str(path), decoded, joints, topics, contents)
     except DataError as error:
@@ -62,6 +64,8 @@ def log_from_topics(
     contents: Contents,
 ) -> RawLog:
     """Assemble the recording from decoded topics."""
+    controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
+    decoded = {name: t for name, t in decoded.items() if t.kind != CONTROLLER_STATE}
     names = _chosen(topics or Topics(), decoded, contents)
     found = list(contents.findings)
     if names.joint_states is None:
@@ -77,7 +81,10 @@ def log_from_topics(
             other = decoded.pop(name).series(chosen, found)
             channels |= _aligned(series, other, target)
             found.append(_taken(name, target, told(series, other)))
+    reference = _reference(controllers, series, found)
     channels = {name: _recorded(name, values, found) for name, values in channels.items()}
+    if reference is not None:
+        channels['reference_position'] = reference
     return raw_log(source, series, channels, found)
 
 
@@ -111,6 +118,30 @@ def _aligned(base: Series, other: Series, target: str) -> dict[str, FloatArray |
             None if values is None else sampled(base.time, other.time, values)
         )
     return channels
+
+
+def _reference(
+    controllers: list[Topic], base: Series, found: list[str]
+) -> FloatArray | None:
+    """Return where a controller wanted the joints at the stamps of the joint states.
+
+    None where no controller, or more than one, moves all of them.
+    """
+    whole = [topic for topic in controllers if set(base.joints) <= set(topic.joints)]
+    if len(whole) > 1:
+        found.append(f'reference_position: {len(whole)} controllers '
+                     f'({", ".join(sorted(topic.name for topic in whole))}) have all joints; '
+                     'none was read')
+    if len(whole) != 1:
+        return None
+    other, other_name = whole[0].series(base.joints, found), whole[0].name
+    positions = other.values['position']
+    values = None if positions is None else sampled(base.time, other.time, positions)
+    if values is None or np.isnan(values).all(axis=0).any():
+        found.append(f'reference_position: topic {other_name} has none during the joint states')
+        return None
+    found.append(f'reference_position taken from topic {other_name}, {told(base, other)}')
+    return values
 
 
 def _taken(topic: str, target: str, how: str) -> str:
@@ -160,7 +191,7 @@ def _batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     for file in files:
         if file.suffix not in READERS:
             raise DataError(f'{file}: not a bag; expected a folder, a .mcap or a .db3 file')
-        yield from READERS[file.suffix](file, JOINT_STATE, contents)
+        yield from READERS[file.suffix](file, LEADING, contents)
 
 
 def _storage_files(folder: Path, contents: Contents) -> list[Path] | None:
@@ -207,7 +238,7 @@ def _compressed(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
         with Reader(path) as reader:
             contents.topics |= {c.topic: c.msgtype for c in reader.connections}
             for connection in reader.connections:
-                if connection.msgtype == JOINT_STATE:
+                if connection.msgtype in LEADING:
                     messages = ((t, data) for _, t, data in reader.messages([connection]))
                     yield from ((connection.topic, b) for b in _joined(messages))
     except (ReaderError, OSError) as error:

@@ -1,7 +1,8 @@
-"""sensor_msgs/JointState in CDR (the wire format of DDS and of bags), many messages at once.
+"""Joint states in CDR (the wire format of DDS and of bags), many messages at once.
 
 Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
-worked out once per layout, and all messages that share it are decoded by NumPy slices.
+worked out once per layout, and all messages that share it are decoded by NumPy slices. The state
+of a trajectory controller begins like a joint state: stamp, frame, names, positions of reference.
 Source: OMG CDR (XCDR version 1) as ROS 2 uses it: 4 bytes of encapsulation, then fields aligned to
 their size, counted from after the encapsulation.
 """
@@ -19,7 +20,10 @@ from robot_dynid.errors import DataError
 from robot_dynid.types import FloatArray
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
+CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 FIELDS = ('position', 'velocity', 'effort')
+#: how many of the fields follow the names, by message type
+LEADING = {JOINT_STATE: 3, CONTROLLER_STATE: 1}
 IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
@@ -112,8 +116,8 @@ class _Walker:
         return self.skip(8 * count), count
 
 
-def layout_of(data: bytes) -> Layout:
-    """Return the layout of one message. Raises DataError when it is not a JointState."""
+def layout_of(data: bytes, kind: str = JOINT_STATE) -> Layout:
+    """Return the layout of one message. Raises DataError when it is not of that kind."""
     try:
         walker = _Walker(data)
         walker.skip(8)
@@ -122,10 +126,10 @@ def layout_of(data: bytes) -> Layout:
         if 5 * count > len(data):
             raise DataError('the message is cut off')
         names = tuple(walker.name() for _ in range(count))
-        arrays = [walker.doubles() for _ in FIELDS]
+        arrays = [walker.doubles() for _ in range(LEADING[kind])]
     except (struct.error, UnicodeDecodeError) as error:
-        raise DataError(f'not a JointState message: {error}') from None
-    (p, np_), (v, nv), (e, ne) = arrays
+        raise DataError(f'not a {kind} message: {error}') from None
+    (p, np_), (v, nv), (e, ne) = (*arrays, (0, 0), (0, 0))[:len(FIELDS)]
     fixed = np.array(walker.fixed, dtype=np.int64)
     pattern = np.frombuffer(data, np.uint8)[fixed]
     return Layout(
@@ -134,9 +138,10 @@ def layout_of(data: bytes) -> Layout:
 
 
 class JointStateDecoder:
-    """Decodes batches of one topic; remembers the layouts it has met."""
+    """Decodes batches of one topic of type ``kind``; remembers the layouts it has met."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = JOINT_STATE) -> None:
+        self.kind = kind
         self.layouts: list[Layout] = []
         self.count = 0
         self.undecodable = 0
@@ -169,7 +174,8 @@ class JointStateDecoder:
     def _learn(self, batch: Batch, row: int) -> Layout | None:
         start = int(batch.starts[row])
         try:
-            layout = layout_of(batch.buffer[start:start + int(batch.sizes[row])].tobytes())
+            layout = layout_of(
+                batch.buffer[start:start + int(batch.sizes[row])].tobytes(), self.kind)
         except DataError:
             self.undecodable += 1
             return None

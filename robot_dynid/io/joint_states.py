@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import FIELDS, Batch, Decoded, IntArray, JointStateDecoder
+from robot_dynid.io.cdr import (
+    FIELDS,
+    JOINT_STATE,
+    Batch,
+    Decoded,
+    IntArray,
+    JointStateDecoder,
+)
 from robot_dynid.io.findings import GAP
 from robot_dynid.types import FloatArray
 
@@ -25,7 +32,7 @@ class Series:
 
 @dataclass
 class Topic:
-    """The messages of one JointState topic, decoded as they come."""
+    """The messages of one topic with joint states, decoded as they come."""
 
     name: str
     decoder: JointStateDecoder = field(default_factory=JointStateDecoder)
@@ -34,6 +41,11 @@ class Topic:
     def add(self, batch: Batch) -> None:
         """Decode and keep a batch."""
         self.parts += self.decoder.decode(batch)
+
+    @property
+    def kind(self) -> str:
+        """The message type."""
+        return self.decoder.kind
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -48,7 +60,7 @@ class Topic:
         """
         self._report(found)
         if not self.parts:
-            raise DataError(f'topic {self.name} has no usable JointState messages')
+            raise DataError(f'topic {self.name} has no usable messages')
         missing = [joint for joint in joints if joint not in self.joints]
         if missing:
             raise DataError(
@@ -212,9 +224,17 @@ def _unknown(
     return np.asarray((time < known[0]) | (time > known[-1]) | (gap & ~exact))
 
 
-def decode_topics(batches: Iterable[tuple[str, Batch]]) -> dict[str, Topic]:
-    """Decode all batches, topic by topic."""
+def decode_topics(
+    batches: Iterable[tuple[str, Batch]], kinds: Mapping[str, str] | None = None
+) -> dict[str, Topic]:
+    """Decode all batches, topic by topic.
+
+    ``kinds`` holds message types by topic, as soon as its first batch comes; None: JointState.
+    """
     topics: dict[str, Topic] = {}
     for name, batch in batches:
-        topics.setdefault(name, Topic(name)).add(batch)
+        if name not in topics:
+            kind = JOINT_STATE if kinds is None else kinds[name]
+            topics[name] = Topic(name, JointStateDecoder(kind))
+        topics[name].add(batch)
     return topics

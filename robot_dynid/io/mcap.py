@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,15 +39,17 @@ class Contents:
     findings: list[str] = field(default_factory=list)
 
 
-def mcap_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Yield (topic, messages) of all topics of message type ``kind``, in file order.
+def mcap_batches(
+    path: Path, kinds: Collection[str], contents: Contents
+) -> Iterator[tuple[str, Batch]]:
+    """Yield (topic, messages) of all topics whose message type is in ``kinds``, in file order.
 
     Raises DataError when the file is no mcap file.
     """
     with path.open('rb') as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise DataError(f'{path}: is empty or no mcap file (its first bytes are wrong)')
-        walk = _Walk(path.name, kind, contents)
+        walk = _Walk(path.name, kinds, contents)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
             try:
                 for buffer, rows in walk.file(whole):
@@ -67,12 +69,12 @@ def mcap_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[st
 class _Walk:
     """State of one pass over a file."""
 
-    def __init__(self, name: str, kind: str, contents: Contents) -> None:
+    def __init__(self, name: str, kinds: Collection[str], contents: Contents) -> None:
         self.name = name
-        self.kind = kind
+        self.kinds = kinds
         self.contents = contents
         self.types: dict[int, str] = {}
-        self.names: dict[int, str] = {}  # channels of the wanted type
+        self.names: dict[int, str] = {}  # channels of the wanted types
         self.closed = False
 
     def batches(self, buffer: Buffer, rows: list[Row]) -> Iterator[tuple[str, Batch]]:
@@ -154,7 +156,7 @@ class _Walk:
             topic, after = _string(body, 4)
             kind = self.types.get(schema, 'unknown')
             self.contents.topics[topic] = kind
-            if kind == self.kind and _string(body, after)[0] == 'cdr':
+            if kind in self.kinds and _string(body, after)[0] == 'cdr':
                 self.names[channel] = topic
 
 

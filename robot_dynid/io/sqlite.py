@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -23,15 +23,17 @@ ROWS = 8192  # messages fetched at a time
 JOURNALS = ('-wal', '-journal')
 
 
-def sqlite_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Yield (topic, messages) of all topics of message type ``kind``, in the order of writing.
+def sqlite_batches(
+    path: Path, kinds: Collection[str], contents: Contents
+) -> Iterator[tuple[str, Batch]]:
+    """Yield (topic, messages) of all topics whose type is in ``kinds``, in the order of writing.
 
     Raises DataError when the file is no rosbag2 database.
     """
     journals = [f'{path}{end}' for end in JOURNALS if Path(f'{path}{end}').exists()]
     whole = _whole_pages(path)
     if not journals and whole is None:
-        yield from _read(path, 'mode=ro&immutable=1', kind, contents)
+        yield from _read(path, 'mode=ro&immutable=1', kinds, contents)
         return
     reason = 'has a journal beside it (crash while recording?), which was taken in'
     if not journals:
@@ -43,7 +45,7 @@ def sqlite_batches(path: Path, kind: str, contents: Contents) -> Iterator[tuple[
             shutil.copy(journal, folder)
         if not journals and whole is not None:
             os.truncate(copy, whole)
-        yield from _read(copy, 'mode=rw', kind, contents)
+        yield from _read(copy, 'mode=rw', kinds, contents)
 
 
 def _whole_pages(path: Path) -> int | None:
@@ -64,7 +66,7 @@ def _whole_pages(path: Path) -> int | None:
 
 
 def _read(
-    path: Path, options: str, kind: str, contents: Contents
+    path: Path, options: str, kinds: Collection[str], contents: Contents
 ) -> Iterator[tuple[str, Batch]]:
     uri = f'file:{quote(str(path.absolute()))}?{options}'
     try:
@@ -74,7 +76,7 @@ def _read(
             wanted: dict[int, str] = {}
             for key, name, message_type, encoding in topics.fetchall():
                 contents.topics[name] = message_type
-                if message_type == kind and encoding == 'cdr':
+                if message_type in kinds and encoding == 'cdr':
                     wanted[key] = name
             yield from _messages(base, path, wanted, contents)
     except sqlite3.Error as error:

@@ -137,7 +137,7 @@ def _log(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
     if isinstance(source, str):
         return load_log(Path(source).expanduser(), robot)
     contents = Contents()
-    decoded = decode_topics(mcap_batches(source.file, JOINT_STATE, contents))
+    decoded = decode_topics(mcap_batches(source.file, (JOINT_STATE,), contents))
     contents.findings.clear()  # that the file has no end is no news while it grows
     try:
         return log_from_topics(

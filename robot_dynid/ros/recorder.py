@@ -128,7 +128,7 @@ class Recorder:
         """Yield what only the disk still has, then what the memory has."""
         left = dict(dropped)
         if self._file is not None and any(left.values()):
-            for name, batch in mcap_batches(self._file, JOINT_STATE, Contents()):
+            for name, batch in mcap_batches(self._file, (JOINT_STATE,), Contents()):
                 part = _first(batch, left[name])
                 left[name] -= len(part.received)
                 yield name, part
