@@ -13,7 +13,8 @@ from scipy import interpolate
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.signals import alignment
+from robot_dynid.signals import alignment, periodic
+from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.period import Stretch, found_period, longest_repetition, told
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
 from robot_dynid.types import FloatArray, RawLog
@@ -71,7 +72,32 @@ def average(
     averaging = Averaging(log.source, period, start, periods,
                           tuple(position_noise.tolist()), tuple(effort_noise.tolist()))
     mean = RawLog(log.source, log.joints, grid[:count] - start, position, effort=effort)
+    if log.motor_position is not None:
+        motors, found = _motors(robot, log, (grid, periods, step))
+        mean, corrected = replace(mean, motor_position=motors), [*corrected, *found]
     return Repaired(log.source, (mean,), period / count, (*notes, *more, *corrected), averaging)
+
+
+def _motors(
+    robot: RobotModel, log: RawLog, grid: tuple[FloatArray, int, float]
+) -> tuple[FloatArray, list[str]]:
+    """Return the mean period of the motor positions (M, n) on the joint side, and what was found.
+
+    ``grid`` is instants, periods and step. Encoders are looked at over all the periods, since a
+    slip shows in none of them alone. Harmonics below the noise of the mean are left out.
+    """
+    instants, periods, step = grid
+    longest = _longest(step)
+    log = alignment.take(log, np.abs(log.time - 0.5 * (instants[0] + instants[-1]))
+                         <= 0.5 * (instants[-1] - instants[0]) + longest)
+    assert log.motor_position is not None
+    (part,), notes = joint_side(robot, (alignment.without_holes(log)[0],), step)
+    assert part.motor_position is not None
+    known = np.isfinite(part.motor_position).all(axis=0)
+    measured = np.where(np.isfinite(log.motor_position), part.motor_position, np.nan)
+    mean, noise = _mean(part, np.where(known, measured, 0.0), (instants, periods, longest))
+    clean = periodic.seen(mean, noise / np.sqrt(periods))
+    return np.where(known, clean, np.nan), notes
 
 
 def _repeated(log: RawLog, settings: Periodic) -> Stretch:

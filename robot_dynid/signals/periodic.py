@@ -53,6 +53,18 @@ def motion(
     return _back(spectrum, count), _back(first, count), _back(rate * first, count)
 
 
+def seen(values: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return a period (M, n) up to the last harmonics that stand out of white ``noise`` (n,).
+
+    Columns of NaN stay.
+    """
+    count = len(values)
+    spectrum = np.fft.rfft(values, axis=0)
+    for j, band in enumerate(last_harmonic(np.abs(spectrum) ** 2, count * noise**2)):
+        spectrum[band + 1:, j] = 0.0
+    return _back(spectrum, count)
+
+
 def last_harmonic(power: FloatArray, noise: FloatArray) -> list[int]:
     """Return the last of the harmonics (K,) of each of n signals whose ``power`` (K, n) is motion.
 
