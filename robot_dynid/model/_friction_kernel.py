@@ -1,7 +1,8 @@
 """Compiled steps with friction that acts implicitly, one tile of motions at a time.
 
 Friction of an axis is piecewise linear: f0 + fv x + fc clip(x / width, -1, 1). Which piece applies
-at the end of a step is found by Newton's method on the pieces.
+at the end of a step is found by Newton's method on the pieces. An axis may also be a spring: it
+acts on the difference of two coordinates, and its torque grows with the position, too.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from robot_dynid.model._forward_kernel import _eliminate, _substitute
 from robot_dynid.model._kernels import LANES, inlined
 
-#: columns of the friction table: viscous, Coulomb, offset, width of the ramp
-VISCOUS, COULOMB, OFFSET, WIDTH = 0, 1, 2, 3
+#: columns of the friction table: viscous, Coulomb, offset, width of the ramp, stiffness
+VISCOUS, COULOMB, OFFSET, WIDTH, STIFFNESS = 0, 1, 2, 3, 4
 #: most corrections of the pieces; none of 300 000 steps of hard-braked arms took more than five
 MOST_CHANGES = 10
 
@@ -92,12 +93,28 @@ def _damp(axis, torque, damping, load, factor):
 
 
 @inlined
+def _spring(axis, stiffness, start, torque, damping, row):
+    """Add to ``torque`` and ``damping`` of an axis what its spring does during a step."""
+    v, _, q, reach = start
+    _along(axis, q, row)
+    for k in range(LANES):
+        torque[k] += stiffness * row[k]
+        damping[k] += stiffness * reach
+    _along(axis, v, row)
+    for k in range(LANES):
+        torque[k] += stiffness * reach * row[k]
+
+
+@inlined
 def _linear_step(friction, equations, start, piece, scratch, change):
-    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d, F on the given pieces."""
+    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d, F on the given pieces.
+
+    Springs are at the position q + reach (v + d).
+    """
     axes, table = friction
     matrix, load = equations
-    v, duration = start
-    factor, least, speed, damping, _ = scratch
+    v, duration = start[0], start[1]
+    factor, least, speed, damping, stretch = scratch
     for j in range(load.shape[0]):
         for k in range(LANES):
             change[j, k] = duration * load[j, k]
@@ -112,6 +129,8 @@ def _linear_step(friction, equations, start, piece, scratch, change):
         for k in range(LANES):
             damping[k] = viscous + ramp * (1.0 - abs(piece[i, k]))
             speed[k] = offset + height * piece[i, k] + damping[k] * speed[k]
+        if table[i, STIFFNESS] > 0.0:
+            _spring(axes[i], table[i, STIFFNESS] * duration, start, speed, damping, stretch)
         _damp(axes[i], speed, damping, change, factor)
     _eliminate(factor, change, least)
     _substitute(factor, change)
@@ -119,9 +138,10 @@ def _linear_step(friction, equations, start, piece, scratch, change):
 
 @inlined
 def _implicit_step(friction, equations, start, piece, scratch, change):
-    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d; ``start`` is (v, duration).
+    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d.
 
-    Begins with the pieces in ``piece`` and leaves those that apply at v + d.
+    ``start`` is (v, duration, q, reach): springs are at q + reach (v + d). Begins with the pieces
+    in ``piece`` and leaves those that apply at v + d.
     """
     _, _, row, other, flags = scratch
     for _ in range(MOST_CHANGES):

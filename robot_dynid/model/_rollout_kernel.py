@@ -10,6 +10,11 @@ the implicit one, which is of second order. Of all nodes these were chosen by wh
 axis by itself, however large the step: viscous friction damps it without overshoot, and dry
 friction never adds energy and brings it to rest under any load it can hold (a table of
 `test/test_rollout_friction.py`). Schemes that are merely L-stable swing to and fro for ever.
+
+Coordinates beyond the joints of the tree are motors behind springs, which act at a position with
+weights of its own (SPRING): of those that give second order and keep an undamped oscillator from
+growing at any stiffness, two that err little where the step resolves it. A motion that the step
+does not resolve is damped to nothing (`test/test_elastic_rollout.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +46,8 @@ STAGES = 3
 EXPLICIT = np.array([[0.0, 0.0, 0.0], [4 / 9, 0.0, 0.0], [-91 / 150, 77 / 50, 0.0]])
 #: the last row also holds the weights
 IMPLICIT = np.array([[1 / 8, 0.0, 0.0], [113 / 504, 83 / 504, 0.0], [1 / 7, 27 / 44, 75 / 308]])
+#: the stages' positions of springs from the implicit velocities; its rows add up to second order
+SPRING = np.array([[3 / 20, 0.0, 0.0], [1919 / 9450, 9 / 50, 0.0], [1 / 7, 27 / 44, 75 / 308]])
 #: why a motion stopped
 RUNNING, INDEFINITE, OVERFLOW = 0, 1, 2
 
@@ -66,6 +73,10 @@ def _equations(tree, work, state, effort, scratch, equations):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
         for k in range(LANES):
             load[j, k] = effort[j, k] - load[j, k]
+    for j in range(n, load.shape[0]):
+        matrix[j] = 0.0
+        load[j] = effort[j]
+    for j in range(load.shape[0]):
         for i in range(j + 1):
             for k in range(LANES):
                 matrix[j, i, k] += rotors[j, i]
@@ -83,16 +94,17 @@ def _least_pivots(matrix, factor, unused, pivots):
 
 @inlined
 def _stage_arguments(stage, h, state, stages):
-    """Fill the explicit arguments of a stage, and what precedes its implicit velocity."""
+    """Fill the explicit arguments of a stage, what precedes its implicit velocity and springs."""
     q, v = state
-    explicit_q, explicit_v, implicit_v, rate = stages
+    explicit_q, explicit_v, implicit_v, rate, spring_q = stages
     for j in range(q.shape[0]):
         for k in range(LANES):
-            explicit_q[j, k] = q[j, k]
+            explicit_q[j, k] = spring_q[j, k] = q[j, k]
             explicit_v[stage, j, k] = implicit_v[stage, j, k] = v[j, k]
         for s in range(stage):
-            a, b = h * EXPLICIT[stage, s], h * IMPLICIT[stage, s]
+            a, b, c = h * EXPLICIT[stage, s], h * IMPLICIT[stage, s], h * SPRING[stage, s]
             for k in range(LANES):
+                spring_q[j, k] += c * implicit_v[s, j, k]
                 explicit_q[j, k] += a * explicit_v[s, j, k]
                 explicit_v[stage, j, k] += a * rate[s, j, k]
                 implicit_v[stage, j, k] += b * rate[s, j, k]
@@ -101,7 +113,7 @@ def _stage_arguments(stage, h, state, stages):
 @inlined
 def _finish_stage(stage, h, stages, change):
     """Complete the implicit velocity and fill the ``rate`` of the stage."""
-    _, _, implicit_v, rate = stages
+    _, _, implicit_v, rate, _ = stages
     scale = 1.0 / (h * IMPLICIT[stage, stage])
     for j in range(change.shape[0]):
         for k in range(LANES):
@@ -113,7 +125,7 @@ def _finish_stage(stage, h, stages, change):
 def _advance(h, state, stages):
     """Move the position by the weighted mean of the stages, the velocity to the last of them."""
     q, v = state
-    _, _, implicit_v, _ = stages
+    _, _, implicit_v, _, _ = stages
     for j in range(q.shape[0]):
         for s in range(STAGES):
             for k in range(LANES):
@@ -136,8 +148,8 @@ def _step(tree, friction, state, effort, h, memory):
         _explicit_friction(friction, moving, load, row)
         if stage == 0:
             _least_pivots(matrix, factor, change, pivots)
-        _implicit_step(friction, equations, (before, h * IMPLICIT[stage, stage]), piece, scratch,
-                       change)
+        start = before, h * IMPLICIT[stage, stage], stages[4], h * SPRING[stage, stage]
+        _implicit_step(friction, equations, start, piece, scratch, change)
         for k in range(LANES):
             pivots[k] = min(pivots[k], least[k])
         _finish_stage(stage, h, stages, change)
@@ -176,13 +188,13 @@ def _watch_limits(q, limits, joint, step, place):
 
 
 @inlined
-def _memory(n, axes, gravity):
+def _memory(joints, n, axes, gravity):
     """Return the work arrays of a tile: links, passes, stages, equations, then those of a step."""
-    links = np.zeros((n + 1, ROWS, LANES))
+    links = np.zeros((joints + 1, ROWS, LANES))
     _base(links, gravity)
-    passes = np.zeros((12, LANES)), np.zeros((9, LANES)), np.zeros((6, LANES)), np.zeros(n)
+    passes = np.zeros((12, LANES)), np.zeros((9, LANES)), np.zeros((6, LANES)), np.zeros(joints)
     stages = (np.zeros((n, LANES)), np.zeros((STAGES, n, LANES)), np.zeros((STAGES, n, LANES)),
-              np.zeros((STAGES, n, LANES)))
+              np.zeros((STAGES, n, LANES)), np.zeros((n, LANES)))
     equations = np.zeros((n, n, LANES)), np.zeros((n, LANES))
     change, piece, pivots = np.zeros((n, LANES)), np.zeros((axes, LANES)), np.zeros(LANES)
     scratch = (np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
@@ -194,8 +206,9 @@ def _memory(n, axes, gravity):
 def rollout(tree, gravity, friction, limits, start, effort, clock, motion, events):  # noqa: PLR0913
     """Integrate K motions of T samples.
 
-    ``tree`` (geometry, parents, parameters (n, 10), rotors (n, n)); ``friction`` (axes (m, n),
-    table (m, 4)); ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for
+    ``tree`` (geometry, parents, parameters (joints, 10), rotors (n, n)) with n coordinates, those
+    beyond the joints move by their rotors alone; ``friction`` (axes (m, n), table (m, 5));
+    ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for
     ``clock`` (internal step [s], internal steps per sample). Fills ``motion`` q, v (K, T, n) and
     ``events`` (K,) each: sample and joint of the first excess of a limit, sample and cause of a
     stop.
@@ -204,7 +217,7 @@ def rollout(tree, gravity, friction, limits, start, effort, clock, motion, event
     limit_step, limit_joint, stop_step, cause = events
     count, samples, n = effort.shape
     q, v, held = np.zeros((n, LANES)), np.zeros((n, LANES)), np.zeros((n, LANES))
-    memory = _memory(n, friction[0].shape[0], gravity)
+    memory = _memory(tree[1].shape[0], n, friction[0].shape[0], gravity)
     for first in range(0, count, LANES):
         used = min(LANES, count - first)
         for k in range(LANES):

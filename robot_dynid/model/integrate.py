@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.model import _rollout_kernel
+from robot_dynid.model._friction_kernel import OFFSET, STIFFNESS, VISCOUS, WIDTH
 from robot_dynid.model._kernels import LANES
 from robot_dynid.model.robot import Limits, RobotModel
 from robot_dynid.types import FloatArray
@@ -31,7 +32,8 @@ class Rollout:
     Joint limits do not stop a motion: ``limit_step`` (K,) is the sample in which a joint first
     leaves them and ``limit_joint`` (K,) its index, both -1 where none does. ``stop_step`` (K,) is
     the first sample that could not be computed, -1 where all were; the state is NaN from there on
-    and ``stop_cause`` (K,) says why, a key of CAUSES or 0.
+    and ``stop_cause`` (K,) says why, a key of CAUSES or 0. ``motor_position`` and
+    ``motor_velocity`` (K, T, n) are those of the motors where joints are elastic, else None.
     """
 
     joints: tuple[str, ...]
@@ -41,6 +43,8 @@ class Rollout:
     limit_joint: NDArray[np.int64]
     stop_step: NDArray[np.int64]
     stop_cause: NDArray[np.int64]
+    motor_position: FloatArray | None = None
+    motor_velocity: FloatArray | None = None
 
     @classmethod
     def empty(cls, joints: tuple[str, ...], shape: tuple[int, ...]) -> Rollout:
@@ -51,6 +55,18 @@ class Rollout:
 
     def __iter__(self) -> Iterator[FloatArray]:
         return iter((self.position, self.velocity))
+
+    def of_joints(self, elastic: Sequence[int]) -> Rollout:
+        """Return a motion of n joints and the motors behind ``elastic`` ones as that of n joints.
+
+        A rigid joint turns with its motor.
+        """
+        n = self.position.shape[2] - len(elastic)
+        motors = np.arange(n)
+        motors[list(elastic)] = n + np.arange(len(elastic))
+        return replace(
+            self, position=self.position[..., :n].copy(), velocity=self.velocity[..., :n].copy(),
+            motor_position=self.position[..., motors], motor_velocity=self.velocity[..., motors])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -82,6 +98,20 @@ class AxisFriction:
     table: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Springs:
+    """Springs with dampers between coordinates.
+
+    ``axes`` (e, coordinates): the stretch of each is axes @ position; ``stiffness`` (e,) N m/rad,
+    ``damping`` (e,) N m s/rad, ``offset`` (e,) N m at no stretch.
+    """
+
+    axes: FloatArray
+    stiffness: FloatArray
+    damping: FloatArray
+    offset: FloatArray
+
+
 def step_count(dt: float) -> int:
     """Return how many internal steps a sample of ``dt`` [s] takes."""
     return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
@@ -101,19 +131,22 @@ def limit_table(limits: Limits) -> FloatArray:
 class Integrator:
     """Motions of one robot, prepared for many calls.
 
-    ``parameters`` (n, 10) standard parameters, ``rotors`` (n, n) kg m^2 added to the mass matrix.
-    Source of the scheme: see the kernel.
+    ``parameters`` (n, 10) standard parameters, ``rotors`` kg m^2 added to the mass matrix. With
+    ``springs`` the coordinates are those of the n joints, then motors that move apart from them:
+    all arrays have as many columns as ``rotors``. Source of the scheme: see the kernel.
     """
 
     def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: FloatArray,
-                 friction: AxisFriction) -> None:
+                 friction: AxisFriction, springs: Springs | None = None) -> None:
         parents = np.array(robot.parents, dtype=np.int64)
         parents.flags.writeable = False
         self._joints = robot.joints
         self._tree = (robot.geometry, parents, _constant(parameters), _constant(rotors))
         self._gravity = _constant(robot.gravity)
-        self._friction = (_constant(friction.axes), _constant(friction.table))
-        self._limits = _constant(limit_table(robot.limits))
+        self._friction = _table_of(friction, springs)
+        limits, motors = limit_table(robot.limits), len(rotors) - robot.n
+        open_ended = np.array([[-np.inf], [np.inf]])
+        self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
 
     def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float) -> Rollout:
         """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s]."""
@@ -125,6 +158,17 @@ class Integrator:
             (result.position, result.velocity),
             (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause))
         return result
+
+
+def _table_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, FloatArray]:
+    """Return the axes (m, n) and the table (m, 5) of the kernel: friction, then springs."""
+    axes, table = friction.axes, np.pad(friction.table, ((0, 0), (0, 1)))
+    if springs is not None:
+        own = np.zeros((len(springs.axes), 5))
+        own[:, VISCOUS], own[:, OFFSET] = springs.damping, springs.offset
+        own[:, WIDTH], own[:, STIFFNESS] = 1.0, springs.stiffness
+        axes, table = np.vstack([axes, springs.axes]), np.vstack([table, own])
+    return _constant(axes), _constant(table)
 
 
 def _constant(array: FloatArray) -> FloatArray:
