@@ -78,7 +78,7 @@ class TorqueModel:
 
     def holding(self, parameters: FloatArray) -> FloatArray:
         """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
-        held = np.zeros(self.robot.n)
+        held = np.zeros(self.robot.rows)
         first = 0
         for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
             values = np.abs(parameters[first:first + len(chosen)])
@@ -90,7 +90,7 @@ class TorqueModel:
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
         """Return the modelled effort (N, n) [N m] of a motion."""
         regression = Regression(self, samples)
-        effort = np.empty((len(samples), self.robot.n))
+        effort = np.empty((len(samples), self.robot.rows))
         for rows in chunks(samples):
             effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
         return effort
@@ -116,7 +116,7 @@ class Regression:
         count = rows.stop - rows.start
         model = self.model
         if count not in self._buffers:
-            shape = (model.robot.n, len(model.reduction.kept), count)
+            shape = (model.robot.rows, len(model.reduction.kept), count)
             self._buffers[count] = np.zeros(shape)
         out, part = self._buffers[count], self.samples.part(rows)
         first = 0
@@ -218,13 +218,13 @@ def batch_samples(samples: Samples) -> int:
 
 
 def swift(robot: RobotModel, samples: Samples) -> FloatArray:
-    """Return (N, n) 1 where a joint is far from reversing, 0 near it, in time or in speed.
+    """Return (N, rows) 1 where a joint is far from reversing, 0 near it, in time or in speed.
 
     Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
     for a period of the cut-off around the sample.
     """
-    axes = axes_of(robot).matrix
-    speed = np.abs(samples.velocity @ axes.T)
+    axes = axes_of(robot)
+    speed = np.abs(samples.velocity @ axes.matrix.T)
     threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0)
     least = np.empty_like(speed)
     for segment in samples.segments:
@@ -233,7 +233,7 @@ def swift(robot: RobotModel, samples: Samples) -> FloatArray:
             if count > 1 else 1.0
         window = 2 * round(1.0 / (samples.cutoff * step)) + 1 if samples.cutoff else 1
         least[segment] = minimum_filter1d(speed[segment], min(window, 2 * count - 1), axis=0)
-    slow = (least <= threshold).astype(np.float64) @ np.abs(axes)
+    slow = (least <= threshold).astype(np.float64) @ np.abs(axes.effort)
     far: FloatArray = (slow == 0.0).astype(np.float64)
     return far
 

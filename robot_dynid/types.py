@@ -12,7 +12,7 @@ from robot_dynid.errors import DataError
 
 FloatArray = NDArray[np.float64]
 CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
-            'reference_position')
+            'reference_position', 'joint_torque')
 
 
 def frozen(array: Any) -> FloatArray:
@@ -27,9 +27,9 @@ class RawLog:
     """One recording exactly as it was read: nothing repaired, nothing dropped.
 
     ``time`` is (T,) in seconds; every channel is (T, n) in SI units (effort in the robot's own
-    effort unit, temperature in deg C) with the columns in the order of ``joints``, or None where
-    it was not recorded. NaN, repeated and backward stamps may be present; ``findings`` says so in
-    plain sentences.
+    effort unit, temperature in deg C, ``joint_torque`` in N m measured behind the gear) with the
+    columns in the order of ``joints``, or None where it was not recorded. NaN, repeated and
+    backward stamps may be present; ``findings`` says so in plain sentences.
 
     Raises DataError when the shapes do not agree.
     """
@@ -44,6 +44,7 @@ class RawLog:
     motor_velocity: FloatArray | None = None
     temperature: FloatArray | None = None
     reference_position: FloatArray | None = None
+    joint_torque: FloatArray | None = None
     findings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -64,7 +65,9 @@ class Samples:
     ``time`` (N,) s; ``position``, ``velocity``, ``acceleration`` (N, n) rad, rad/s, rad/s^2
     (m for prismatic joints); ``effort`` (N, n) N m passed through the same filter as the motion;
     ``measured`` (N, n) N m is the effort on the same grid before that filter. Both are None for
-    states without measured effort. ``starts`` holds the first index of every contiguous segment.
+    states without measured effort. Of a robot with elastic joints the motion has a column per
+    coordinate, the effort one per equation (RobotModel.coordinates, RobotModel.row_joints).
+    ``starts`` holds the first index of every contiguous segment.
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
     ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
     ``temperature`` (N, n) [deg C] of the joints, where it was measured.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tolerances import SAME_FORMULA
@@ -17,20 +19,26 @@ from robot_dynid.types import Samples
 ROBOTS = ('planar_3r', 'stanford_arm', 'tx40')
 
 
+def with_gears(name):
+    """Return a robot whose first two joints are elastic, the second with a torque sensor."""
+    robot = load_robot(name)
+    return replace(robot, drive=replace(robot.drive, elastic=(0, 1), torque_sensors=(1,)))
+
+
 def built(kind, robot):
     """Return a block of the registry for a robot."""
     axes = axes_of(robot)
-    if kind == 'rigid':
+    if kind in ('rigid', 'springs'):
         return BLOCKS[kind](robot)
     if kind == 'friction':
         return BLOCKS[kind](axes, tuple(Coulomb(0.05) for _ in axes.labels))
     return BLOCKS[kind](axes)
 
 
-def columns(block, samples, chosen=None):
-    """Return the columns (n, k, N) of a block."""
+def columns(block, samples, chosen=None, rows=None):
+    """Return the columns (rows, k, N) of a block."""
     chosen = np.arange(len(block.names)) if chosen is None else np.asarray(chosen)
-    out = np.zeros((len(samples.joints), len(chosen), len(samples)))
+    out = np.zeros((rows or len(samples.joints), len(chosen), len(samples)))
     block.fill(samples, block.history(samples), chosen, out)
     return out
 
@@ -40,45 +48,47 @@ def motion(robot, count=1000, cutoff=None):
     time = np.arange(count) * 0.01
     rate = 1.0 + 0.3 * np.arange(robot.n)
     phase = np.outer(time, rate)
-    return Samples(robot.joints, time, np.sin(phase), rate * np.cos(phase),
-                   -rate**2 * np.sin(phase), cutoff=cutoff)
+    moved = [*range(robot.n), *robot.drive.elastic]
+    return Samples(robot.joints, time, np.sin(phase)[:, moved], (rate * np.cos(phase))[:, moved],
+                   (-rate**2 * np.sin(phase))[:, moved], cutoff=cutoff)
 
 
 @pytest.mark.parametrize('kind', BLOCKS)
 @pytest.mark.parametrize('name', ROBOTS)
 def test_chosen_columns_are_those_of_all(kind, name):
-    robot = load_robot(name)
+    robot = with_gears(name)
     block = built(kind, robot)
     states = random_states(robot, 30, np.random.default_rng(1))
     assert len(set(block.names)) == len(block.names)
-    full = columns(block, states)
+    full = columns(block, states, rows=robot.rows)
     assert np.isfinite(full).all() and np.any(full)
     chosen = np.random.default_rng(2).permutation(len(block.names))[:5]
-    assert columns(block, states, np.sort(chosen)) == pytest.approx(full[:, np.sort(chosen)])
+    chosen = np.sort(chosen)
+    assert columns(block, states, chosen, robot.rows) == pytest.approx(full[:, chosen])
 
 
 @pytest.mark.parametrize('kind', BLOCKS)
 def test_chunks_give_what_the_whole_gives(kind):
-    robot = load_robot('tx40')
+    robot = with_gears('tx40')
     block = built(kind, robot)
     samples = motion(robot, cutoff=8.0)
-    whole, history = columns(block, samples), block.history(samples)
+    whole, history = columns(block, samples, rows=robot.rows), block.history(samples)
     assert history.shape[1] == len(samples)
     chosen = np.arange(len(block.names))
     for rows in (slice(0, 10), slice(123, 700), slice(999, 1000)):
-        part = np.zeros((robot.n, len(chosen), rows.stop - rows.start))
+        part = np.zeros((robot.rows, len(chosen), rows.stop - rows.start))
         block.fill(samples.part(rows), history[:, rows], chosen, part)
         assert part == pytest.approx(whole[:, :, rows], abs=1e-12)
 
 
 @pytest.mark.parametrize('kind', BLOCKS)
 def test_torque_of_resting_robot_in_no_gravity_is_only_the_offset(kind):
-    robot = load_robot('planar_3r').with_gravity(np.zeros(3))
+    robot = with_gears('planar_3r').with_gravity(np.zeros(3))
     block = built(kind, robot)
-    still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 3)))
-    found = columns(block, still)
+    still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 5)))
+    found = columns(block, still, rows=robot.rows)
     for c, parameter in enumerate(block.names):
-        assert np.any(found[:, c]) == parameter.startswith('f0')
+        assert np.any(found[:, c]) == parameter.startswith(('f0', 's'))
 
 
 def test_rotors_turn_with_their_axes():

@@ -15,6 +15,7 @@ ESTIMATORS: dict[str, Estimator] = {
     'gls': GeneralisedLeastSquares(),
     'irls': RobustLeastSquares(),
     'iv': InstrumentalVariables(),
+    'elastic': GeneralisedLeastSquares(name='elastic'),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),

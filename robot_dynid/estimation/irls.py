@@ -166,7 +166,7 @@ class RobustLeastSquares:
         return last
 
     def _estimate(self, experiment: Experiment, last: Round, warnings: list[str]) -> Estimate:
-        joints = experiment.model.robot.joints
+        joints = experiment.model.robot.row_names
         bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
         root = replace(last.solution, root=solve(experiment.information, bread).root)
         changes = batch_changes(experiment.information, bread, root,

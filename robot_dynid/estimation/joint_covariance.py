@@ -40,14 +40,14 @@ class GeneralisedLeastSquares:
 
     tolerance: float = 1e-4
     rounds: int = 50
-    name = 'gls'
+    name: str = 'gls'
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
         beside = _SideBySide.of(experiment)
         first = solve(experiment.information, joint_weights(experiment.information))
         omega, rounds = self._settled(beside, experiment.information, first)
-        note = _dependent(omega, experiment.model.robot.joints)
+        note = _dependent(omega, experiment.model.robot.row_names)
         if note:
             omega = np.diag(np.diag(omega))
         white = whitened(experiment, omega)

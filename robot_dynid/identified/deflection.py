@@ -32,8 +32,8 @@ def known_joints(features: FloatArray) -> list[int]:
 
 
 def deflection_effort(robot: RobotModel, models: Models, samples: Samples) -> FloatArray:
-    """Return the effort (N, n) [N m] of the residual models; zero where features are missing."""
-    effort = np.zeros_like(samples.position)
+    """Return the effort (N, rows) [N m] of the residual models; zero without features."""
+    effort = np.zeros((len(samples), robot.rows))
     features = deflections(robot, samples) if any(m is not None for m in models) else None
     if features is not None:
         for j in known_joints(features):

@@ -41,7 +41,7 @@ class FrictionData:
 
     def alone(self) -> list[bool]:
         """Return, axis by axis, whether no other axis acts on the same joints."""
-        acts = self.axes.matrix != 0.0
+        acts = self.axes.effort != 0.0
         return [bool(np.all(acts[:, own].sum(axis=0) == 1)) for own in acts]
 
     def reasons(self) -> list[str]:

@@ -162,7 +162,7 @@ def _active(
     found = []
     for j, own in enumerate(model.structure):
         acting = [np.arange(first[a], first[a + 1])
-                  for a, axis in enumerate(friction.axes.matrix) if axis[j] != 0.0]
+                  for a, axis in enumerate(friction.axes.effort) if axis[j] != 0.0]
         found.append(np.concatenate([np.flatnonzero(own), *acting, first[-1] + np.arange(2)]))
     return found
 
@@ -182,6 +182,6 @@ def _tables(
         rows = slice(start, stop)
         columns = regression.columns(rows)
         yield rows, [
-            np.vstack([columns[j], friction.axes.matrix[owners, j][:, None] * history[:, rows],
+            np.vstack([columns[j], friction.axes.effort[owners, j][:, None] * history[:, rows],
                        samples.effort[None, rows, j], samples.measured[None, rows, j]]).T
-            for j in range(model.robot.n)]
+            for j in range(model.robot.rows)]

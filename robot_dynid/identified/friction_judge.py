@@ -43,7 +43,7 @@ class Judge:
             first[a] + _dictionary(factors, a).index(law)
             for a, law in enumerate(laws) if a != axis)])
         own = np.arange(first[axis], first[axis + 1])
-        rows = np.flatnonzero(factors.friction.axes.matrix[axis])
+        rows = np.flatnonzero(factors.friction.axes.effort[axis])
         whole, _ = _eliminated(factors.whole, rest, own, noise)
         train, test = [], []
         for joints, factor in zip(factors.train, factors.test, strict=True):

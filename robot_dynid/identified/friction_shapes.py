@@ -58,7 +58,7 @@ class Reduced:
 
     def _own(self, law: FrictionLaw, recording: int) -> FloatArray:
         """Return the columns of ``law`` on its joints in one recording, joint by joint."""
-        row = self.friction.axes.matrix[self.axis]
+        row = self.friction.axes.effort[self.axis]
         samples = self.data.recordings[recording]
         history = low_passed(law.columns(self.motions[recording]), samples).T
         joints = np.flatnonzero(row)
@@ -71,7 +71,7 @@ def reduce(
 ) -> Reduced:
     """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them."""
     friction = JointFriction(data.axes, tuple(laws), load)
-    joints = np.flatnonzero(data.axes.matrix[axis])
+    joints = np.flatnonzero(data.axes.effort[axis])
     tables = [_rest(data, friction, axis, i, joints, noise) for i in range(len(data.recordings))]
     own = np.vstack(tables)
     others = [j for j in range(len(noise)) if j not in joints]
@@ -105,7 +105,7 @@ def _rest(
     columns = Regression(data.model, samples).columns(slice(0, len(samples)))
     owners = np.repeat(np.arange(len(friction.laws)), [len(x.parameters) for x in friction.laws])
     history = friction.history(samples)[owners != axis]
-    acting = friction.axes.matrix[owners[owners != axis]]
+    acting = friction.axes.effort[owners[owners != axis]]
     return np.vstack([np.vstack([columns[j], acting[:, j][:, None] * history,
                                  samples.effort[None, :, j]]).T / noise[j] for j in joints])
 

@@ -24,7 +24,7 @@ class FrictionStream:
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
-        friction = model.structure.friction_of(model.torque_model.robot)
+        friction = model.structure.friction_of(model.torque_model.robot.rigid)
         self._matrix, self._load = friction.axes.matrix, friction.load
         straight, elements = np.zeros((len(self._matrix), 2)), []
         self._others: list[tuple[int, FrictionLaw, FloatArray]] = []

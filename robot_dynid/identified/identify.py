@@ -35,6 +35,7 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.experiment import Experiment
 from robot_dynid.identified import loops
 from robot_dynid.identified.collision import with_collision
+from robot_dynid.identified.elastic import with_elastic_joints
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.quiet import with_quiet_levels
 from robot_dynid.identified.recipe import AUTO, Recipe
@@ -93,6 +94,7 @@ def identify(
     recipe = replace(recipe, bounds=with_collision(recipe.bounds, robot))
     if recipe.friction == AUTO and isinstance(ESTIMATORS[method], StagedLeastSquares):
         recipe = replace(recipe, friction='coulomb')  # one joint moves: the others say nothing
+    robot = with_elastic_joints(robot, logs, method, recipe)
     limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
         return _identify(robot, logs, method, recipe, progress or (lambda *_: None),
@@ -161,8 +163,9 @@ def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
     """
     own = estimate.share if isinstance(estimate, StagedEstimate) else None
     shares = held.share if own is None else own
-    lost = tuple(j for j, share in zip(robot.joints, shares, strict=True)
-                 if not share > LEAST_SHARE)
+    found = {robot.joints[j] for j, share in zip(robot.row_joints, shares, strict=True)
+             if not share > LEAST_SHARE}
+    lost = tuple(joint for joint in robot.joints if joint in found)
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
     status = open_or_lost if lost else estimate.status
     return replace(estimate, status=status, not_identified=lost)
@@ -172,7 +175,7 @@ def _outside(experiment: Experiment, estimate: Estimate) -> list[str]:
     """Return who has effort that nothing explains; joints that rest in turn have mostly noise."""
     if isinstance(estimate, StagedEstimate):
         return []
-    return consistency(experiment.information).warnings(experiment.model.robot.joints)
+    return consistency(experiment.information).warnings(experiment.model.robot.row_names)
 
 
 def _advice(estimate: Estimate, choice: Choice) -> list[str]:

@@ -73,7 +73,9 @@ def compensated(
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
     physics = joint_fit if first is None else InTurn.of(experiment.model, first, watch)
     staged = isinstance(ESTIMATORS[method], StagedLeastSquares)
-    kind = NONE if staged else 'gmr' if recipe.residual == AUTO else recipe.residual
+    modelled = bool(experiment.model.robot.drive.elastic)
+    wanted = 'gmr' if recipe.residual == AUTO else recipe.residual
+    kind = NONE if staged or modelled else wanted
     found = None
     if kind != NONE or first is not None:
         found = fit_residual(experiment, kind, physics, watch)

@@ -106,13 +106,13 @@ class IdentifiedModel:
 
     @cached_property
     def _rotors(self) -> FloatArray:
-        axes = axes_of(self.robot)
+        axes = axes_of(self.robot.rigid)
         inertia = np.array([self.standard.get(f'Ia{label}', 0.0) for label in axes.labels])
         return np.ascontiguousarray(axes.matrix.T @ (inertia[:, None] * axes.matrix))
 
     @cached_property
     def _dynamics_robot(self) -> RobotModel:
-        return self.torque_model.robot
+        return self.torque_model.robot.rigid
 
     def _states(self, **arrays: ArrayLike) -> tuple[list[FloatArray], bool]:
         """Return the arrays as (K, n) and whether they were single states (n,)."""

@@ -135,7 +135,7 @@ def _level(torque: FloatArray) -> float:
 
 def holding_torque(model: IdentifiedModel) -> FloatArray:
     """Return the torque (n,) [N m] by which friction may hold each joint at rest."""
-    friction = model.structure.friction_of(model.torque_model.robot)
+    friction = model.structure.friction_of(model.torque_model.robot.rigid)
     values = np.abs([model.standard[name] for name in friction.names])
     return np.asarray(np.atleast_2d(friction.holding) @ values)
 

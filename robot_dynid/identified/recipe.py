@@ -19,7 +19,7 @@ from robot_dynid.signals.averaging import Periodic
 
 #: keys whose values are taken as they are
 PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust',
-         'residual', 'loops')
+         'residual', 'loops', 'elastic_joints')
 #: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for a choice
 AUTO = 'auto'
 #: value of ``residual`` that leaves the deflection out
@@ -44,7 +44,8 @@ class Recipe:
     irls, ``instrument_cutoff`` [Hz] that of the instruments of iv, None: chosen from the data.
     ``residual`` is what learns from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr
     where there are motor states. ``loops`` 'joint' fits friction and links at once, 'three' in
-    turn, friction first, from sweeps.
+    turn, friction first, from sweeps. ``elastic_joints`` are those whose gears deflect, () none;
+    None: those of the robot.
     """
 
     cutoff: float | None = None
@@ -64,6 +65,7 @@ class Recipe:
     instrument_cutoff: float | None = None
     residual: str = AUTO
     loops: str = JOINT
+    elastic_joints: tuple[str, ...] | None = None
 
     @property
     def periodic(self) -> Periodic | None:
@@ -91,6 +93,11 @@ class Recipe:
                              f'{", ".join(RESIDUALS)}')
         if self.loops not in (JOINT, THREE):
             raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
+        if self.elastic_joints is not None and not (
+                isinstance(self.elastic_joints, (list, tuple))
+                and all(isinstance(name, str) for name in self.elastic_joints)):
+            raise UsageError('recipe: elastic_joints must be a list of joint names, is '
+                             f'{self.elastic_joints!r}')
         if self.friction != AUTO:
             law_from(self.friction)  # refuses an unknown one
         if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):

@@ -144,7 +144,7 @@ def effort_lag(
     looks like a lag.
     """
     names = (*model.reduction.names, 'effort_lag')
-    structure = np.hstack([model.structure, np.ones((model.robot.n, 1), dtype=bool)])
+    structure = np.hstack([model.structure, np.ones((model.robot.rows, 1), dtype=bool)])
     accumulator: Accumulator | None = None
     for recording in part:
         samples = prepare(model.robot, recording, settings)

@@ -99,8 +99,8 @@ def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
     notes = [note for r in recordings for note in r.notes]
     notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
     return Validation(
-        _scores(model.joints, traces, lambda t: t.predicted),
-        _scores(model.joints, traces, lambda t: t.control),
+        _scores(model.robot.row_names, traces, lambda t: t.predicted),
+        _scores(model.robot.row_names, traces, lambda t: t.control),
         traces, (*notes, *_remarks(model)),
     )
 

@@ -26,7 +26,7 @@ SHARE = 0.5
 def slow_weights(
     model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing
 ) -> FloatArray:
-    """Return weights (n,), at most one, of the rows of a joint near its own reversals.
+    """Return weights (rows,), at most one, of the equations of a joint near its own reversals.
 
     Dry friction sticks there and holds what no law of the speed knows, so the residual is larger;
     the weight is the root of the ratio of the residual deviations far from and near reversals,
@@ -51,8 +51,8 @@ def _residual_ratio(
     """Return the root of the residual far from reversals over that near them, at most 1."""
     values = solve(information, joint_weights(information)).values
     residual = np.concatenate([_residual(model, s, values) for s in recordings])
-    ratio = np.ones(model.robot.n)
-    for j in range(model.robot.n):
+    ratio = np.ones(model.robot.rows)
+    for j in range(model.robot.rows):
         rows = far[:, j]
         if min(rows.sum(), (~rows).sum()) >= LEAST_ROWS:
             near = float(np.sqrt(np.mean(residual[~rows, j] ** 2)))

@@ -42,12 +42,18 @@ class Drive:
     ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
     the joint side, needed for ``current``; ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or
     None maps joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
+    ``elastic`` are the joints whose gears deflect, in order, ``torque_sensors`` those of them
+    behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
+    rotors in the frame of the link before each joint, zero where none is given.
     """
 
     kind: str = ''
     gains: FloatArray | None = None
     gear_ratios: FloatArray | None = None
     coupling: FloatArray | None = None
+    elastic: tuple[int, ...] = ()
+    torque_sensors: tuple[int, ...] = ()
+    rotor_axes: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if self.kind and self.kind not in EFFORT_KINDS:
@@ -57,6 +63,21 @@ class Drive:
                 'effort kind current needs drive_gains [N m/A, joint side] for every joint '
                 'in the robot YAML'
             )
+        if not set(self.torque_sensors) <= set(self.elastic):
+            raise RobotError('joint_torque_sensors must be on elastic joints: a rigid joint '
+                             'needs none, take its torque as effort')
+        self._check_coupling()
+        if self.rotor_axes is not None and self.gear_ratios is None:
+            raise RobotError('rotor_axes need gear_ratios: they tell how fast the rotors spin')
+
+
+    def _check_coupling(self) -> None:
+        if self.coupling is None:
+            return
+        shared = self.coupling - np.diag(np.diag(self.coupling)) != 0.0
+        if any(shared[j].any() or shared[:, j].any() for j in self.elastic):
+            raise RobotError('elastic_joints: a motor that turns with several joints cannot have '
+                             'an elastic gear here; leave such joints out')
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +129,38 @@ class RobotModel:
     def n(self) -> int:
         """Number of joints."""
         return len(self.joints)
+
+    @property
+    def coordinates(self) -> int:
+        """Number of positions: those of the joints, then those of motors of elastic joints."""
+        return self.n + len(self.drive.elastic)
+
+    @property
+    def row_joints(self) -> tuple[int, ...]:
+        """The joint each equation is about.
+
+        One equation per joint, the balance of its whole effort; then one per elastic joint, that
+        of its motor; then one per torque sensor, that of the gear.
+        """
+        return (*range(self.n), *self.drive.elastic, *self.drive.torque_sensors)
+
+    @property
+    def rows(self) -> int:
+        """Number of equations."""
+        return len(self.row_joints)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the equations: the joints, ``motor of ...``, ``gear of ...``."""
+        return (*self.joints, *(f'motor of {self.joints[j]}' for j in self.drive.elastic),
+                *(f'gear of {self.joints[j]}' for j in self.drive.torque_sensors))
+
+    @cached_property
+    def rigid(self) -> RobotModel:
+        """The same robot with stiff gears."""
+        if not self.drive.elastic:
+            return self
+        return replace(self, drive=replace(self.drive, elastic=(), torque_sensors=()))
 
     def index(self, joint: str) -> int:
         """Return the position of ``joint``; raises UsageError naming the joints there are."""

@@ -21,7 +21,8 @@ from robot_dynid.model.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
-        'drive_gains', 'effort_kind', 'coupling', 'limits', 'scene', 'simulation'}
+        'drive_gains', 'effort_kind', 'coupling', 'elastic_joints', 'joint_torque_sensors',
+        'rotor_axes', 'limits', 'scene', 'simulation'}
 
 
 def load_robot(robot: str | Path) -> RobotModel:
@@ -147,15 +148,40 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
     gains = content.get('drive_gains')
     ratios = content.get('gear_ratios')
     coupling = content.get('coupling')
-    read = {
+    read: dict[str, Any] = {
         'gains': _per_joint(robot, gains, f'{where}: drive_gains'),
         'gear_ratios': _per_joint(robot, ratios, f'{where}: gear_ratios'),
         'coupling': _coupling(robot, coupling, f'{where}: coupling'),
+        'elastic': _indices(robot, content.get('elastic_joints'), f'{where}: elastic_joints'),
+        'torque_sensors': _indices(robot, content.get('joint_torque_sensors'),
+                                   f'{where}: joint_torque_sensors'),
+        'rotor_axes': _rotor_axes(robot, content.get('rotor_axes'), f'{where}: rotor_axes'),
     }
     try:
         return Drive(kind=str(content.get('effort_kind', '')), **read)
     except (RobotError, UsageError) as error:
         raise RobotError(f'{where}: {error}') from None
+
+
+def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
+    names = _names(given, where)
+    _known_joints(robot, names, where)
+    return tuple(sorted({robot.index(name) for name in names}))
+
+
+def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+    """Return unit vectors (n, 3) in the frames of the links before the joints, zero for none."""
+    if given is None:
+        return None
+    axes = np.zeros((robot.n, 3))
+    rows = _mapping(given, where)
+    _known_joints(robot, rows, where)
+    for joint, row in rows.items():
+        axis = np.array(vector(row, 3, f'{where}: {joint}'))
+        if not np.linalg.norm(axis) > 0.0:
+            raise RobotError(f'{where}: {joint}: the axis has no length')
+        axes[robot.index(joint)] = axis / np.linalg.norm(axis)
+    return frozen(axes)
 
 
 def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:

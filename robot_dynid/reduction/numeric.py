@@ -28,18 +28,18 @@ SEED = 20250101
 
 def random_states(robot: RobotModel, count: int, rng: np.random.Generator) -> Samples:
     """Return ``count`` unrelated states; every sample is a segment of its own."""
-    q, qd, qdd = rng.uniform(-3.0, 3.0, (3, count, robot.n))
+    q, qd, qdd = rng.uniform(-3.0, 3.0, (3, count, robot.coordinates))
     return Samples(joints=robot.joints, time=np.arange(count, dtype=np.float64), position=q,
                    velocity=2.0 * qd, acceleration=4.0 * qdd, starts=tuple(range(count)))
 
 
 def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples) -> FloatArray:
-    """Return the regressor (n, p, N) of all standard parameters of all blocks."""
+    """Return the regressor (rows, p, N) of all standard parameters of all blocks."""
     return _assembled(robot, blocks, samples, [block.history(samples) for block in blocks])
 
 
 def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
-    """Return the matrix (n, p): true where a standard parameter enters the effort of a joint."""
+    """Return the matrix (rows, p): true where a standard parameter enters an equation."""
     states = random_states(robot, 20, np.random.default_rng(0))
     return np.asarray(np.any(generic_regressor(robot, blocks, states) != 0.0, axis=2))
 
@@ -47,7 +47,7 @@ def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
 def generic_regressor(
     robot: RobotModel, blocks: Sequence[Block], samples: Samples
 ) -> FloatArray:
-    """Return the same (n, p, N) for unrelated states, with friction that can be told apart."""
+    """Return the same (rows, p, N) for unrelated states, with friction that can be told apart."""
     histories = [block.generic(samples) if isinstance(block, JointFriction)
                  else block.history(samples) for block in blocks]
     return _assembled(robot, blocks, samples, histories)
@@ -58,7 +58,7 @@ def _assembled(
 ) -> FloatArray:
     parts = []
     for block, history in zip(blocks, histories, strict=True):
-        out = np.zeros((robot.n, len(block.names), len(samples)))
+        out = np.zeros((robot.rows, len(block.names), len(samples)))
         block.fill(samples, history, np.arange(len(block.names)), out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
@@ -79,7 +79,7 @@ def reduce_numeric(
     """
     names = tuple(n for block in blocks for n in block.names)
     generator = rng or np.random.default_rng(SEED)
-    count = 20 + 3 * len(names) // robot.n
+    count = 20 + 3 * len(names) // robot.rows
     tall, sizes = _similar_regressor(robot, blocks, random_states(robot, count, generator))
     values, directions = row_space(tall)
     rank = int(np.count_nonzero(values > VISIBLE))
@@ -116,10 +116,11 @@ def _similar_regressor(
     weight = float(np.linalg.norm(robot.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
     pace = 0.2 * np.sqrt(weight / length)
     slides = np.where(robot.types == PRISMATIC, length, 1.0)
-    states = replace(states, position=slides * states.position,
-                     velocity=pace * slides * states.velocity,
-                     acceleration=pace**2 * slides * states.acceleration)
-    columns = generic_regressor(robot, blocks, states) * slides[:, None, None]
+    moved = slides[[*range(robot.n), *robot.drive.elastic]]
+    states = replace(states, position=moved * states.position,
+                     velocity=pace * moved * states.velocity,
+                     acceleration=pace**2 * moved * states.acceleration)
+    columns = generic_regressor(robot, blocks, states) * slides[[*robot.row_joints], None, None]
     tall = columns.transpose(2, 0, 1).reshape(-1, columns.shape[1]) / np.sqrt(columns[:, 0].size)
     sizes = np.linalg.norm(tall, axis=0)
     sizes[sizes == 0.0] = 1.0

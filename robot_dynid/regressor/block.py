@@ -13,7 +13,11 @@ from robot_dynid.types import FloatArray, Samples
 
 
 class Block(Protocol):
-    """A physical effect; regressors are (n, k, N), samples last."""
+    """A physical effect; regressors are (rows, k, N), samples last.
+
+    Samples have one column per coordinate of the robot, and there is a row per equation: both are
+    the n joints where no joint is elastic, see RobotModel.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -32,7 +36,7 @@ class Block(Protocol):
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the columns of the ``chosen`` parameters into ``out`` (n, len(chosen), N).
+        """Write the columns of the ``chosen`` parameters into ``out`` (rows, len(chosen), N).
 
         ``history`` (h, N) are the rows of ``history()`` that belong to these samples.
         """
@@ -55,34 +59,44 @@ class SmoothBlock(Block, Protocol):
 class Axes:
     """The axes that friction and rotors act on: every joint, and every coupled motor.
 
-    ``labels`` (m,) suffixes of parameter names; ``matrix`` (m, n): axis motion = matrix @ joint
-    motion, joint effort = matrix^T @ axis effort.
+    ``labels`` (m,) suffixes of parameter names; ``matrix`` (m, coordinates): axis motion = matrix
+    @ coordinates; ``effort`` (m, rows): rows = effort^T @ axis effort.
     """
 
     labels: tuple[str, ...]
     matrix: FloatArray
+    effort: FloatArray
 
 
 def axes_of(robot: RobotModel) -> Axes:
     """Return one axis per joint, then one per motor that turns with several joints.
 
     The motor of joint 6 that also turns with joint 5 is labelled ``m6`` (so ``fvm6``): its
-    friction acts on the combined motion and appears in the rows of both joints.
+    friction acts on the combined motion and appears in the rows of both joints. The axis of an
+    elastic joint is its motor: it enters the balance of the motor, and that of the joint unless
+    the torque is measured behind it.
     """
     labels = [str(i + 1) for i in range(robot.n)]
-    rows = list(np.eye(robot.n))
+    turns = list(np.eye(robot.n, robot.coordinates))
+    acts = list(np.eye(robot.n, robot.rows))
+    for place, joint in enumerate(robot.drive.elastic, start=robot.n):
+        turns[joint] = np.eye(robot.coordinates)[place]
+        acts[joint][place] = 1.0
+        if joint in robot.drive.torque_sensors:
+            acts[joint][joint] = 0.0
     if robot.drive.coupling is not None:
         for i, row in enumerate(robot.drive.coupling):
             if np.count_nonzero(row) > 1:
                 labels.append(f'm{i + 1}')
-                rows.append(row)
-    return Axes(tuple(labels), np.array(rows))
+                turns.append(np.pad(row, (0, robot.coordinates - robot.n)))
+                acts.append(np.pad(row, (0, robot.rows - robot.n)))
+    return Axes(tuple(labels), np.array(turns), np.array(acts))
 
 
-def spread(out: FloatArray, column: int, axis: FloatArray, values: FloatArray) -> None:
-    """Write the effort ``values`` (N,) of one axis into the rows of the joints it acts on."""
-    for joint in np.flatnonzero(axis):
-        out[joint, column] = axis[joint] * values
+def spread(out: FloatArray, column: int, effort: FloatArray, values: FloatArray) -> None:
+    """Write the ``values`` (N,) of one axis into the rows that its ``effort`` (rows,) enters."""
+    for row in np.flatnonzero(effort):
+        out[row, column] = effort[row] * values
 
 
 def still(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -66,16 +66,19 @@ class JointFriction:
 
     @property
     def holding(self) -> FloatArray:
-        """Matrix (n, k): effort with which each parameter, at one, may hold a joint at rest."""
+        """Matrix (rows, k): effort with which each parameter, at one, may hold at rest."""
         columns = [np.abs(axis) * float(p in law.holding)
-                   for axis, law in zip(self.axes.matrix, self.laws, strict=True)
+                   for axis, law in zip(self.axes.effort, self.laws, strict=True)
                    for p in law.parameters]
         return np.array(columns).T
 
     def motions(self, samples: Samples) -> Iterator[AxisMotion]:
         """Yield the motion of every axis, with its load and temperature where they are known."""
-        load = None if self.load is None else self.load(
-            samples.position, samples.velocity, samples.acceleration)
+        load = None
+        if self.load is not None:
+            n = self.load.robot.n
+            load = self.load(samples.position[:, :n], samples.velocity[:, :n],
+                             samples.acceleration[:, :n])
         warm = samples.temperature
         for i, axis in enumerate(self.axes.matrix):
             share = np.abs(axis) / np.abs(axis).sum()
@@ -112,7 +115,7 @@ class JointFriction:
         """Write the columns of the chosen parameters."""
         owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
         for column, parameter in enumerate(chosen):
-            spread(out, column, self.axes.matrix[owners[parameter]], history[parameter])
+            spread(out, column, self.axes.effort[owners[parameter]], history[parameter])
 
 
 def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:

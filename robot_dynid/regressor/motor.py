@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.regressor.block import Axes, spread, still
+from robot_dynid.regressor.elastic import SpinningRotors
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -15,10 +16,12 @@ from robot_dynid.types import FloatArray, Samples
 class RotorInertia:
     """``Ia`` times the acceleration of each axis.
 
-    Torque sensors on the link side do not see rotors: leave the block out for them.
+    Torque sensors on the link side do not see rotors: leave the block out for them. ``spinning``
+    adds what rotors do to the links that carry them, where their axes are known.
     """
 
     axes: Axes
+    spinning: SpinningRotors | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,8 +42,14 @@ class RotorInertia:
     ) -> None:
         """Write the acceleration of the chosen axes."""
         for column, index in enumerate(chosen):
-            axis = self.axes.matrix[index]
-            spread(out, column, axis, samples.acceleration @ axis)
+            torque = samples.acceleration @ self.axes.matrix[index]
+            if self.spinning is not None and self.spinning.mounted(int(index)):
+                links, motor = self.spinning.columns(samples, int(index))
+                out[:len(links), column] = links
+                torque = torque + motor
+                out[:, column] += np.outer(self.axes.effort[index], torque)
+                continue
+            spread(out, column, self.axes.effort[index], torque)
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
@@ -48,6 +57,6 @@ class RotorInertia:
         """Return the gradients of sum(weights * columns): in the acceleration only."""
         gradients = still(samples)
         for column, index in enumerate(chosen):
-            axis = self.axes.matrix[index]
-            gradients[2][:] += np.outer(axis @ weights[:, column], axis)
+            pulled = self.axes.effort[index] @ weights[:, column]
+            gradients[2][:] += np.outer(pulled, self.axes.matrix[index])
         return gradients

@@ -37,8 +37,9 @@ class RigidLinks:
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
         """Write the regressor of the chosen standard parameters."""
-        motion = (samples.position, samples.velocity, samples.acceleration)
-        dynamics.regressor(self.robot, motion, chosen, out)
+        n = self.robot.n
+        motion = (samples.position[:, :n], samples.velocity[:, :n], samples.acceleration[:, :n])
+        dynamics.regressor(self.robot, motion, chosen, out[:n])
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray

@@ -18,6 +18,8 @@ from robot_dynid.types import CHANNELS, FloatArray, RawLog
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
 #: a repeated row counts as stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
+#: channels that need not have values for every joint
+OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
 
 
 def channels(log: RawLog) -> dict[str, FloatArray]:
@@ -73,8 +75,8 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
 def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
     """Fill isolated cells that are not finite by interpolation; drop rows at either end.
 
-    A joint without motor states keeps NaN there. Raises DataError when another channel of a joint
-    has no finite value at all.
+    A joint without motor states, or without a torque sensor, keeps NaN there. Raises DataError
+    when another channel of a joint has no finite value at all.
     """
     notes: list[str] = []
     filled: dict[str, Any] = {}
@@ -85,7 +87,7 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
         repaired = values.copy()
         for j in np.flatnonzero(bad.any(axis=0)):
             good = ~bad[:, j]
-            if good.sum() < 2 and name.startswith('motor_'):
+            if good.sum() < 2 and name in OPTIONAL:
                 continue
             if good.sum() < 2:
                 raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '

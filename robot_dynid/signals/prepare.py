@@ -13,6 +13,7 @@ from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.stacked import require_channels, stacked
 from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 
 #: a joint moves while its speed is above this share of its peak, and above this speed [rad/s, m/s]
@@ -159,9 +160,12 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     """Filter and differentiate a repaired recording.
 
     Position, velocity, acceleration and effort pass the same zero-phase filter, so both sides of
-    the equation of motion are smoothed alike. Raises DataError when nothing is left.
+    the equation of motion are smoothed alike. Samples of elastic joints have their motors beside
+    them. Raises DataError when nothing is left, or an elastic joint lacks a measurement.
     """
     dt = repaired.step
+    for part in repaired.parts:
+        require_channels(robot, part, repaired.notes)
     stride = 1
     if settings.decimate:
         stride = max(1, int(1.0 / (OVERSAMPLING * settings.cutoff * dt)))
@@ -217,14 +221,18 @@ def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing
 
     assert log.effort is not None and log.velocity is not None
     measured = alignment.shift(log.effort * _gains(robot), settings.effort_lag, dt)
-    velocity = smooth(log.velocity)
-    return Samples(
+    velocity, motor_velocity = smooth(log.velocity), smoothed(log.motor_velocity)
+    samples = Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
         acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
         cutoff=settings.cutoff, temperature=log.temperature,
         reference_position=smoothed(log.reference_position),
-        motor_position=smoothed(log.motor_position), motor_velocity=smoothed(log.motor_velocity),
+        motor_position=smoothed(log.motor_position), motor_velocity=motor_velocity,
     )
+    torque = None if log.joint_torque is None else \
+        np.stack([smooth(log.joint_torque), log.joint_torque])
+    return stacked(robot, samples, None if motor_velocity is None else
+                   derivative(motor_velocity, dt), torque)
 
 
 def moving(samples: Samples) -> FloatArray:
