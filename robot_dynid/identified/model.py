@@ -15,11 +15,14 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
 from robot_dynid.identified.deflection import deflection_effort
+from robot_dynid.identified.elastic_motion import ElasticMotion
+from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.rollout import rollout
+from robot_dynid.identified.states import checked_states
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model import dynamics
-from robot_dynid.model.integrate import Integrator, Rollout
+from robot_dynid.model.integrate import AxisFriction, Integrator, Rollout
 from robot_dynid.model.momentum import InverseDynamics
 from robot_dynid.model.monitor import Links
 from robot_dynid.model.robot import RobotModel
@@ -28,9 +31,6 @@ from robot_dynid.regressor import axes_of
 from robot_dynid.residual import ResidualModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples
-
-#: rounds of forward dynamics with load-dependent friction at most, and when they have settled
-LOAD_ROUNDS, LOAD_SETTLED = 60, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,22 +114,6 @@ class IdentifiedModel:
     def _dynamics_robot(self) -> RobotModel:
         return self.torque_model.robot.rigid
 
-    def _states(self, **arrays: ArrayLike) -> tuple[list[FloatArray], bool]:
-        """Return the arrays as (K, n) and whether they were single states (n,)."""
-        rows = [np.ascontiguousarray(a, dtype=np.float64) for a in arrays.values()]
-        single, n = rows[0].ndim == 1, self.robot.n
-        if single:
-            rows = [row[None] if row.ndim == 1 else row for row in rows]
-        shape = rows[0].shape
-        for name, row in zip(arrays, rows):
-            if row.shape != shape or row.ndim != 2 or shape[1] != n:
-                raise UsageError(f'{name} has shape {np.shape(arrays[name])}; expected ({n},) or '
-                                 f'(K, {n}), the same for all arguments')
-            if not np.isfinite(row).all():
-                k, j = np.argwhere(~np.isfinite(row))[0]
-                raise UsageError(f'{name} of joint {self.joints[j]} in state {k} is {row[k, j]}')
-        return rows, single
-
     @cached_property
     def _friction_torque(self) -> FrictionTorque:
         return FrictionTorque(self.structure.friction_of(self._dynamics_robot), self.standard)
@@ -138,10 +122,27 @@ class IdentifiedModel:
     def _forward_dynamics(self) -> dynamics.ForwardDynamics:
         return dynamics.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
 
+    @property
+    def sliding_friction(self) -> AxisFriction | None:
+        """Friction as that of Coulomb on axes of the joints; None with a law that is not."""
+        return self._friction_torque.rows
+
+    @property
+    def friction_needs_load(self) -> bool:
+        """Whether friction depends on the load."""
+        return self._friction_torque.needs_acceleration
+
+    @cached_property
+    def elastic_motion(self) -> ElasticMotion:
+        """How links and motors move; raises UsageError where all joints are rigid."""
+        if not self.robot.drive.elastic:
+            raise UsageError('the joints of this model are rigid: its motors move with them')
+        return ElasticMotion(self)
+
     @cached_property
     def integrator(self) -> Integrator | None:
         """The compiled integration of motions; None with a friction law it does not know."""
-        rows = self._friction_torque.rows
+        rows = self.sliding_friction
         if rows is None:
             return None
         return Integrator(self._dynamics_robot, self._links, self._rotors, rows)
@@ -172,7 +173,7 @@ class IdentifiedModel:
 
         Raises UsageError on wrong shapes or numbers that are not finite.
         """
-        (a, b, c), single = self._states(position=q, velocity=qd, acceleration=qdd)
+        (a, b, c), single = checked_states(self.joints, position=q, velocity=qd, acceleration=qdd)
         effort = self.frictionless_effort(a, b, c) + self.friction(a, b, c)
         return effort[0] if single else effort
 
@@ -182,7 +183,7 @@ class IdentifiedModel:
         Only the base parameters are needed: the dependent standard parameters are zero. Raises
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
-        (a, b, c), single = self._states(position=q, velocity=qd, effort=effort)
+        (a, b, c), single = checked_states(self.joints, position=q, velocity=qd, effort=effort)
         acceleration = self.accelerations(a, b, c)
         return acceleration[0] if single else acceleration
 
@@ -191,58 +192,54 @@ class IdentifiedModel:
 
         Raises ModelError where the mass matrix is not positive definite, or a number not finite.
         """
-        acceleration, pivots = self._forward_dynamics(q, qd, effort - self.friction(q, qd))
-        if self._friction_torque.needs_acceleration:
-            acceleration, pivots = self._under_load(q, qd, effort, acceleration)
-        if not pivots.min(initial=1.0) > 0.0:
-            k = int(np.argmin(pivots))
-            raise ModelError(
-                f'the identified mass matrix is not positive definite in state {k} (q = '
-                f'{np.round(q[k], 3).tolist()}); least squares does not guarantee it: identify '
-                'from a motion that excites all parameters')
-        return acceleration
+        def solve(before: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+            return self._forward_dynamics(q, qd, effort - self.friction(q, qd, before))
 
-    def _under_load(
-        self, q: FloatArray, qd: FloatArray, effort: FloatArray, acceleration: FloatArray
+        return accelerations(solve, self.friction_needs_load, q)
+
+    def forward_elastic(
+        self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, motor_position: ArrayLike,
+        motor_velocity: ArrayLike,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return acceleration and pivots with friction at the load that goes with them.
+        """Return the accelerations of links and motors, each (K, n) or (n,), as `forward` does.
 
-        Repeated substitution: friction is a small share of the load, so the error shrinks by that
-        share in every round.
+        Motors are on the joint side; where a joint is rigid its motor does what the joint does.
+        Raises ModelError for a motor or gear that cannot be.
         """
-        pivots = np.zeros_like(acceleration)
-        for _ in range(LOAD_ROUNDS):
-            before = acceleration
-            friction = self.friction(q, qd, before)
-            acceleration, pivots = self._forward_dynamics(q, qd, effort - friction)
-            if np.allclose(acceleration, before, rtol=LOAD_SETTLED, atol=LOAD_SETTLED):
-                break
-        return acceleration, pivots
+        states, single = checked_states(
+            self.joints, position=q, velocity=qd, effort=effort, motor_position=motor_position,
+            motor_velocity=motor_velocity)
+        links, motors = self.elastic_motion.accelerations(*states)
+        return (links[0], motors[0]) if single else (links, motors)
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
-        (a,), single = self._states(position=q)
+        (a,), single = checked_states(self.joints, position=q)
         matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links) + self._rotors
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
         """Return the effort (K, n) or (n,) [N m] of the weight alone."""
-        (a,), single = self._states(position=q)
+        (a,), single = checked_states(self.joints, position=q)
         effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
 
-    def rollout(self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float) -> Rollout:
+    def rollout(
+        self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float,
+        motors: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Rollout:
         """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
 
-        ``q0`` and ``qd0`` (K, n) or (n,). A motion that leaves the joint limits, or that cannot
-        go on, is named in the result and stops no other. Raises UsageError on wrong shapes or
-        numbers.
+        ``q0`` and ``qd0`` (K, n) or (n,); ``motors`` likewise the position and velocity of the
+        motors: joints are elastic then. A motion that leaves the joint limits, or that cannot go
+        on, is named in the result and stops no other. Raises UsageError on wrong input.
         """
-        (q, qd), _ = self._states(position=q0, velocity=qd0)
+        own = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
+        states, _ = checked_states(self.joints, position=q0, velocity=qd0, **own)
         held = np.array(effort, dtype=np.float64, ndmin=3)
         if not np.isfinite(held).all():
             raise UsageError('effort holds numbers that are not finite')
-        return rollout(self, q, qd, held, dt)
+        return rollout(self, states, held, dt)
 
     def predicted(self, samples: Samples) -> FloatArray:
         """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""

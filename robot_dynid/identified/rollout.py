@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,19 +17,22 @@ if TYPE_CHECKING:
 
 
 def rollout(
-    model: IdentifiedModel, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float
+    model: IdentifiedModel, states: Sequence[FloatArray], effort: FloatArray, dt: float
 ) -> Rollout:
-    """Return the motions from states (K, n) under efforts (K, T, n) [N m] held for ``dt`` [s].
+    """Return the motions from ``states`` under efforts (K, T, n) [N m] held for ``dt`` [s].
 
+    ``states`` are position and velocity (K, n), with elastic joints also those of the motors.
     Friction is that of steady sliding. Compiled where it is Coulomb's on every axis, or a sum of
     such, else by a loop in Python. Raises UsageError on wrong shapes.
     """
-    if effort.ndim != 3 or effort.shape[::2] != q0.shape or qd0.shape != q0.shape:
-        raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found {q0.shape}, '
-                         f'{qd0.shape}, {effort.shape}')
+    if effort.ndim != 3 or effort.shape[::2] != states[0].shape:
+        raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found '
+                         f'{states[0].shape}, {effort.shape}')
     if not 0.0 < dt < np.inf:
         raise UsageError(f'the step of a rollout must be positive seconds, is {dt}')
+    if len(states) > 2:
+        return model.elastic_motion.rollout(states, effort, dt)
+    q0, qd0 = states
     if model.integrator is None:
         return rollout_by_law(model, q0, qd0, effort, dt)
     return model.integrator(q0, qd0, effort, dt)
-

@@ -1,0 +1,141 @@
+"""Forward dynamics and motion of identified models with elastic joints.
+
+Friction is that of the motors. Everything per joint is (..., n) here; where a joint is rigid its
+motor moves with it, and what is given for that motor is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dynid.identified.forward import accelerations
+from robot_dynid.identified.rollout_by_law import integrate_by_law
+from robot_dynid.model.elastic import (
+    ElasticDynamics,
+    Extra,
+    Gears,
+    all_rotors,
+    coordinates,
+    on_motors,
+)
+from robot_dynid.model.integrate import Integrator, Rollout, Springs, limit_table
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.regressor import SpinningRotors
+from robot_dynid.regressor.elastic import GEAR
+from robot_dynid.types import FloatArray, Samples
+
+if TYPE_CHECKING:
+    from robot_dynid.identified.model import IdentifiedModel
+
+
+def gears_of(robot: RobotModel, standard: Mapping[str, float]) -> Gears:
+    """Return motors and gears of the elastic joints of ``robot`` from standard parameters."""
+    own = robot.drive.elastic
+    rows = [[standard.get(f'{p}{j + 1}', 0.0) for j in own] for p in ('Ia', *GEAR)]
+    return Gears(own, *np.array(rows))
+
+
+class ElasticMotion:
+    """How ``model`` moves, prepared for many calls.
+
+    Raises ModelError where an inertia or a stiffness is not above zero.
+    """
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self._model, self._n = model, model.robot.n
+        self.gears = gears_of(model.robot, model.standard)
+        links = model.links
+        extra = _spinning(model)
+        self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears,
+                                        extra)
+        self.springs: Springs | None = self.gears.springs(self._n)
+        self.limits = limit_table(model.robot.limits)
+        rows = model.sliding_friction
+        self._integrator = None if rows is None or extra is not None else Integrator(
+            links.robot, links.parameters, all_rotors(links.rotors, self.gears),
+            on_motors(rows, self.gears), self.springs)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        return self._model.joints
+
+    def accelerations(
+        self, q: FloatArray, qd: FloatArray, effort: FloatArray, theta: FloatArray,
+        theta_d: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return accelerations of links and motors, each (K, n), of float states (K, n).
+
+        Raises ModelError where the mass matrix is not positive definite.
+        """
+        x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
+
+        def solve(before: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+            return self.dynamics(x, v, effort - self._drive_friction(x, v, before))
+
+        return self.dynamics.per_joint(accelerations(solve, self._model.friction_needs_load, q))
+
+    def rollout(
+        self, start: Sequence[FloatArray], effort: FloatArray, dt: float
+    ) -> Rollout:
+        """Return the motions from ``start`` (q, qd, motor position, motor velocity; each (K, n)).
+
+        ``effort`` (K, T, n) is held for ``dt`` [s] each. Compiled where friction is Coulomb's on
+        every axis, or a sum of such, and no rotor spins on a moving link.
+        """
+        q, qd, theta, theta_d = start
+        x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
+        drives = np.zeros((*effort.shape[:2], x.shape[1]))
+        drives[:, :, list(self.gears.motors(self._n))] = effort
+        if self._integrator is not None:
+            found = self._integrator(x, v, drives, dt)
+        else:
+            found = integrate_by_law(self, x, v, drives, dt)
+        return found.of_joints(self.gears.joints)
+
+    def mass_matrix(self, x: FloatArray) -> FloatArray:
+        """Return the inertia (K, n+e, n+e) of coordinates (K, n+e)."""
+        return self.dynamics.mass_matrix(x)
+
+    def bias(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the effort (K, n+e) that keeps the velocity, gears and friction left out."""
+        return self.dynamics.bias(x, v)
+
+    def friction(self, x: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the friction (K, n+e) on the coordinates."""
+        torque = np.zeros_like(x)
+        torque[:, list(self.gears.motors(self._n))] = self._drive_friction(x, v)
+        return torque
+
+    def _drive_friction(
+        self, x: FloatArray, v: FloatArray, a: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the friction (K, n) of the motors; the load is that of the links."""
+        per_joint, model = self.dynamics.per_joint, self._model
+        return model.friction(per_joint(x)[1], per_joint(v)[1],
+                              None if a is None else per_joint(a)[0])
+
+
+def _spinning(model: IdentifiedModel) -> Extra | None:
+    """Return the torque of rotors that spin on moving links; None where there are none."""
+    robot = model.robot
+    spinning = SpinningRotors(robot)
+    own = [j for j in range(robot.n) if spinning.mounted(j)]
+    if not own:
+        return None
+    motors = gears_of(robot, model.standard).motors(robot.n)
+
+    def extra(x: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+        states = Samples(robot.joints, np.arange(len(x), dtype=np.float64), x, v, a)
+        torque = np.zeros_like(x)
+        for j in own:
+            inertia = model.standard.get(f'Ia{j + 1}', 0.0)
+            links, motor = spinning.columns(states, j)
+            torque[:, :robot.n] += inertia * links.T
+            torque[:, motors[j]] += inertia * motor
+        return torque
+
+    return extra
