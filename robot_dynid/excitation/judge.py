@@ -48,8 +48,10 @@ def robot_judge(
     Planned excitations look for rotor inertias, too, unless ``blocks`` are given. ``noise`` (n,)
     N m (N) is the deviation of an effort sample of each joint, by default 1 % of its effort limit
     (all alike where a limit is unknown). Efforts are predicted with ``links`` (n, 10), those of a
-    previous model, or the nominal inertials where the robot has them.
+    previous model, or the nominal inertials where the robot has them. Elastic joints are taken as
+    rigid: what moves the links bends their gears.
     """
+    robot = robot.rigid
     spread = _noise(robot) if noise is None else frozen(np.broadcast_to(noise, (robot.n,)))
     chosen = _default_blocks(robot) if blocks is None else tuple(blocks)
     model = TorqueModel.of(robot, chosen)
