@@ -15,6 +15,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_writer import BagWriter, write_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
+from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import CHANNELS, RawLog
@@ -188,6 +189,32 @@ def test_motor_and_effort_topics(tmp_path):
     np.testing.assert_array_equal(log.motor_velocity, 2 * motion(seed=8))
     np.testing.assert_array_equal(log.effort, 3 * motion(seed=9))
     assert any('effort taken from topic /arm/tau' in f for f in log.findings)
+    assert any(f.startswith('motor position and velocity taken from') for f in log.findings)
+
+
+@pytest.mark.parametrize('write', [write_bag, write_csv])
+def test_torque_behind_gears_and_motors_of_some_joints(tmp_path, write):
+    motor, torque = motion(seed=8), motion(seed=9)
+    torque[:, 1] = np.nan
+    log = RawLog('x', ('a', 'b'), 0.01 * np.arange(len(motor)), motion(), effort=motion(seed=7),
+                 motor_position=motor, joint_torque=torque)
+    path = tmp_path / 'log.csv'
+    write(path, log)
+    again = read_csv(path) if write is write_csv else read_bag(path)
+    np.testing.assert_array_equal(again.joint_torque, torque)
+    np.testing.assert_array_equal(again.motor_position, motor)
+
+
+def test_a_further_topic_may_have_some_joints_only(tmp_path):
+    main, _ = states()
+    messages = [(START + k * 10**7, raw(('b',), START + k * 10**7, [], (), [k]))
+                for k in range(50)]
+    path = write_topics(tmp_path / 'b', {'/joint_states': main, '/joint_torques': messages})
+    log = read_bag(path, ('a', 'b'))
+    assert log.joint_torque is not None and np.isnan(log.joint_torque[:, 0]).all()
+    assert np.isfinite(log.joint_torque[:, 1]).any()
+    assert 'topic /joint_torques does not have a' in log.findings
+    assert any(f.startswith('joint torque taken from topic') for f in log.findings)
 
 
 def test_which_topic_holds_the_joint_states(tmp_path):

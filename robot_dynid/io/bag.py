@@ -28,9 +28,15 @@ class Topics:
     joint_states: str | None = None
     motor_states: str | None = None
     effort: str | None = None
+    joint_torques: str | None = None
 
 
-USUAL = Topics('/joint_states', '/motor_states', '/effort')
+USUAL = Topics('/joint_states', '/motor_states', '/effort', '/joint_torques')
+#: what further topics bring: field of the message by channel of the recording
+BROUGHT = {
+    'motor_states': {'motor_position': 'position', 'motor_velocity': 'velocity'},
+    'effort': {'effort': 'effort'}, 'joint_torques': {'joint_torque': 'effort'},
+}
 
 
 def read_bag(
@@ -39,11 +45,11 @@ def read_bag(
     """Read the joint states of a bag as one recording.
 
     ``joints`` chooses and orders the joints (None: order of first appearance). Times are header
-    stamps (receive times where none are set), in seconds from the first sample. A motor-state
-    and an effort topic, where there is one, are brought to the stamps of the joint states; the
-    effort topic replaces the effort field. The reference of a joint_trajectory_controller comes
-    from its state, wherever one controller moves all the joints. Bags of a crashed recorder give
-    what they hold.
+    stamps (receive times where none are set), in seconds from the first sample. Topics with motor
+    states, efforts and joint torques, where there are such, are brought to the stamps of the joint
+    states; the effort topic replaces the effort field, joint torques come in the effort field of
+    theirs. The reference of a joint_trajectory_controller comes from its state, wherever one
+    controller moves all the joints. Bags of a crashed recorder give what they hold.
 
     Raises DataError when nothing usable is there; the message lists the topics.
     """
@@ -76,11 +82,12 @@ def log_from_topics(
         found.append(f'joint states are taken from topic {names.joint_states}')
     series = main.series(chosen, found)
     channels: dict[str, FloatArray | None] = {**series.values}
-    for name, target in ((names.motor_states, 'motor_'), (names.effort, '')):
+    for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
         if name is not None:
-            other = decoded.pop(name).series(chosen, found)
-            channels |= _aligned(series, other, target)
-            found.append(_taken(name, target, told(series, other)))
+            other = _of(decoded.pop(name), chosen, found)
+            channels |= _aligned(series, other, fields)
+            what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
+            found.append(f'{what} taken from topic {name}, {told(series, other)}')
     reference = _reference(controllers, series, found)
     channels = {name: _recorded(name, values, found) for name, values in channels.items()}
     if reference is not None:
@@ -108,16 +115,31 @@ def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatAr
     return None
 
 
-def _aligned(base: Series, other: Series, target: str) -> dict[str, FloatArray | None]:
-    """Return the channels of a second topic at the stamps of the joint states."""
-    taken = ('position', 'velocity') if target else ('effort',)
-    channels: dict[str, FloatArray | None] = {}
-    for name in taken:
-        values = other.values[name]
-        channels[target + name] = (
-            None if values is None else sampled(base.time, other.time, values)
-        )
+def _aligned(
+    base: Series, other: Series, fields: dict[str, str]
+) -> dict[str, FloatArray | None]:
+    """Return the channels of a further topic at the stamps of the joint states.
+
+    NaN for joints that are not on that topic.
+    """
+    columns = [base.joints.index(joint) for joint in other.joints]
+    channels: dict[str, FloatArray | None] = dict.fromkeys(fields)
+    for channel, field in fields.items():
+        values = other.values[field]
+        if values is not None:
+            table = np.full((len(base.time), len(base.joints)), np.nan)
+            table[:, columns] = sampled(base.time, other.time, values)
+            channels[channel] = table
     return channels
+
+
+def _of(topic: Topic, joints: tuple[str, ...], found: list[str]) -> Series:
+    """Return what a further topic has of the ``joints``; says which it has not."""
+    own = tuple(joint for joint in joints if joint in topic.joints)
+    if own and len(own) < len(joints):
+        missing = ', '.join(joint for joint in joints if joint not in own)
+        found.append(f'topic {topic.name} does not have {missing}')
+    return topic.series(own or joints, found)
 
 
 def _reference(
@@ -144,21 +166,15 @@ def _reference(
     return values
 
 
-def _taken(topic: str, target: str, how: str) -> str:
-    what = 'motor position and velocity' if target else 'effort'
-    return f'{what} taken from topic {topic}, {how}'
-
-
 def _chosen(topics: Topics, decoded: dict[str, Topic], contents: Contents) -> Topics:
     """Return the names of the topics to use. Raises DataError when that is not clear."""
-    for name in (topics.joint_states, topics.motor_states, topics.effort):
+    for name in vars(topics).values():
         if name is not None and name not in decoded:
             raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
-    motor = topics.motor_states or _if_there(USUAL.motor_states, decoded)
-    effort = topics.effort or _if_there(USUAL.effort, decoded)
-    states = topics.joint_states or _if_there(USUAL.joint_states, decoded)
-    if states is None:
-        others = [name for name in decoded if name not in (motor, effort)]
+    usual = {key: getattr(topics, key) or _if_there(getattr(USUAL, key), decoded)
+             for key in vars(USUAL)}
+    if usual['joint_states'] is None:
+        others = [name for name in decoded if name not in usual.values()]
         if not others:
             raise DataError(f'no JointState messages; {_listed(contents)}')
         if len(others) > 1:
@@ -166,8 +182,8 @@ def _chosen(topics: Topics, decoded: dict[str, Topic], contents: Contents) -> To
                 f'several JointState topics ({", ".join(sorted(others))}) and none is '
                 f'{USUAL.joint_states}: say which one holds the joint states'
             )
-        states = others[0]
-    return Topics(states, motor, effort)
+        usual['joint_states'] = others[0]
+    return Topics(**usual)
 
 
 def _if_there(name: str | None, decoded: dict[str, Topic]) -> str | None:

@@ -166,8 +166,8 @@ class BagWriter:
 def write_bag(path: str | Path, log: RawLog, storage: str = 'mcap', start: int = 10**18) -> None:
     """Write a recording as a bag; its time 0 becomes ``start`` (ns).
 
-    Joint states go to /joint_states, motor states (if any) to /motor_states. Stamps that are not
-    finite cannot be written: DataError.
+    Joint states go to /joint_states, motor states and joint torques (if any) to /motor_states and
+    /joint_torques. Stamps that are not finite cannot be written: DataError.
     """
     if not np.isfinite(log.time).all():
         raise DataError(f'{log.source}: time has stamps that are not finite, a bag needs all')
@@ -176,6 +176,8 @@ def write_bag(path: str | Path, log: RawLog, storage: str = 'mcap', start: int =
     topics['/joint_states'] = (log.position, log.velocity, log.effort)
     if log.motor_position is not None or log.motor_velocity is not None:
         topics['/motor_states'] = (log.motor_position, log.motor_velocity, None)
+    if log.joint_torque is not None:
+        topics['/joint_torques'] = (None, None, log.joint_torque)
     with BagWriter(path, storage) as bag:
         for name, values in topics.items():
             topic = bag.add_topic(name, JOINT_STATE)

@@ -43,7 +43,8 @@ class IdentifierParameters(MonitorParameters):
     recordings: str = parameter('recordings', 'folder that receives one bag per recording')
     recipe: str = parameter('', 'recipe file for goals that bring no recipe; empty: defaults')
     optional_topics: tuple[str, ...] = parameter(
-        (), 'further topics to record: motor_states, effort (replaces the effort field)',
+        (), 'further topics to record: motor_states, effort (replaces the effort field), '
+        'joint_torques (behind the gears)',
         element=str)
     queue_depth: int = parameter(10000, 'joint states that may wait, at least 1000')
 

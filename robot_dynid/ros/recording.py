@@ -20,7 +20,7 @@ from robot_dynid.ros.answers import answered
 from robot_dynid.ros.message_store import TopicStore
 from robot_dynid.ros.recorder import Recorder
 
-TOPICS = ('joint_states', 'motor_states', 'effort')
+TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 
 
 @dataclass(frozen=True)
