@@ -25,7 +25,7 @@ from robot_dynid.ros.identification_job import read_recipe
 from robot_dynid.ros.identifier_diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier_services import ModelServices
 from robot_dynid.ros.identify_action import IdentifyAction
-from robot_dynid.ros.interrupts import interrupt_once
+from robot_dynid.ros.interrupts import interrupt_once, until_interrupted
 from robot_dynid.ros.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.params import load_parameters, parameter
 from robot_dynid.ros.recording import TOPICS, Recording
@@ -136,13 +136,12 @@ def main(args: list[str] | None = None) -> int:
     rclpy.init(args=args)
     node: Identifier | None = None
     try:
-        node = Identifier()
-        spin(node)
+        with until_interrupted():
+            node = Identifier()
+            spin(node)
     except DynIdError as error:
         get_logger('identifier').fatal(str(error))
         return 2 if isinstance(error, UsageError) else 1
-    except (KeyboardInterrupt, ExternalShutdownException):  # while it starts
-        return 0
     finally:
         if node is not None:
             node.close()

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+RCLError = rclpy_implementation.RCLError
 
 
 def interrupt_once() -> None:
@@ -17,3 +25,18 @@ def interrupt_once() -> None:
 def _raise_once(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Run a block until an interrupt ends it, wherever it is.
+
+    While a node starts, rclpy may notice first: its context is shut down, and it refuses to go on.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return
+    except RCLError:
+        if rclpy.ok():
+            raise

@@ -11,7 +11,7 @@ import numpy as np
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -27,7 +27,7 @@ from robot_dynid.ros.controller_messages import (
     fill_joint_state,
     fill_motor_state,
 )
-from robot_dynid.ros.interrupts import interrupt_once
+from robot_dynid.ros.interrupts import interrupt_once, until_interrupted
 from robot_dynid.ros.params import check_parameter, load_parameters, parameter
 from robot_dynid.ros.trajectory_server import TrajectoryServer
 from robot_dynid.simulation.arm import CONTROL_PERIOD
@@ -190,15 +190,14 @@ def main() -> None:
     rclpy.init()
     node: SimulatedRobot | None = None
     try:
-        node = SimulatedRobot()
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
-        executor.spin()
+        with until_interrupted():
+            node = SimulatedRobot()
+            executor = SingleThreadedExecutor()
+            executor.add_node(node)
+            executor.spin()
     except DynIdError as error:
         get_logger('simulated_robot').fatal(str(error))
         sys.exit(1)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
     finally:
         if node is not None:
             node.stop()
