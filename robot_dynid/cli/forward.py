@@ -17,26 +17,41 @@ if TYPE_CHECKING:
 
 HELP = 'compute joint accelerations from position, velocity and effort'
 CHANNELS = ('position', 'velocity', 'effort')
+MOTORS = ('motor_position', 'motor_velocity')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_state_arguments(parser, CHANNELS)
+    add_state_arguments(parser, CHANNELS, 'with elastic joints also ' + ', '.join(
+        f'{name}.<joint>' for name in MOTORS))
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
-    model, (position, velocity, effort) = read_model_and_states(arguments, CHANNELS)
-    acceleration = model.forward(position, velocity, effort)
+    model, states = read_model_and_states(arguments, CHANNELS, MOTORS)
+    given = len(states) > len(CHANNELS)
+    elastic, warnings = [model.joints[j] for j in model.robot.drive.elastic], []
+    found = {}
+    if elastic and given:
+        found['acceleration'], found['motor_acceleration'] = model.forward_elastic(*states)
+    else:
+        found['acceleration'] = model.forward(*states[:3])
+        told = f'elastic joints {", ".join(elastic)} are taken as stiff: there are no columns '
+        warnings += [told + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
+        warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
+            if given else []
     if arguments.out:
-        write_rows(arguments.out, 'acceleration', model.joints, acceleration)
-    return {'joints': model.joints, 'acceleration': acceleration.tolist(), 'out': arguments.out,
-            'not_identified': model.not_identified}
+        write_rows(arguments.out, model.joints, found)
+    return {'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},
+            'out': arguments.out, 'not_identified': model.not_identified, 'warnings': warnings}
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a CSV table, unless it went into a file."""
     if result['not_identified']:
         terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
+    for text in result['warnings']:
+        terminal.note(text, style='yellow')
     if not result['out']:
-        show_rows('acceleration', result['joints'], result['acceleration'])
+        show_rows(result['joints'], {name: result[name] for name in
+                                     ('acceleration', 'motor_acceleration') if name in result})

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model, (position, velocity, acceleration) = read_model_and_states(arguments, CHANNELS)
     effort = model.inverse(position, velocity, acceleration)
     if arguments.out:
-        write_rows(arguments.out, 'effort', model.joints, effort)
+        write_rows(arguments.out, model.joints, {'effort': effort})
     return {'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
             'not_identified': model.not_identified}
 
@@ -39,4 +39,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     if result['not_identified']:
         terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
     if not result['out']:
-        show_rows('effort', result['joints'], result['effort'])
+        show_rows(result['joints'], {'effort': result['effort']})

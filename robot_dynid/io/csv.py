@@ -55,18 +55,21 @@ def write_csv(path: str | Path, log: RawLog) -> None:
 
 
 def read_states(
-    path: str | Path, joints: tuple[str, ...], channels: tuple[str, ...]
+    path: str | Path, joints: tuple[str, ...], channels: tuple[str, ...],
+    optional: tuple[str, ...] = (),
 ) -> tuple[FloatArray, ...]:
     """Read states for ``forward`` and ``inverse``: one (K, n) array per channel, in order.
 
     ``channels`` are e.g. ('position', 'velocity', 'effort') or (..., 'acceleration'), as columns
-    ``<channel>.<joint>`` in any order; further columns are not read.
+    ``<channel>.<joint>`` in any order; further columns are not read. The channels in ``optional``
+    follow where one of them has a column.
 
     Raises DataError for a missing column or a number that is not finite.
     """
     table = read_table(path)
     states = []
-    for name in channels:
+    given = any(joints_of(table.columns, name) for name in optional)
+    for name in (*channels, *(optional if given else ())):
         _require(str(path), name, joints, joints_of(table.columns, name))
         values = _channel(table, name, joints, [])
         if values is None:

@@ -78,21 +78,23 @@ class DynamicsServices:
 
     def _forward(self, request: Any, response: Any) -> None:
         model = self._served()
-        _require_rigid(request)
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
         q = matrix('position', request.position, n)
         qd = like('velocity', request.velocity, q)
         effort = like('effort', request.effort, q)
-        given = {'position': q, 'velocity': qd, 'effort': effort}
-        if order is not None:
-            q, qd, effort = (a[:, order.to_model] for a in (q, qd, effort))
-        qdd = _checked(partial(model.accelerations, q, qd, effort), given, request, model)
-        if order is not None:
-            qdd = qdd[:, order.back]
-        response.acceleration = numbers(qdd)
+        motors = _motors(request, model, q)
+        given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
+        states = [a if order is None else a[:, order.to_model] for a in given.values()]
+        if motors:
+            compute = partial(model.elastic_motion.accelerations, *states)
+            qdd, motor = _checked(compute, given, request, model)
+            response.motor_acceleration = numbers(motor if order is None else motor[:, order.back])
+        else:
+            qdd = _checked(partial(model.accelerations, *states), given, request, model)
+        response.acceleration = numbers(qdd if order is None else qdd[:, order.back])
         if request.mass_matrix:
-            inertia = model.mass_matrix(q)
+            inertia = model.mass_matrix(states[0])
             if order is not None:
                 inertia = inertia[:, order.back[:, None], order.back]
             response.mass_matrix = numbers(inertia)
@@ -124,18 +126,20 @@ class DynamicsServices:
                 f'{effort.shape[1]} steps of {request.dt:g} s for {len(q)} motions are more than '
                 f'the {MOST_STEPS} internal steps allowed in one call: continue from the last '
                 'state in another call')
-        given = {'position': q, 'velocity': qd, 'effort': effort}
-        if order is not None:
-            q, qd, effort = (a[..., order.to_model] for a in (q, qd, effort))
+        motors = _motors(request, model, q)
+        given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
+        q, qd, effort, *both = (a if order is None else a[..., order.to_model]
+                                for a in given.values())
         try:
-            result = model.rollout(q, qd, effort, request.dt)
+            result = model.rollout(q, qd, effort, request.dt, (both[0], both[1]) if both else None)
         except DynIdError:
             require_finite(given, request.joint_names or model.joints)
             raise
-        positions, velocities = result
-        if order is not None:
-            positions, velocities = (a[..., order.back] for a in (positions, velocities))
-        response.position, response.velocity = numbers(positions), numbers(velocities)
+        for name in ('position', 'velocity', 'motor_position', 'motor_velocity'):
+            values = getattr(result, name)
+            if values is not None:
+                setattr(response, name,
+                        numbers(values if order is None else values[..., order.back]))
         response.limit_step = result.limit_step.tolist()
         response.limit_joint = [model.joints[j] if j >= 0 else '' for j in result.limit_joint]
         response.stop_step = result.stop_step.tolist()
@@ -152,7 +156,8 @@ def _checked(
     except DynIdError:
         require_finite(given, names)
         raise
-    if not np.isfinite(result).all():
+    parts = result if isinstance(result, tuple) else (result,)
+    if not all(np.isfinite(part).all() for part in parts):
         require_finite(given, names)
         raise UsageError('the result is beyond all numbers: are the units of the request right?')
     return result
@@ -171,8 +176,22 @@ def _steps(effort: Any, q: FloatArray) -> FloatArray:
     return np.frombuffer(effort).reshape(len(q), -1, q.shape[1])
 
 
-def _require_rigid(request: Any) -> None:
+def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, FloatArray]:
+    """Return motor position and velocity (K, n), which elastic models need and others refuse.
+
+    Raises UsageError where they are missing, too many, or of another length.
+    """
+    elastic = ', '.join(model.joints[j] for j in model.robot.drive.elastic)
+    found = {}
     for name in ('motor_position', 'motor_velocity'):
-        if getattr(request, name):
-            raise UsageError(f'{name} has {len(getattr(request, name))} numbers, but the joints '
-                             'of this model are rigid: leave it empty')
+        values = getattr(request, name)
+        if values and not elastic:
+            raise UsageError(f'{name} has {len(values)} numbers, but the joints of this model are '
+                             'rigid: leave it empty')
+        if elastic and not values:
+            raise UsageError(f'{name} is empty, but {elastic} of this model are elastic: give '
+                             f'{q.size} numbers as position, on the joint side; those of rigid '
+                             'joints are not looked at')
+        if elastic:
+            found[name] = like(name, values, q)
+    return found
