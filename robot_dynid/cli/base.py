@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.errors import UsageError
@@ -12,6 +13,7 @@ from robot_dynid.errors import UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.model.robot import RobotModel
+    from robot_dynid.reduction.categories import Category
     from robot_dynid.regressor import Block
 
 HELP = 'print the minimal set of inertial parameters'
@@ -24,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='numeric: rank of the regressor (default); analytic: from the axes '
                              'alone, for the links of a chain')
     parser.add_argument('--rotor-inertia', action='store_true',
-                        help='add the rotor inertia of every motor')
+                        help='add the rotor inertia of every motor; elastic joints have it, with '
+                             'stiffness, damping and offset of their gears, anyway')
     parser.add_argument('--friction', action='store_true',
                         help='add viscous and Coulomb friction and an offset per joint')
 
@@ -33,31 +36,55 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Reduce the robot's standard parameters."""
     from robot_dynid.model.robot_file import load_robot
     from robot_dynid.reduction import METHODS
+    from robot_dynid.reduction.categories import with_advice
 
     if arguments.method not in METHODS:
         raise UsageError(f'method {arguments.method!r}: choose one of {", ".join(METHODS)}')
     started = time.perf_counter()
     robot = load_robot(arguments.robot)
-    reduction = METHODS[arguments.method](robot, _blocks(robot, arguments))
+    blocks = _blocks(robot, arguments)
+    reduction = METHODS[arguments.method](robot, blocks)
+    found = with_advice(robot, blocks, reduction)
     return {
         'robot': robot.name, 'method': arguments.method, 'joints': robot.joints,
         'standard': len(reduction.standard), 'base': len(reduction.kept),
         'kept': reduction.names, 'labels': reduction.labels, 'gap': reduction.gap,
+        'categories': {name: one.plain() for name, one in found.items()},
+        'further': _further(found),
         'warnings': robot.warnings + reduction.warnings, 'seconds': time.perf_counter() - started,
     }
 
 
 def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ...]:
     from robot_dynid.friction import Coulomb
-    from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of
+    from robot_dynid.regressor import (
+        JointFriction,
+        RigidLinks,
+        RotorInertia,
+        SpinningRotors,
+        Springs,
+        axes_of,
+    )
 
     axes = axes_of(robot)
     blocks: list[Block] = [RigidLinks(robot)]
-    if arguments.rotor_inertia:
-        blocks.append(RotorInertia(axes))
+    if arguments.rotor_inertia or robot.drive.elastic:
+        spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
+        blocks.append(RotorInertia(axes, spins))
+    if robot.drive.elastic:
+        blocks.append(Springs(robot))
     if arguments.friction:
         blocks.append(JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
     return tuple(blocks)
+
+
+def _further(found: Mapping[str, Category]) -> list[dict[str, Any]]:
+    """Return by further measurement which parameters it would tell apart, or show combined."""
+    from robot_dynid.reduction.categories import DEPENDENT, INDEPENDENT, lifted_by
+    from robot_dynid.reduction.further import FURTHER
+
+    return [{'measurement': key, 'words': FURTHER[key].words, 'tells_apart': told[INDEPENDENT],
+             'shows_combined': told[DEPENDENT]} for key, told in lifted_by(found).items()]
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -68,4 +95,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                   f'rank by the singular values, which fall by a factor of {result["gap"]:.1g}')
     terminal.table('', ('base parameter', 'combination'),
                    zip(result['kept'], result['labels']))
+    terminal.table('', ('parameter', 'category', 'in', 'what would tell more'), (
+        (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
+        for name, one in result['categories'].items()))
+    terminal.table('', ('further measurement', 'tells apart', 'shows combined'), (
+        (more['words'], ', '.join(more['tells_apart']) or 'none',
+         ', '.join(more['shows_combined']) or 'none') for more in result['further']))
     terminal.warnings(result['warnings'])

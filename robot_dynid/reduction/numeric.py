@@ -80,7 +80,19 @@ def reduce_numeric(
     names = tuple(n for block in blocks for n in block.names)
     generator = rng or np.random.default_rng(SEED)
     count = 20 + 3 * len(names) // robot.rows
-    tall, sizes = _similar_regressor(robot, blocks, random_states(robot, count, generator))
+    states = paced(robot, random_states(robot, count, generator))
+    return reduce_columns(robot, blocks, similar_columns(robot, blocks, states))
+
+
+def reduce_columns(
+    robot: RobotModel, blocks: Sequence[Block], columns: FloatArray
+) -> Reduction:
+    """Return the minimal set of dimensionless ``columns`` (rows, p, N) of all standard parameters.
+
+    Raises RobotError when no column moves the robot at all.
+    """
+    names = tuple(n for block in blocks for n in block.names)
+    tall, sizes = _similar_regressor(robot, blocks, columns)
     values, directions = row_space(tall)
     rank = int(np.count_nonzero(values > VISIBLE))
     if not rank:
@@ -104,23 +116,41 @@ def _doubts(
             'angles of the description rounded (1.57 for pi/2)?',)
 
 
-def _similar_regressor(
+def pace_of(robot: RobotModel) -> float:
+    """Return the rate [1/s] at which the robot's weight and its inertia matter alike."""
+    weight = float(np.linalg.norm(robot.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
+    return float(0.2 * np.sqrt(weight / length_of(robot)))
+
+
+def paced(robot: RobotModel, states: Samples) -> Samples:
+    """Return states whose lengths count in lengths of the robot, their rates in its pace."""
+    pace = pace_of(robot)
+    moved = _slides(robot)[[*range(robot.n), *robot.drive.elastic]]
+    return replace(states, position=moved * states.position,
+                   velocity=pace * moved * states.velocity,
+                   acceleration=pace**2 * moved * states.acceleration)
+
+
+def similar_columns(
     robot: RobotModel, blocks: Sequence[Block], states: Samples
+) -> FloatArray:
+    """Return the generic regressor (rows, p, N) with forces turned to torques by the length."""
+    columns = generic_regressor(robot, blocks, states)
+    return np.asarray(columns * _slides(robot)[[*robot.row_joints], None, None])
+
+
+def _slides(robot: RobotModel) -> FloatArray:
+    return np.where(robot.types == PRISMATIC, length_of(robot), 1.0)
+
+
+def _similar_regressor(
+    robot: RobotModel, blocks: Sequence[Block], columns: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the dimensionless regressor (n N, p), and the sizes its columns were divided by.
 
     Lengths count in lengths of the robot, time in such units that its weight and its inertia
     matter alike: robots of the same shape have the same regressor.
     """
-    length = length_of(robot)
-    weight = float(np.linalg.norm(robot.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
-    pace = 0.2 * np.sqrt(weight / length)
-    slides = np.where(robot.types == PRISMATIC, length, 1.0)
-    moved = slides[[*range(robot.n), *robot.drive.elastic]]
-    states = replace(states, position=moved * states.position,
-                     velocity=pace * moved * states.velocity,
-                     acceleration=pace**2 * moved * states.acceleration)
-    columns = generic_regressor(robot, blocks, states) * slides[[*robot.row_joints], None, None]
     tall = columns.transpose(2, 0, 1).reshape(-1, columns.shape[1]) / np.sqrt(columns[:, 0].size)
     sizes = np.linalg.norm(tall, axis=0)
     sizes[sizes == 0.0] = 1.0
@@ -128,7 +158,6 @@ def _similar_regressor(
     for block in blocks:
         own = slice(first, first + len(block.names))
         if isinstance(block, RigidLinks):
-            sizes[own] = pace**2 * parameter_sizes(robot.n, length)
+            sizes[own] = pace_of(robot)**2 * parameter_sizes(robot.n, length_of(robot))
         first = own.stop
     return np.ascontiguousarray(tall / sizes), sizes
-

@@ -11,6 +11,7 @@ from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
+from robot_dynid.report.categories import categories
 from robot_dynid.report.deflection import deflection
 from robot_dynid.report.friction_curves import friction_curves
 from robot_dynid.report.friction_laws import friction_laws
@@ -47,7 +48,7 @@ def identification_report(
         sections.scores(training, 'Prediction of the files of the fit'),
         *friction_laws(model), *friction_curves(model), sections.parameters(model),
         *method(model), *deflection(model),
-        *stages(model), *links(model),
+        *stages(model), *links(model), *categories(model),
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',

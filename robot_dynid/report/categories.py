@@ -1,0 +1,42 @@
+"""What the measurements can show of each parameter, as a section."""
+
+from __future__ import annotations
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.reduction.categories import (
+    CATEGORIES,
+    DEPENDENT,
+    INDEPENDENT,
+    UNIDENTIFIABLE,
+    lifted_by,
+    with_advice,
+)
+from robot_dynid.reduction.further import FURTHER
+from robot_dynid.report.parts import Card, Row, Section, Table
+
+TEXT = (
+    'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '
+    'can do as well: only the base parameters they appear in are known. Independently identifiable '
+    'ones are known by themselves, given a motion that excites them. What would tell more was '
+    'tried: the equations of each further measurement joined those of the robot, and the whole '
+    'was reduced anew.')
+
+
+def categories(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section with the category of every standard parameter."""
+    torque = model.torque_model
+    found = with_advice(torque.robot, torque.blocks, model.reduction)
+    counted = [one.category for one in found.values()]
+    cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
+    rows = tuple(
+        Row((name, one.category, ', '.join(one.combinations), one.advice),
+            {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
+        for name, one in found.items())
+    more = tuple(
+        Row((FURTHER[key].words, ', '.join(told[INDEPENDENT]) or 'none',
+             ', '.join(told[DEPENDENT]) or 'none')) for key, told in lifted_by(found).items())
+    tables = (
+        Table(('parameter', 'category', 'in', 'what would tell more'), rows, words=True),
+        Table(('further measurement', 'tells apart', 'shows combined'), more,
+              'What further measurements are worth', words=True))
+    return (Section('What can be identified', text=TEXT, cards=cards, tables=tables),)
