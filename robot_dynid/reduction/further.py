@@ -15,6 +15,7 @@ from robot_dynid.model.robot import PRISMATIC, REVOLUTE, Limits, RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import (
     paced,
+    random_states,
     reduce_columns,
     reduce_numeric,
     similar_columns,
@@ -117,8 +118,8 @@ def _moving_base(
 ) -> Reduction | None:
     """Let the base accelerate and turn; efforts are those of the joints, as ever."""
     free, own = freed(robot, -1)
-    moves = np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(states), FREE))
-    links = _links_at(free, own, _links_of(robot, states), moves)[own]
+    moved = _placed(free, own, _links_of(robot, states), _any(free, len(states)))
+    links = _links_at(free, own, moved)[own]
     return _with_links(robot, blocks, states, links, efforts=True)
 
 
@@ -127,8 +128,7 @@ def _everything(
 ) -> Reduction | None:
     """Let the base move, with the force and torque in every joint measured."""
     free, own = freed(robot, -1)
-    moves = np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(states), FREE))
-    moved = _placed(free, own, _links_of(robot, states), moves)
+    moved = _placed(free, own, _links_of(robot, states), _any(free, len(states)))
     links = [10 * k + i for k in own for i in range(10)]
     seen = [_wrench(free, moved, joint)[:, links] for joint in own]
     return _with_links(robot, blocks, states, np.concatenate(seen))
@@ -182,28 +182,31 @@ def freed(robot: RobotModel, joint: int) -> tuple[RobotModel, list[int]]:
 def _wrench(robot: RobotModel, states: Samples, joint: int) -> FloatArray:
     """Return force and torque (6, 10 n, N) of what hangs on ``joint``, of everything for -1."""
     free, own = freed(robot, joint)
-    rest = np.zeros((3, len(states), FREE))
-    columns = _links_at(free, own, _links_of(robot, states), rest)
+    still = np.zeros((len(states), free.n))
+    rest = Samples(free.joints, states.time, still, still, still, starts=states.starts)
+    columns = _links_at(free, own, _placed(free, own, _links_of(robot, states), rest))
     return columns[[k for k in range(free.n) if k not in own]]
 
 
-def _links_at(
-    free: RobotModel, own: Sequence[int], states: Samples, moves: FloatArray
-) -> FloatArray:
-    """Return the columns (n + 6, 10 n, N) of the robot's links; ``moves`` (3, N, 6) the six's."""
-    whole = paced(free, _placed(free, own, states, moves))
-    columns = similar_columns(free, (RigidLinks(free),), whole)
+def _any(robot: RobotModel, count: int) -> Samples:
+    return random_states(robot, count, np.random.default_rng(0))
+
+
+def _links_at(free: RobotModel, own: Sequence[int], states: Samples) -> FloatArray:
+    """Return the columns (n + 6, 10 n, N) of the robot's links at states of the freed one."""
+    columns = similar_columns(free, (RigidLinks(free),), paced(free, states))
     return np.asarray(columns[:, [10 * k + i for k in own for i in range(10)]])
 
 
 def _placed(
-    free: RobotModel, own: Sequence[int], states: Samples, moves: FloatArray
+    free: RobotModel, own: Sequence[int], states: Samples, others: Samples
 ) -> Samples:
-    """Return the states of the freed robot from those of its own joints and of the six."""
-    motion = np.zeros((3, len(states), free.n))
-    motion[:, :, own] = states.position, states.velocity, states.acceleration
-    motion[:, :, [k for k in range(free.n) if k not in own]] = moves
-    return Samples(free.joints, states.time, *motion, starts=states.starts)
+    """Return states of the freed robot: its own joints as in ``states``, the six as others."""
+    found = {}
+    for name in ('position', 'velocity', 'acceleration'):
+        found[name] = getattr(others, name).copy()
+        found[name][:, own] = getattr(states, name)
+    return replace(others, **found)
 
 
 def _links_of(robot: RobotModel, states: Samples) -> Samples:
