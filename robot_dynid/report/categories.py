@@ -18,8 +18,8 @@ TEXT = (
     'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '
     'can do as well: only the base parameters they appear in are known. Independently '
     'identifiable ones are known by themselves, given a motion that excites them. What would '
-    'tell more was tried: the equations of each further measurement joined those of the robot, and the whole '
-    'was reduced anew.')
+    'tell more was tried: the equations of each further measurement joined those of the '
+    'robot, and the whole was reduced anew.')
 
 
 def categories(model: IdentifiedModel) -> tuple[Section, ...]:
