@@ -27,14 +27,14 @@ ROTOR_AXIS = (0.36, 0.48, 0.8)
 #: masses, centres of mass (x, y), moments about them, rotors, stiffness, damping, offsets,
 #: viscous friction, each of two joints
 NAMES = ('m', 'x', 'y', 'i', 'j', 'k', 'd', 's', 'v')
-URDF = f'''<robot name="two"><link name="base"/>
+URDF = f"""<robot name="two"><link name="base"/>
 <joint name="a" type="revolute"><parent link="base"/><child link="l1"/>
 <origin xyz="0 0 {HEIGHT}" rpy="1.5707963267948966 0 0"/><axis xyz="0 0 1"/>
 <limit lower="-3" upper="3" velocity="3" effort="100"/></joint><link name="l1"/>
 <joint name="b" type="revolute"><parent link="l1"/><child link="l2"/><origin xyz="{A1} 0 0"/>
 <axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="3" effort="100"/></joint>
 <link name="l2"><inertial><mass value="1"/>
-<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'''
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
 
 
 def robot_of(spins: bool, sensors: tuple[int, ...] = ()) -> RobotModel:

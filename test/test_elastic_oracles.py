@@ -45,7 +45,8 @@ def plant_of(name: str, own: tuple[int, ...]) -> tuple[RobotModel, Plant, dict[s
     drives = {robot.joints[j]: HarmonicDrive(100.0, 3e3 + 1e3 * j, 1.0 + 0.5 * j) for j in own}
     rotors = np.full(robot.n, 0.3) + 0.05 * np.arange(robot.n)
     truth = Truth(given.viscous, np.zeros(robot.n), rotors, drives=drives)
-    parameters = {f'K{j + 1}': 3e3 + 1e3 * j for j in own} | {f'D{j + 1}': 1.0 + 0.5 * j for j in own}
+    parameters = {f'K{j + 1}': 3e3 + 1e3 * j for j in own}
+    parameters |= {f'D{j + 1}': 1.0 + 0.5 * j for j in own}
     parameters |= {f'{p}{j + 1}': float(values[j]) for j in range(robot.n)
                    for p, values in (('Ia', rotors), ('fv', truth.viscous))}
     return robot, Plant(robot, truth), parameters
@@ -107,7 +108,7 @@ def test_power_is_the_rate_of_energy_and_what_dampers_take() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_motors_that_follow_make_a_rigid_robot(seed: int, joints: int) -> None:
-    """With theta = q the first rows are Pinocchio's inverse dynamics, rotors and friction added."""
+    """With theta = q first rows are Pinocchio's inverse dynamics, rotors and friction on top."""
     rng = np.random.default_rng(seed)
     text = random_urdf(rng, joints, 0.3)
     robot = robot_from_urdf(text)
