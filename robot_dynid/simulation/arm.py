@@ -10,6 +10,7 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.trajectory import Trajectory
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.simulation.gravity_pd import GravityPD
 from robot_dynid.simulation.mujoco_model import TIMESTEP
 from robot_dynid.simulation.plant import Plant
 from robot_dynid.simulation.truth import Noise, Truth
@@ -84,10 +85,16 @@ class Arm:
     setpoint's acceleration plus a critically damped correction, clipped to the effort limits.
     Every period is ``control`` (the torque for this state), ``effort``, ``advance``. A joint with
     a harmonic drive is controlled on its motor: setpoints are the motor's, and the link gives.
+    With ``control`` all motors are under PD control and know of the arm but its weight.
     """
 
-    def __init__(self, robot: RobotModel, truth: Truth | None = None) -> None:
+    def __init__(self, robot: RobotModel, truth: Truth | None = None,
+                 control: GravityPD | None = None) -> None:
         self.plant = Plant(robot, truth)
+        if control is not None and len(control.stiffness) != robot.n:
+            raise UsageError(f'PD control of {len(control.stiffness)} motors, {robot.name} has '
+                             f'{robot.n} joints')
+        self._pd = control
         limit = robot.limits.effort
         self._limit = np.where(np.isfinite(limit), limit, np.inf)
         speed = robot.limits.velocity
@@ -100,7 +107,7 @@ class Arm:
         self._inertia = np.where(self.plant.elastic,
                                  LOOP_INERTIA * self.plant.truth.rotor_inertia, 0.0)
         self._look()
-        self._torque = self._before = self._hold_torque()
+        self._torque = self._before = self._weight(self._position)
 
     @property
     def position(self) -> FloatArray:
@@ -130,7 +137,7 @@ class Arm:
         """Put the arm at rest with its motors at ``position`` (n,)."""
         self.plant.set_state(position, np.zeros_like(position))
         self._look()
-        self._torque = self._before = self._hold_torque()
+        self._torque = self._before = self._weight(self._position)
 
     def control(self, setpoint: Setpoint) -> None:
         """Choose the torque of this period."""
@@ -138,13 +145,23 @@ class Arm:
         speed = np.minimum(np.maximum(setpoint.velocity, -self._speed), self._speed)
         error = np.minimum(np.maximum(setpoint.position - self._motor_position, -LARGEST_ERROR),
                            LARGEST_ERROR)
-        correction = (NATURAL_FREQUENCY**2 * error
-                      + 2.0 * NATURAL_FREQUENCY * (speed - self._motor_velocity))
-        wanted = setpoint.acceleration + self._rigid * correction
-        torque = self.plant.torque_for(self._motor_position, self._motor_velocity, wanted)
-        torque = torque + self._inertia * correction
+        rate = speed - self._motor_velocity
+        torque = self._computed_torque(setpoint, error, rate) if self._pd is None else \
+            self._pd.torque(error, rate, self._weight(setpoint.position))
         self._before = self._torque
         self._torque = np.minimum(np.maximum(torque, -self._limit), self._limit)
+
+    def _computed_torque(
+        self, setpoint: Setpoint, error: FloatArray, rate: FloatArray
+    ) -> FloatArray:
+        correction = NATURAL_FREQUENCY**2 * error + 2.0 * NATURAL_FREQUENCY * rate
+        wanted = setpoint.acceleration + self._rigid * correction
+        torque = self.plant.torque_for(self._motor_position, self._motor_velocity, wanted)
+        return torque + self._inertia * correction
+
+    def _weight(self, position: FloatArray) -> FloatArray:
+        zero = np.zeros_like(position)
+        return self.plant.torque_for(position, zero, zero)
 
     def effort(self) -> FloatArray:
         """Return the true effort (n,), in the robot's effort unit, at the beginning of the period.
@@ -156,18 +173,13 @@ class Arm:
         if self._gains is not None:
             return torque / self._gains
         if self._gravity_free:
-            zero = np.zeros_like(torque)
-            return torque - self.plant.torque_for(self._motor_position, zero, zero)
+            return torque - self._weight(self._motor_position)
         return torque
 
     def advance(self) -> None:
         """Let one control period pass."""
         self.plant.step(self._torque, STEPS_PER_PERIOD)
         self._look()
-
-    def _hold_torque(self) -> FloatArray:
-        zero = np.zeros_like(self._position)
-        return self.plant.torque_for(self._position, zero, zero)
 
 
 @dataclass(frozen=True)
