@@ -6,14 +6,33 @@ import numpy as np
 
 from robot_dynid.friction import AxisMotion, Compound, Coulomb, FrictionLaw, Maxwell
 from robot_dynid.friction.additions import LoadDependent
+from robot_dynid.friction.asymmetric import Asymmetric
 from robot_dynid.friction.dahl import Dahl
 from robot_dynid.friction.maxwell import DRY_LENGTH
+from robot_dynid.friction.stribeck import Stribeck
+from robot_dynid.friction.two_speed import TwoSpeed
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.model.monitor import DAHL, RAMP, STOP, FrictionTables
+from robot_dynid.model.monitor import (
+    COLUMNS,
+    CUBE,
+    DAHL,
+    LINEAR,
+    LOAD,
+    OPEN,
+    OPENED,
+    RAMP,
+    SQUARE,
+    STOP,
+    TANH,
+    FrictionTables,
+)
 from robot_dynid.types import FloatArray
 
-#: an element of dry friction: kind, scale, amplitude [N m], growth with load, holds at rest
-Element = tuple[float, float, float, float, float]
+#: an element of friction: kind, scale, amplitude, growth with load, whether it holds at rest,
+#: direction, speed above which it acts; see `FrictionTables`
+Element = tuple[float, float, float, float, float, float, float]
+#: directions and how their parameters end
+SIDES = (1.0, 'p'), (-1.0, 'n')
 
 
 class FrictionStream:
@@ -36,10 +55,10 @@ class FrictionStream:
                 continue
             straight[i] = found[0]
             elements += [(float(i), *element) for element in found[1]]
-        load = self._load if any(e[4] for e in elements) else None
+        load = self._load if any(e[LOAD] for e in elements) else None
         n = self._matrix.shape[1]
         self.tables = FrictionTables(
-            self._matrix, straight, np.array(elements).reshape(-1, 6),
+            self._matrix, straight, np.array(elements).reshape(-1, COLUMNS),
             np.zeros((0, n)) if load is None else load.transmitted(np.eye(n)).T,
             np.zeros((0, 10)) if load is None else load.links)
 
@@ -69,31 +88,63 @@ def _elements(
 ) -> tuple[tuple[float, float], list[Element]] | None:
     """Return viscous friction and offset, and the elements; None where there are no such."""
     base, additions = (law.base, law.additions) if isinstance(law, Compound) else (law, ())
-    if not isinstance(base, (Coulomb, Dahl, Maxwell)):
-        return None
     count = len(base.parameters)
-    viscous, amplitudes, offset = values[0], values[1:count - 1], values[count - 1]
-    states, dry = _states(base)
-    found = [(*state, a, 0.0, 1.0) for state, a in zip(states, amplitudes, strict=True)]
+    rows = _rows(base, dict(zip(base.parameters, values[:count].tolist(), strict=True)))
+    if rows is None:
+        return None
+    (viscous, offset), found, dry = rows
     for _, addition in additions:
         own = values[count:count + len(addition.parameters)]
         count += len(own)
         if isinstance(addition, LoadDependent):
-            found.append((*dry, 0.0, own[0], 0.0))
+            found.append((*dry, 0.0, own[0], 0.0, 0.0, 0.0))
             continue
-        rows = addition.sliding(own)
-        if rows is None:
+        sliding = addition.sliding(own)
+        if sliding is None:
             return None
-        for fv, fc, f0, width in rows:
+        for fv, fc, f0, width in sliding:
             viscous, offset = viscous + fv, offset + f0
-            found.append((RAMP, width, fc, 0.0, 0.0))
+            found.append(_slides(RAMP, width, fc))
     return (viscous, offset), found
 
 
-def _states(base: Coulomb | Dahl | Maxwell) -> tuple[list[tuple[float, float]],
-                                                     tuple[float, float]]:
-    """Return kind and scale of the states of a law, and of the one that additions grow with."""
-    if isinstance(base, Maxwell):
-        return [(STOP, length) for length in base.lengths], (STOP, DRY_LENGTH)
-    only = (DAHL, base.length) if isinstance(base, Dahl) else (RAMP, base.width)
-    return [only], only
+def _rows(
+    law: FrictionLaw, of: dict[str, float]
+) -> tuple[tuple[float, float], list[Element], tuple[float, float]] | None:
+    """Return viscous friction and offset, elements, and kind and scale of the dry friction.
+
+    ``of`` holds the parameters. None for a law without a table.
+    """
+    straight = of.get('fv', 0.0), of.get('f0', 0.0)
+    if isinstance(law, Maxwell):
+        amplitudes = [v for p, v in of.items() if p in law.holding]
+        return straight, [_holds(STOP, length, a) for length, a in zip(
+            law.lengths, amplitudes, strict=True)], (STOP, DRY_LENGTH)
+    if isinstance(law, (Coulomb, Dahl)):
+        dry = (DAHL, law.length) if isinstance(law, Dahl) else (RAMP, law.width)
+        return straight, [_holds(*dry, of['fc'])], dry
+    if isinstance(law, Stribeck):
+        return straight, [_holds(TANH, law.width, of['fc'] + of['fs']),
+                          _holds(TANH, law.speed, -of['fs'])], (TANH, law.width)
+    if isinstance(law, Asymmetric):
+        return straight, [row for side, way in SIDES for row in (
+            _slides(LINEAR, 1.0, of[f'fv{way}'], side),
+            _holds(RAMP, law.width, of[f'fc{way}'], side))], (RAMP, law.width)
+    if isinstance(law, TwoSpeed):
+        wide, above = law.steepness, law.threshold
+        return straight, [row for side, way in SIDES for row in (
+            _holds(OPEN, wide, of[f'fc{way}'], side),
+            _slides(OPENED, wide, of[f'fv{way}'], side, above),
+            _slides(SQUARE, 1.0, of[f'fq{way}'], side, above),
+            _slides(CUBE, 1.0, of[f'fk{way}'], side, above))], (TANH, wide)
+    return None
+
+
+def _holds(kind: float, scale: float, amplitude: float, side: float = 0.0) -> Element:
+    return kind, scale, amplitude, 0.0, 1.0, side, 0.0
+
+
+def _slides(
+    kind: float, scale: float, amplitude: float, side: float = 0.0, above: float = 0.0
+) -> Element:
+    return kind, scale, amplitude, 0.0, 0.0, side, above

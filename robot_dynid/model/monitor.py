@@ -9,17 +9,25 @@ import numpy as np
 from robot_dynid.model._kernels import ROWS
 from robot_dynid.model._monitor_kernel import (
     CLAIMED,
+    COLUMNS,
     CONTACT,
+    CUBE,
     DAHL,
     DRY,
     EXTERNAL,
     FRICTION,
+    LINEAR,
+    LOAD,
     MEMORY_ROWS,
+    OPEN,
+    OPENED,
     PREDICTED,
     RAMP,
     RESIDUAL,
     RESULT_ROWS,
+    SQUARE,
     STOP,
+    TANH,
     THRESHOLD,
     follow,
 )
@@ -27,8 +35,9 @@ from robot_dynid.model.dynamics import _tree
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray
 
-__all__ = ['CLAIMED', 'CONTACT', 'DAHL', 'DRY', 'EXTERNAL', 'FRICTION', 'PREDICTED', 'RAMP',
-           'RESIDUAL', 'STOP', 'THRESHOLD', 'ContactLevels', 'Follower', 'FrictionTables', 'Links']
+__all__ = ['CLAIMED', 'COLUMNS', 'CONTACT', 'CUBE', 'DAHL', 'DRY', 'EXTERNAL', 'FRICTION',
+           'LINEAR', 'LOAD', 'OPEN', 'OPENED', 'PREDICTED', 'RAMP', 'RESIDUAL', 'SQUARE', 'STOP',
+           'TANH', 'THRESHOLD', 'ContactLevels', 'Follower', 'FrictionTables', 'Links']
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +53,13 @@ class Links:
 class FrictionTables:
     """Friction of axes: motion of axis = ``axes`` (a, n) @ motion of joints.
 
-    ``straight`` (a, 2): viscous friction and offset. ``elements`` (e, 6), by axis: axis, kind
-    (RAMP of velocity; STOP operator, DAHL's state of position), scale, amplitude [N m], growth
-    with the load of the axis, whether it may hold at rest. Load = ``transmission`` (a, n) @ effort
-    of links with the parameters ``load_links`` (n, 10); both (0, ...) where nothing grows with it.
+    ``straight`` (a, 2): viscous friction and offset. ``elements`` (e, COLUMNS), by axis: axis,
+    kind, scale, amplitude [N m], growth with the load of the axis, whether it may hold at rest,
+    direction in which it acts (0: both), speed below which it does not. With s = tanh(v / scale),
+    kinds are RAMP clip(v / scale, -1, 1), TANH s, OPEN s (1 + |s|) / 2, OPENED v (1 + |s|) / 2,
+    LINEAR v, SQUARE v |v|, CUBE v^3, and of the position STOP operator, DAHL's state. Load =
+    ``transmission`` (a, n) @ effort of links with the parameters ``load_links`` (n, 10); both
+    (0, ...) where nothing grows with it.
     """
 
     axes: FloatArray

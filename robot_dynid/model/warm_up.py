@@ -11,7 +11,7 @@ from robot_dynid.model.hysteresis import dahl_state, stop_states
 from robot_dynid.model.inertia import parameters_from_com
 from robot_dynid.model.integrate import AxisFriction, Integrator
 from robot_dynid.model.momentum import Momentum
-from robot_dynid.model.monitor import ContactLevels, Follower, FrictionTables, Links
+from robot_dynid.model.monitor import COLUMNS, ContactLevels, Follower, FrictionTables, Links
 from robot_dynid.model.robot import Limits, RobotModel
 from robot_dynid.model.shapes import Shape, plain_box
 from robot_dynid.types import frozen
@@ -40,7 +40,8 @@ def warm_up() -> None:
     friction = AxisFriction(np.eye(2), np.ones((2, 4)))
     integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
     integrator(state, state, np.zeros((3, 1, 2)), 1e-3)
-    tables = FrictionTables(np.eye(2), np.ones((2, 2)), np.ones((1, 6)), np.eye(2), robot.nominal)
+    tables = FrictionTables(np.eye(2), np.ones((2, 2)), np.ones((1, COLUMNS)), np.eye(2),
+                            robot.nominal)
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
     Follower(Links(robot, robot.nominal, np.eye(2)), tables, levels, 1.0, 1.0)(
         np.zeros((1, 3, 2)), np.zeros((1, 2, 2)), np.zeros(1))
