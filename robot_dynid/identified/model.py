@@ -173,7 +173,8 @@ class IdentifiedModel:
 
         Raises UsageError on wrong shapes or numbers that are not finite.
         """
-        (a, b, c), single = checked_states(self.joints, position=q, velocity=qd, acceleration=qdd)
+        (a, b, c), single = checked_states(
+            self.joints, {'position': q, 'velocity': qd, 'acceleration': qdd})
         effort = self.frictionless_effort(a, b, c) + self.friction(a, b, c)
         return effort[0] if single else effort
 
@@ -183,7 +184,8 @@ class IdentifiedModel:
         Only the base parameters are needed: the dependent standard parameters are zero. Raises
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
-        (a, b, c), single = checked_states(self.joints, position=q, velocity=qd, effort=effort)
+        (a, b, c), single = checked_states(
+            self.joints, {'position': q, 'velocity': qd, 'effort': effort})
         acceleration = self.accelerations(a, b, c)
         return acceleration[0] if single else acceleration
 
@@ -206,21 +208,21 @@ class IdentifiedModel:
         Motors are on the joint side; where a joint is rigid its motor does what the joint does.
         Raises ModelError for a motor or gear that cannot be.
         """
-        states, single = checked_states(
-            self.joints, position=q, velocity=qd, effort=effort, motor_position=motor_position,
-            motor_velocity=motor_velocity)
+        states, single = checked_states(self.joints, {
+            'position': q, 'velocity': qd, 'effort': effort, 'motor_position': motor_position,
+            'motor_velocity': motor_velocity})
         links, motors = self.elastic_motion.accelerations(*states)
         return (links[0], motors[0]) if single else (links, motors)
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
-        (a,), single = checked_states(self.joints, position=q)
+        (a,), single = checked_states(self.joints, {'position': q})
         matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links) + self._rotors
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
         """Return the effort (K, n) or (n,) [N m] of the weight alone."""
-        (a,), single = checked_states(self.joints, position=q)
+        (a,), single = checked_states(self.joints, {'position': q})
         effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
 
@@ -235,7 +237,7 @@ class IdentifiedModel:
         on, is named in the result and stops no other. Raises UsageError on wrong input.
         """
         own = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
-        states, _ = checked_states(self.joints, position=q0, velocity=qd0, **own)
+        states, _ = checked_states(self.joints, {'position': q0, 'velocity': qd0, **own})
         held = np.array(effort, dtype=np.float64, ndmin=3)
         if not np.isfinite(held).all():
             raise UsageError('effort holds numbers that are not finite')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -10,9 +12,9 @@ from robot_dynid.types import FloatArray
 
 
 def checked_states(
-    joints: tuple[str, ...], **arrays: ArrayLike
+    joints: tuple[str, ...], arrays: Mapping[str, ArrayLike]
 ) -> tuple[list[FloatArray], bool]:
-    """Return the arrays as (K, n) and whether they were single states (n,).
+    """Return the named arrays as (K, n) and whether they were single states (n,).
 
     Raises UsageError on wrong shapes or numbers that are not finite, by the arrays' names.
     """
