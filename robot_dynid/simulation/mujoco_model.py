@@ -71,9 +71,10 @@ def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
                 _add_drive(spec, robot, truth, name)
             motor = spec.joint(motor_name(name, truth))
         else:
-            if name in truth.drives or (truth.stribeck is not None and truth.stribeck[i] > 0.0):
+            if name in truth.drives or any(own is not None and own[i] > 0.0 for own in (
+                    truth.stribeck, truth.presliding)):
                 raise RobotError(f'{robot.name}: the motor of {name} turns with several joints; '
-                                 'drive and stribeck are for motors of a single joint')
+                                 'drive, stribeck and presliding are for motors of a single joint')
             motor = spec.add_tendon(name=f'{name}_motor')
             for j in np.flatnonzero(coupling[i]):
                 motor.wrap_joint(robot.joints[j], float(coupling[i, j]))

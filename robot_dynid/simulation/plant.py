@@ -11,6 +11,7 @@ from robot_dynid.errors import MissingDependency, RobotError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.simulation.harmonic_drive import Transmissions
 from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name
+from robot_dynid.simulation.presliding import Bristles
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
 
@@ -31,8 +32,9 @@ class Plant:
 
     Source of the dynamics is MuJoCo alone: Runge-Kutta steps of 0.25 ms, no contacts, no joint
     stops. Friction acts on the motors: viscous as damping, Coulomb as dry friction, which sticks
-    at rest. All arrays are in the order of ``robot.joints``, rad, N m and s (m and N where
-    prismatic). ``external`` (n,) is torque from outside, which no drive and no sensor knows.
+    at rest, or builds up over a travel, ``presliding``. All arrays are in the order of
+    ``robot.joints``, rad, N m and s (m and N where prismatic). ``external`` (n,) is torque from
+    outside, which no drive and no sensor knows.
 
     Where a joint has a harmonic drive its motor is a rotor of its own behind a spring. Motors and
     links have states of their own then, ``acceleration``, ``inverse`` and ``torque_for`` are those
@@ -59,9 +61,10 @@ class Plant:
         self.data = mujoco.MjData(self.model)
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
+        self._bristles = Bristles.of(self.truth.presliding)
         self._link, self._motor = self._addresses()
+        self._check_steps()
         if self.elastic.any():
-            self._check_steps()
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
 
     def _addresses(self) -> tuple[IntArray, IntArray]:
@@ -72,10 +75,14 @@ class Plant:
         return np.array(links), np.array(motors)
 
     def _check_steps(self) -> None:
-        """Raise RobotError where a drive vibrates too fast for the step."""
+        """Raise RobotError where a drive, or a motor on its bristles, is too fast for the step."""
+        if self._bristles is None and not self.elastic.any():
+            return
         mujoco.mj_forward(self.model, self.data)
         inverse = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_solveM(self.model, self.data, inverse, np.eye(self.model.nv))
+        if self._bristles is not None:
+            self._check_bristles(inverse[self._motor, self._motor])
         for i, k in enumerate(np.flatnonzero(self.elastic)):
             ends = [self._link[k], self._motor[k]]
             softness = float(inverse[ends, ends].sum())
@@ -87,6 +94,15 @@ class Plant:
                     f'{1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / hysteresis_length may be '
                     f'{(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
                     f'{FASTEST / TIMESTEP / softness:.3g}, with its rotor_inertia')
+
+    def _check_bristles(self, softness: FloatArray) -> None:
+        assert self._bristles is not None
+        dry = self.truth.dry(np.zeros(self.robot.n))
+        least = dry * softness * (TIMESTEP / FASTEST) ** 2
+        for k in np.flatnonzero(self._bristles.own & (self._bristles.length < least)):
+            raise RobotError(f'{self.robot.name}: the presliding of {self.joints[k]} is too short '
+                             f'for steps of {1e3 * TIMESTEP:g} ms; it must be {least[k]:.2g} or '
+                             'more with its rotor_inertia')
 
     @property
     def time(self) -> float:
@@ -111,6 +127,8 @@ class Plant:
         self.data.qvel[self._link] = velocity
         self.data.qpos[self._motor] = np.where(self.elastic, rotor, link)
         self.data.qvel[self._motor] = velocity
+        if self._bristles is not None:
+            self._bristles.relax(self.data.qpos[self._motor])
         if self.elastic.any():
             self._drives.relax(rotor[self.elastic], link[self.elastic])
 
@@ -125,7 +143,8 @@ class Plant:
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
         """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
-        if not self.elastic.any() and self.truth.stribeck is None:
+        changing = self.truth.stribeck is not None or self._bristles is not None
+        if not self.elastic.any() and not changing:
             self.data.qfrc_applied[self._link] = torque + self.external
             mujoco.mj_step(self.model, self.data, nstep=steps)
             return
@@ -136,13 +155,18 @@ class Plant:
     def _apply(self, torque: FloatArray) -> None:
         """Set the torques of one step, which belong to its middle."""
         data, link, motor = self.data, self._link, self._motor
-        self.model.dof_frictionloss[motor] = self.truth.dry(data.qvel[motor])
+        dry, ahead = self.truth.dry(data.qvel[motor]), 0.5 * TIMESTEP
         applied = np.zeros(self.model.nv)
         applied[motor] = torque
+        if self._bristles is None:
+            self.model.dof_frictionloss[motor] = dry
+        else:
+            bent = self._bristles.states(data.qpos[motor] + ahead * data.qvel[motor])
+            self.model.dof_frictionloss[motor] = np.where(self._bristles.own, 0.0, dry)
+            applied[motor] -= dry * bent
         applied[link] += self.external
         if self.elastic.any():
             link, motor = link[self.elastic], motor[self.elastic]
-            ahead = 0.5 * TIMESTEP
             on_rotor, on_link = self._drives.torques(
                 np.array([data.qpos[motor] + ahead * data.qvel[motor], data.qvel[motor]]),
                 np.array([data.qpos[link] + ahead * data.qvel[link], data.qvel[link]]))

@@ -41,8 +41,10 @@ class Truth:
     ``viscous`` N m s/rad, ``coulomb`` N m, ``rotor_inertia`` kg m^2 (N s/m, N, kg for prismatic
     joints). A motor turns with its joint, or with several where the robot has a coupling matrix.
     ``stribeck`` N m is what dry friction has above ``coulomb`` at rest; it fades with the speed v
-    like ``1 - tanh(v / stribeck_speed)`` (rad/s); none of both: no joint has it. ``drives`` are
-    the gears, by joint, that are not rigid.
+    like ``1 - tanh(v / stribeck_speed)`` (rad/s); none of both: no joint has it. ``presliding``
+    rad (m) is the travel over which dry friction builds up, as bristles do that bend before they
+    slip; zero: it holds at rest without any travel. ``drives`` are the gears, by joint, that are
+    not rigid.
     """
 
     viscous: FloatArray
@@ -51,6 +53,7 @@ class Truth:
     noise: Noise = field(default_factory=Noise)
     stribeck: FloatArray | None = None
     stribeck_speed: FloatArray | None = None
+    presliding: FloatArray | None = None
     drives: Mapping[str, HarmonicDrive] = field(default_factory=dict)
 
     def dry(self, speed: FloatArray) -> FloatArray:
@@ -68,7 +71,7 @@ class Truth:
 
 
 #: the entries of a joint that are numbers
-NUMBERS = ('viscous', 'coulomb', 'rotor_inertia', 'stribeck', 'stribeck_speed')
+NUMBERS = ('viscous', 'coulomb', 'rotor_inertia', 'stribeck', 'stribeck_speed', 'presliding')
 
 
 def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
@@ -107,7 +110,8 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
 def _truth(values: dict[str, FloatArray], noise: Noise, drives: Any) -> Truth:
     fading = np.any(values['stribeck'] > 0.0)
     values['stribeck_speed'][values['stribeck'] == 0.0] = 1.0
-    kept = NUMBERS if fading else NUMBERS[:3]
+    kept = {*NUMBERS[:3], *(NUMBERS[3:5] if fading else ()),
+            *(('presliding',) if np.any(values['presliding'] > 0.0) else ())}
     return Truth(noise=noise, drives=drives, **{key: frozen(values[key]) for key in kept})
 
 
