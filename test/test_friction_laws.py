@@ -77,6 +77,7 @@ def test_nonnegative_parameters_dissipate(name, seed):
     # with a past friction gives back what it has stored, never more: no work from relaxed (under
     # a constant load; one that changes while the axis sticks does work of its own)
     motion = replace(wandering(seed, starts=(0, 150)), load=np.full(400, 2.0))
+    motion.velocity[[0, 150]] = 0.0  # at rest, or it would begin with bent bristles
     power = (values @ law.columns(motion))[1:] * np.diff(motion.position)
     for part in (power[:149], power[150:]):
         assert np.all(np.cumsum(part) >= -1e-12)
@@ -187,6 +188,24 @@ def test_stribeck_peak_lies_between_its_speeds():
     assert torque[-1] == pytest.approx(1.0, abs=1e-9)
     assert torque.max() == pytest.approx(1.5, abs=0.05)
     assert 1e-3 < v[np.argmax(torque)] < 0.1
+
+
+def test_breakaway_fades_with_the_speed():
+    law = law_from('coulomb+breakaway', {'width': 0.01, 'breakaway': {'speed': 0.1}})
+    v = np.array([0.1, -0.1, 0.005, 10.0])
+    found = law.columns(AxisMotion(v, v, v))[-1]
+    faded = 1.0 - np.tanh([1.0, 1.0, 0.05, 100.0])
+    np.testing.assert_allclose(found, faded * [1.0, -1.0, 0.5, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize('name', ['dahl', 'maxwell'])
+def test_a_recording_that_begins_in_motion_begins_sliding(name):
+    law = law_from(name)
+    time = 0.01 * np.arange(50)
+    for speed, begin in ((-0.5, -1.0), (0.0, 0.0)):
+        motion = AxisMotion(time, speed * time, np.full(50, speed))
+        held = [law.parameters.index(p) for p in law.holding]
+        np.testing.assert_allclose(law.columns(motion)[held, 0], begin)
 
 
 def test_additions_by_hand():

@@ -9,6 +9,7 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.additions import (
     Addition,
+    Breakaway,
     Drift,
     Levelling,
     LoadDependent,
@@ -28,7 +29,7 @@ LAWS: dict[str, Any] = {
     'dahl': Dahl, 'maxwell': Maxwell,
 }
 ADDITIONS: dict[str, Any] = {
-    'levelling': Levelling, 'load': LoadDependent, 'drift': Drift,
+    'breakaway': Breakaway, 'levelling': Levelling, 'load': LoadDependent, 'drift': Drift,
     'temperature': TemperatureDependent,
 }
 

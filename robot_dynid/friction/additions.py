@@ -65,6 +65,36 @@ class Levelling:
 
 
 @dataclass(frozen=True)
+class Breakaway:
+    """``fb (1 - tanh(|v| / speed)) dry``: dry friction that is larger at rest, Stribeck's.
+
+    ``speed`` [rad/s, m/s] over which it fades. On a law with presliding it makes friction build up
+    over a travel to more than it is in motion. Source: Armstrong-Helouvry, Dupont, Canudas de Wit
+    1994, with a hyperbolic tangent.
+    """
+
+    speed: float = 0.1
+    parameters: ClassVar[tuple[str, ...]] = ('fb',)
+    nonnegative: ClassVar[tuple[str, ...]] = ()
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.02, 0.4, 6),)
+
+    def __post_init__(self) -> None:
+        require_positive('breakaway', 'speed', self.speed)
+
+    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
+        """Return the dry friction that fades with the speed (1, N)."""
+        return ((1.0 - np.tanh(np.abs(motion.velocity) / self.speed)) * dry)[None]
+
+    def sliding(self, values: FloatArray) -> FloatArray | None:
+        """Return None: it has no straight pieces."""
+        return None
+
+    def settings(self) -> dict[str, float]:
+        """Return the speed."""
+        return {'speed': self.speed}
+
+
+@dataclass(frozen=True)
 class LoadDependent:
     """``fw |load| dry``: dry friction that grows with the torque the axis transmits.
 

@@ -16,8 +16,9 @@ from robot_dynid.types import FloatArray
 class Dahl:
     """``fv v + fc z + f0`` with ``dz = (dq - |dq| z) / length``; ``length`` [rad or m].
 
-    A recording begins relaxed, z = 0; the state forgets its beginning over a few lengths of
-    travel. A state without a past slides steadily: ``z = clip(v / width, -1, 1)``.
+    A recording begins relaxed, z = 0, or as it slides where it begins in motion; the state forgets
+    its beginning over a few lengths of travel. A state without a past slides steadily: ``z =
+    clip(v / width, -1, 1)``.
     Source: Dahl 1968, with exponent one.
     """
 
@@ -39,7 +40,7 @@ class Dahl:
 
     def dry(self, motion: AxisMotion) -> FloatArray:
         """Return the state (N,)."""
-        state = dahl_state(motion.position, motion.first, self.length)
+        state = dahl_state(motion.position, motion.first, self.length, motion.begin)
         return np.where(motion.single, ramp(motion.velocity, self.width), state)
 
     def sliding(self, values: FloatArray) -> FloatArray:

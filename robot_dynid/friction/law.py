@@ -38,6 +38,11 @@ class AxisMotion:
         return np.array([*self.starts, len(self.time)], dtype=np.int64)
 
     @property
+    def begin(self) -> FloatArray:
+        """Dry friction (S,) at the start of every segment: of steady sliding, none at rest."""
+        return ramp(np.append(self.velocity, 0.0)[self.first[:-1]], SLIDING_WIDTH)
+
+    @property
     def single(self) -> NDArray[np.bool_]:
         """Which samples (N,) are a segment of their own: states without a past."""
         lengths = np.diff(self.first)

@@ -33,8 +33,9 @@ class Maxwell:
 
     ``z_k`` grows by dq / lengths[k] and stops at -1 and 1. The torque is linear in the amplitudes
     ``fca, fcb, ...``, one per length [rad or m], which add up to the Coulomb friction of steady
-    sliding. A recording begins relaxed, z = 0; a state forgets its beginning once the axis has
-    moved two lengths. A state without a past slides: ``z = clip(v / width, -1, 1)``.
+    sliding. A recording begins relaxed, z = 0, or as it slides where it begins in motion; a state
+    forgets its beginning once the axis has moved two lengths. A state without a past slides: ``z =
+    clip(v / width, -1, 1)``.
     Source: Al-Bender, Lampaert, Swevers 2005 without their rate law; Kuhnen 2003.
     """
 
@@ -81,7 +82,7 @@ class Maxwell:
         return found
 
     def _states(self, motion: AxisMotion, lengths: tuple[float, ...]) -> FloatArray:
-        states = stop_states(motion.position, motion.first, np.array(lengths))
+        states = stop_states(motion.position, motion.first, np.array(lengths), motion.begin)
         return np.where(motion.single, ramp(motion.velocity, self.width), states)
 
     def sliding(self, values: FloatArray) -> FloatArray:

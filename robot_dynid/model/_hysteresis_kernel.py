@@ -8,12 +8,12 @@ from robot_dynid.model._kernels import compiled
 
 
 @compiled
-def fill_stops(position, first, lengths, out):
-    """Fill ``out`` (k, N) with the states of stop operators, zero at the start of a segment."""
+def fill_stops(position, first, lengths, begin, out):
+    """Fill ``out`` (k, N) with the states of stop operators, ``begin`` (S,) at the starts."""
     for k in range(lengths.shape[0]):
         slope = 1.0 / lengths[k]
         for s in range(first.shape[0] - 1):
-            z = 0.0
+            z = begin[s]
             for i in range(first[s], first[s + 1]):
                 if i > first[s]:
                     z = min(max(z + (position[i] - position[i - 1]) * slope, -1.0), 1.0)
@@ -21,10 +21,13 @@ def fill_stops(position, first, lengths, out):
 
 
 @compiled
-def fill_dahl(position, first, length, out):
-    """Fill ``out`` (N,) with the state of Dahl's law; exact while the direction holds."""
+def fill_dahl(position, first, length, begin, out):
+    """Fill ``out`` (N,) with the state of Dahl's law, ``begin`` (S,) at the starts of segments.
+
+    Exact while the direction holds.
+    """
     for s in range(first.shape[0] - 1):
-        z = 0.0
+        z = begin[s]
         for i in range(first[s], first[s + 1]):
             if i > first[s]:
                 step = position[i] - position[i - 1]

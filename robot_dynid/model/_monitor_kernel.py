@@ -19,6 +19,8 @@ AXIS, KIND, SCALE, AMPLITUDE, LOAD, HOLDS, SIDE, ABOVE, COLUMNS = range(9)
 #: the same opening from a half to one, the velocity so opened; powers of the velocity
 RAMP, STOP, DAHL, TANH, OPEN, OPENED, LINEAR, SQUARE, CUBE = (
     0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
+#: speed [rad/s, m/s] from which a state begins as it slides; below, it begins the more relaxed
+SLIDING = 0.01
 #: rows of the memory: two stages of the low-pass of position, velocity, effort, friction; the
 #: observer; the shares of slowness and of friction claimed in it; how long contact is about to
 #: change, in seconds and states; contact
@@ -65,7 +67,7 @@ def _element(row, z, travel, velocity, fresh):
     if row[KIND] != STOP and row[KIND] != DAHL:
         return _of_velocity(row, velocity)
     if fresh:
-        return 0.0
+        return min(max(velocity / SLIDING, -1.0), 1.0)
     if row[KIND] == STOP:
         return min(max(z + travel / row[SCALE], -1.0), 1.0)
     left = np.exp(-abs(travel) / row[SCALE])
