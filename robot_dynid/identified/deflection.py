@@ -7,27 +7,60 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.regressor.friction import low_passed
 from robot_dynid.residual import ResidualModel
 from robot_dynid.types import FloatArray, Samples
+
+#: waves are cut off between these multiples of the cut-off, the latter below half the least rate
+PASSES, GONE = 2.0, 3.5
 
 Models = Sequence[ResidualModel | None]
 
 
 def deflections(robot: RobotModel, samples: Samples) -> FloatArray | None:
-    """Return features (N, n, 2): motor minus link position [rad] and velocity [rad/s].
+    """Return features (N, n, k): motor minus link position [rad] and velocity [rad/s]; the ripple.
 
-    NaN for joints without motor states that can be used; None for samples without any.
+    The latter, two features, is there with gear ratios only, see `_ripple`. NaN for joints without
+    motor states that can be used; None for samples without any.
     """
     motor, speed = samples.motor_position, samples.motor_velocity
     if motor is None or speed is None:
         return None
     coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
-    return np.stack([motor - samples.position @ coupling.T,
+    bent = np.stack([motor - samples.position @ coupling.T,
                      speed - samples.velocity @ coupling.T], axis=2)
+    if robot.drive.gear_ratios is None:
+        return bent
+    return np.concatenate([bent, _ripple(robot.drive.gear_ratios, bent[:, :, 0], samples)], axis=2)
+
+
+def feature_count(robot: RobotModel) -> int:
+    """Return the number of features of a joint."""
+    return 2 if robot.drive.gear_ratios is None else 4
+
+
+def _ripple(ratios: FloatArray, deflection: FloatArray, samples: Samples) -> FloatArray:
+    """Return (N, n, 2): the deflection times sine and cosine of twice the turn of every motor.
+
+    Twice per turn the wave generator of a harmonic drive presses its flexspline. Filtered as the
+    motion; what turns too fast for the filter is cut off before, or it would come back as an
+    alias.
+    """
+    assert samples.motor_position is not None and samples.motor_velocity is not None
+    rate = 2.0 * np.abs(ratios)
+    phase = rate * samples.motor_position
+    size = deflection
+    if samples.cutoff is not None:
+        turns = rate * np.abs(samples.motor_velocity) / (2.0 * np.pi * samples.cutoff)
+        size = size * np.clip((GONE - turns) / (GONE - PASSES), 0.0, 1.0)
+    waves = np.concatenate([size * np.sin(phase), size * np.cos(phase)], axis=1)
+    known = np.isfinite(waves).all(axis=0)
+    waves[:, known] = low_passed(waves[:, known].T, samples).T
+    return np.asarray(waves.reshape(len(waves), 2, -1).transpose(0, 2, 1))
 
 
 def known_joints(features: FloatArray) -> list[int]:
-    """Return the joints whose features (N, n, 2) are numbers throughout."""
+    """Return the joints whose features (N, n, k) are numbers throughout."""
     return [int(j) for j in np.flatnonzero(np.isfinite(features).all(axis=(0, 2)))]
 
 

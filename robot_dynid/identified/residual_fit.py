@@ -15,7 +15,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.estimation.held_out import folds
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.experiment import Experiment
-from robot_dynid.identified.deflection import deflections, known_joints
+from robot_dynid.identified.deflection import deflections, feature_count, known_joints
 from robot_dynid.identified.three_loops import RESIDUAL, Stopwatch, friction_parameters
 from robot_dynid.information import Information
 from robot_dynid.residual import RESIDUALS, ResidualModel
@@ -39,7 +39,7 @@ def joint_fit(information: Information, before: FloatArray | None) -> FloatArray
 class Training:
     """Recordings whose effort is to be explained; ``rows`` are all samples in their order.
 
-    ``features`` (M, n, 2), ``effort`` and ``measured`` (M, n) [N m], ``batch`` (M,) the batch of
+    ``features`` (M, n, k), ``effort`` and ``measured`` (M, n) [N m], ``batch`` (M,) the batch of
     the experiment's information a sample is in.
     """
 
@@ -53,13 +53,14 @@ class Training:
     def of(cls, experiment: Experiment, needed: bool) -> Training | None:
         """Collect the samples; None where motor states are ``needed`` and a recording has none."""
         recordings: list[Samples] = []
+        width = feature_count(experiment.model.robot)
         features: list[FloatArray] = []
         for samples in experiment.recordings:
             found = deflections(experiment.model.robot, samples)
             if found is None and needed:
                 return None
             recordings.append(samples)
-            features.append(np.full((*samples.position.shape, 2), np.nan)
+            features.append(np.full((*samples.position.shape, width), np.nan)
                             if found is None else found)
         if not recordings:
             return None
@@ -158,7 +159,7 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Held-out root mean squared errors [N m] against the raw effort, by round and fold.
+    """Held-out root mean squared errors [N m] of the filtered effort, by round and fold.
 
     ``friction`` (R, F, n) of friction alone, ``physics`` (R, F, n) of friction and links,
     ``after`` (R, F, n) with the residual models.
@@ -203,7 +204,7 @@ def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]
     table = np.empty((0, 3, len(left_out), data.effort.shape[1]))
     while len(table) < ROUNDS and CrossFit(*table.swapaxes(0, 1)).rounds == len(table):
         rounds = [next(fit) for fit in fits]
-        left = [data.measured[rows] - np.array(
+        left = [data.effort[rows] - np.array(
             [data.physics(np.where(own, r.values, 0.0))[rows], r.physics[rows],
              r.physics[rows] + r.added[rows]]) for r, rows in zip(rounds, judged, strict=True)]
         errors = np.array([[_rms(stage) for stage in stages] for stages in left])

@@ -8,8 +8,10 @@ from typing import Any
 from robot_dynid.residual.gmr import MixtureModel, MixtureRegression
 from robot_dynid.residual.model import ResidualFit, ResidualModel
 from robot_dynid.residual.rbf import RadialBasis, RadialModel
+from robot_dynid.residual.ripple import RippleModel, Rippling
 
-RESIDUALS: dict[str, ResidualFit] = {'gmr': MixtureRegression(), 'rbf': RadialBasis()}
+RESIDUALS: dict[str, ResidualFit] = {
+    'gmr': Rippling(MixtureRegression()), 'rbf': Rippling(RadialBasis())}
 MODELS: dict[str, Any] = {'gmr': MixtureModel, 'rbf': RadialModel}
 
 
@@ -18,8 +20,8 @@ def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
     if content.get('kind') not in MODELS:
         raise ValueError(f'residual model {content.get("kind")!r} is not known')
     model: ResidualModel = MODELS[content['kind']].from_plain(content)
-    return model
+    return RippleModel.of(content, model) if 'ripple' in content else model
 
 
 __all__ = ['RESIDUALS', 'MixtureModel', 'MixtureRegression', 'RadialBasis', 'RadialModel',
-           'ResidualFit', 'ResidualModel', 'residual_from_plain']
+           'ResidualFit', 'ResidualModel', 'RippleModel', 'residual_from_plain']

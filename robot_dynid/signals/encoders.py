@@ -25,18 +25,24 @@ CONSTANT = 1e-9
 OPPOSED = -0.3
 #: a slip is this many times the scatter of windows, which are so many at most and so long [s]
 SLIP, WINDOWS, LEAST_WINDOW = 8.0, 60, 0.5
+#: rad/s (m/s) above which a motor slides
+SLIDES = 0.01
 #: an offset is removed where it exceeds this many deviations; errors correlate over [s]
 OFFSET, CORRELATED = 5.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """One joint as both encoders see it: ``time``, ``motor``, ``link``, ``effort`` (N,)."""
+    """One joint as both encoders see it: ``time``, ``motor``, ``link``, ``effort`` (N,).
+
+    ``velocity`` (N,) is that of the link.
+    """
 
     time: FloatArray
     motor: FloatArray
     link: FloatArray
     effort: FloatArray
+    velocity: FloatArray
 
 
 @dataclass(frozen=True)
@@ -97,10 +103,14 @@ def _tracks(robot: RobotModel, parts: Sequence[RawLog]) -> list[Track]:
     def joined(name: str) -> FloatArray:
         return np.concatenate([getattr(p, name) for p in parts])[::stride]
 
-    time, link, motor = joined('time'), joined('position') @ coupling.T, joined('motor_position')
+    time, motor = joined('time'), joined('motor_position')
+    link = joined('position') @ coupling.T
+    passed = np.maximum(np.gradient(time), 1e-6)[:, None]  # stamps may repeat
+    velocity = np.gradient(link, axis=0) / passed
     gains = robot.drive.gains if robot.drive.kind == 'current' else None
     effort = joined('effort') * (1.0 if gains is None else np.sign(gains))
-    return [Track(time, motor[:, j], link[:, j], effort[:, j]) for j in range(robot.n)]
+    return [Track(time, motor[:, j], link[:, j], effort[:, j], velocity[:, j])
+            for j in range(robot.n)]
 
 
 def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
@@ -185,8 +195,9 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
     """Return the offset of the encoders: the deflection without effort; refuse what slipped."""
     deflection = track.motor - track.link
     spread = _scatter(deflection)
-    line, deviation = _line(track, deflection)
-    rest = deflection - line[0] - line[1] * track.effort
+    columns = _columns(track)
+    alone, _ = _line(track, deflection, columns[:, :2])
+    rest = deflection - columns[:, :2] @ alone
     slip = _slip(track.time, rest)
     if slip is not None:
         return replace(so_far, refused=f'their offset changes by {slip[1]:+.3g} rad near '
@@ -194,6 +205,7 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
     if np.corrcoef(deflection, track.effort)[0, 1] < OPPOSED:
         return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
                                        'side are swapped, or the effort has the wrong sign')
+    line, deviation = _line(track, deflection, columns)
     if abs(line[0]) <= OFFSET * deviation:
         return so_far
     told = f'offset of {line[0]:+.3g} rad against the joint removed' \
@@ -202,12 +214,22 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
                    note='; '.join(text for text in (so_far.note, told) if text))
 
 
-def _line(track: Track, deflection: FloatArray) -> tuple[FloatArray, float]:
-    """Fit offset + compliance * effort by absolute errors; also the deviation of the offset.
+def _columns(track: Track) -> FloatArray:
+    """Return (N, 4): one, effort, and the sign of the velocity and itself for the friction.
+
+    What friction takes before the gear does not bend it; left out, it would pass for an offset.
+    """
+    speed = np.clip(track.velocity / SLIDES, -1.0, 1.0)
+    return np.stack([np.ones_like(track.effort), track.effort, speed, track.velocity], axis=1)
+
+
+def _line(
+    track: Track, deflection: FloatArray, columns: FloatArray
+) -> tuple[FloatArray, float]:
+    """Fit the ``columns``, the first of them one, by absolute errors; also its deviation.
 
     Iteratively reweighted: a slip of one stretch does not draw the line.
     """
-    columns = np.stack([np.ones_like(track.effort), track.effort], axis=1)
     weights = np.ones(len(deflection))
     for _ in range(30):
         root = np.sqrt(weights)
@@ -218,9 +240,9 @@ def _line(track: Track, deflection: FloatArray) -> tuple[FloatArray, float]:
         weights /= weights.max()
     span = max(float(np.median(np.diff(track.time))), 1e-9)
     independent = max(len(error) * span / CORRELATED, 3.0)
-    inverse = np.linalg.pinv(columns.T @ columns / len(error))
+    inverse = np.linalg.pinv(columns.T @ columns / len(error), hermitian=True)
     deviation = _scatter(deflection - columns @ line) * np.sqrt(inverse[0, 0] / independent)
-    return line, float(deviation)
+    return np.asarray(line), float(deviation)
 
 
 def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
