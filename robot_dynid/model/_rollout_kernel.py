@@ -94,20 +94,32 @@ def _least_pivots(matrix, factor, unused, pivots):
 
 @inlined
 def _stage_arguments(stage, h, state, stages):
-    """Fill the explicit arguments of a stage, what precedes its implicit velocity and springs."""
+    """Fill the explicit arguments of a stage, and what precedes its implicit velocity."""
     q, v = state
-    explicit_q, explicit_v, implicit_v, rate, spring_q = stages
+    explicit_q, explicit_v, implicit_v, rate, _ = stages
     for j in range(q.shape[0]):
         for k in range(LANES):
-            explicit_q[j, k] = spring_q[j, k] = q[j, k]
+            explicit_q[j, k] = q[j, k]
             explicit_v[stage, j, k] = implicit_v[stage, j, k] = v[j, k]
         for s in range(stage):
-            a, b, c = h * EXPLICIT[stage, s], h * IMPLICIT[stage, s], h * SPRING[stage, s]
+            a, b = h * EXPLICIT[stage, s], h * IMPLICIT[stage, s]
             for k in range(LANES):
-                spring_q[j, k] += c * implicit_v[s, j, k]
                 explicit_q[j, k] += a * explicit_v[s, j, k]
                 explicit_v[stage, j, k] += a * rate[s, j, k]
                 implicit_v[stage, j, k] += b * rate[s, j, k]
+
+
+@inlined
+def _spring_arguments(stage, h, q, stages):
+    """Fill what precedes the position of springs in a stage."""
+    _, _, implicit_v, _, spring_q = stages
+    for j in range(q.shape[0]):
+        for k in range(LANES):
+            spring_q[j, k] = q[j, k]
+        for s in range(stage):
+            a = h * SPRING[stage, s]
+            for k in range(LANES):
+                spring_q[j, k] += a * implicit_v[s, j, k]
 
 
 @inlined
@@ -143,6 +155,8 @@ def _step(tree, friction, state, effort, h, memory):
     _first_pieces(friction, state[1], piece, row)
     for stage in range(STAGES):
         _stage_arguments(stage, h, state, stages)
+        if load.shape[0] > tree[1].shape[0]:
+            _spring_arguments(stage, h, state[0], stages)
         at, moving, before = stages[0], stages[1][stage], stages[2][stage]
         _equations(tree, links, (at, moving), effort, passes, equations)
         _explicit_friction(friction, moving, load, row)
