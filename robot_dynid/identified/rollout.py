@@ -30,6 +30,8 @@ def rollout(
                          f'{states[0].shape}, {effort.shape}')
     if not 0.0 < dt < np.inf:
         raise UsageError(f'the step of a rollout must be positive seconds, is {dt}')
+    if len(states) == 3:
+        raise UsageError('rollout needs the position and the velocity of motors, or none of both')
     if len(states) > 2:
         return model.elastic_motion.rollout(states, effort, dt)
     q0, qd0 = states
