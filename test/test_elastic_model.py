@@ -40,7 +40,8 @@ def true_model(robot: RobotModel = ARM, truth: Truth = TRUTH, law: str = 'coulom
 def mixed() -> tuple[RobotModel, Truth]:
     """Return the seven-axis arm, three of its joints elastic."""
     robot = load_robot('seven_axis')
-    drives = {f'joint_{j + 1}': HarmonicDrive(100.0, 2e4 / (j + 1), 10.0 / (j + 1)) for j in (1, 3, 6)}
+    drives = {f'joint_{j + 1}': HarmonicDrive(100.0, 2e4 / (j + 1), 10.0 / (j + 1))
+              for j in (1, 3, 6)}
     return (replace(robot, drive=replace(robot.drive, elastic=(1, 3, 6))),
             replace(load_truth(robot), drives=drives))
 
