@@ -240,6 +240,10 @@ def test_a_recording_identifies_the_robot_and_holds_the_reference(
     assert (status, result.code) == (SUCCEEDED, Code.SUCCESS), result.message
     counts = readable(result.recording)
     assert counts['/excitation/sent'] == 2
+    log = read_bag(result.recording, load_robot(ROBOT).joints)
+    assert log.reference_position is not None
+    lag = log.reference_position - log.position
+    assert np.isfinite(lag).all(axis=1).mean() > 0.95 and 0.0 < np.nanmax(np.abs(lag)) < 0.05
     assert main(['identify', result.recording, '--robot', ROBOT, '--out',
                  str(tmp_path / 'model.yaml')]) == 0
 

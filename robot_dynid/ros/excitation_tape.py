@@ -73,7 +73,7 @@ class ExcitationTape(Tape):
         assert self.recorder is not None
         needed, free = BYTES_PER_SECOND * seconds, shutil.disk_usage(path).free
         if free < needed:
-            self.close()
+            self.finish()
             raise DataError(f'{path}: the disk has {free / 1e6:.0f} MB left, a recording of '
                             f'{seconds:.0f} s may take {needed / 1e6:.0f} MB; make room, or give '
                             'another recording_directory')

@@ -82,13 +82,15 @@ class Monitoring:
         self._states, self._efforts = JointStateReader(), JointStateReader()
         self._said: set[str] = set()
         self._latest_effort: bytes | None = None
+        self._lock = recording.lock
         recording.listen('joint_states', self._hear)
         recording.listen('effort', self._hear_effort)
 
     def look(self) -> tuple[Monitor | None, Seen]:
         """Return the monitor and what was seen since the last look."""
-        seen, self.seen = self.seen, Seen(self.seen.problem, set(), self.seen.reading)
-        monitor = self.monitor
+        with self._lock:
+            seen, self.seen = self.seen, Seen(self.seen.problem, set(), self.seen.reading)
+            monitor = self.monitor
         if monitor is not None:
             seen.touched |= set(monitor.contact)
         return monitor, seen

@@ -1,4 +1,7 @@
-"""Live topics of a node: always watched, and recorded to disk between start and stop."""
+"""Live topics of a node: always watched, and recorded to disk between start and stop.
+
+Messages are taken in a thread of their own, whatever else the node does meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from rclpy.node import Node
@@ -17,6 +21,7 @@ from std_srvs.srv import Trigger
 from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import Topics
 from robot_dynid.ros.answers import answered
+from robot_dynid.ros.listener import Listener
 from robot_dynid.ros.message_store import TopicStore
 from robot_dynid.ros.recorder import Recorder
 
@@ -83,10 +88,17 @@ class Tape:
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         self._kinds = topics
         self._channels: dict[str, Channel] = {}
+        self._listener = Listener(node)
         for topic, kind in topics.items():
             channel = Channel(node.resolve_topic_name(topic))
             self._channels[topic] = channel
-            node.create_subscription(kind, topic, channel.hear, qos, raw=True)
+            self._listener.subscribe(kind, topic, channel.hear, qos)
+        self._listener.start()
+
+    @property
+    def lock(self) -> Lock:
+        """Whoever holds it knows that no message is being taken."""
+        return self._listener.lock
 
     @property
     def path(self) -> Path:
@@ -100,8 +112,11 @@ class Tape:
         if self.running:
             raise UsageError(f'already recording to {self.path}; stop that recording first')
         recorder = Recorder(self._new_folder())
-        for topic, channel in self._channels.items():
-            channel.store = recorder.add_topic(channel.topic, *described(self._kinds[topic]))
+        stores = {topic: recorder.add_topic(channel.topic, *described(self._kinds[topic]))
+                  for topic, channel in self._channels.items()}
+        with self.lock:
+            for topic, channel in self._channels.items():
+                channel.store = stores[topic]
         self.recorder, self.running = recorder, True
         return self.path
 
@@ -112,8 +127,11 @@ class Tape:
         """
         if self.recorder is None or not self.running:
             raise UsageError('nothing is being recorded; start a recording first')
-        for channel in self._channels.values():
-            channel.store = None
+        with self.lock:
+            while self._listener.take():  # what has come in before belongs to it
+                pass
+            for channel in self._channels.values():
+                channel.store = None
         self.running = False
         findings = self.recorder.stop()
         counts = {s.topic: s.count for s in self.recorder.statistics()}
@@ -130,7 +148,7 @@ class Tape:
         return 0 if store is None else store.count
 
     def listen(self, topic: str, listener: Callable[[bytes, int, int], None]) -> None:
-        """Hand every message of ``topic`` to ``listener``, which must be quick.
+        """Hand every message of ``topic`` to ``listener``, which must be quick and holds `lock`.
 
         With it the time [ns], and for how long [ns] the message has waited here. A topic that is
         not subscribed stays silent.
@@ -140,12 +158,14 @@ class Tape:
 
     def look(self) -> tuple[Heard, ...]:
         """Return what came in on every topic since the last look."""
-        return tuple(channel.look() for channel in self._channels.values())
+        with self.lock:
+            return tuple(channel.look() for channel in self._channels.values())
 
     def close(self) -> None:
-        """End a running recording, if there is one."""
+        """End a running recording, if there is one, and listen no more."""
         if self.running:
             self.stop()
+        self._listener.close()
 
     def _new_folder(self) -> Path:
         base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'

@@ -1,0 +1,142 @@
+"""Subscriptions with a thread of their own, for topics that come hundreds of times a second.
+
+For every message an rclpy executor builds a set of all that its node waits for, twice, which costs
+several times what taking the message does. This thread waits for its few topics only, with a set
+that is built once, and takes all that has come in before it waits again.
+
+Events of a subscription would wake the executor at every message, too: the middleware has one
+condition for all that befalls a reader. So there are none, and who publishes in a way that cannot
+be heard is looked up while a topic is silent.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
+PATIENCE = 100_000_000  # ns of silence after which the thread looks whether it shall end
+LOOK = 1.0  # s between looks at who publishes on topics not heard so far
+
+#: takes a serialized message and what the middleware says of it
+Callback = Callable[[bytes, Mapping[str, Any]], None]
+
+
+class _Apart(MutuallyExclusiveCallbackGroup):
+    """Keeps subscriptions from the executor of the node."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+
+@dataclass(eq=False)
+class _Inlet:
+    """A subscription, where its messages go, and whether there were any."""
+
+    subscription: Any
+    kind: Any
+    callback: Callback
+    heard: bool = False
+
+
+class Listener:
+    """Hands serialized messages to callbacks in the order in which they came.
+
+    Usage: ``subscribe`` to all topics, then ``start``. Callbacks run one at a time, under
+    ``lock``: whoever holds it knows that none is running. An error in one is logged.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.lock = threading.Lock()
+        self._node = node
+        self._group = _Apart()
+        self._inlets: list[_Inlet] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='listener')
+
+    def subscribe(self, kind: Any, topic: str, callback: Callback, qos: QoSProfile) -> None:
+        """Hand messages of type ``kind`` on ``topic`` to ``callback``; ``qos`` is reliable."""
+        subscription = self._node.create_subscription(
+            kind, topic, callback, qos, callback_group=self._group, raw=True,
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
+        self._inlets.append(_Inlet(subscription, kind, callback))
+
+    def start(self) -> None:
+        """Begin to listen; ends with the context, or the main thread, at the latest."""
+        self._thread.start()
+        self._node.context.on_shutdown(self._ended.set)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def take(self) -> bool:
+        """Hand over the next message of every topic; whether there was one. Hold ``lock``."""
+        some = False
+        for inlet in self._inlets:
+            found = inlet.subscription.handle.take_message(inlet.kind, True)
+            if found is not None:
+                some = inlet.heard = True
+                try:
+                    inlet.callback(*found)
+                except Exception as error:  # the next messages must be heard
+                    self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
+        return some
+
+    def _run(self) -> None:
+        context = self._node.context
+        handles = [inlet.subscription.handle for inlet in self._inlets]
+        look = time.monotonic() + LOOK
+        with ExitStack() as held:
+            try:
+                for handle in handles:
+                    held.enter_context(handle)
+                waits = rclpy_implementation.WaitSet(len(handles), 0, 0, 0, 0, 0, context.handle)
+                while context.ok() and not self._over():
+                    waits.clear_entities()
+                    for handle in handles:
+                        waits.add_subscription(handle)
+                    waits.wait(PATIENCE)
+                    self._take_all()
+                    if time.monotonic() > look:
+                        look += LOOK
+                        self._find_unheard()
+            except Exception:  # the context may go at any time on an interrupt
+                if context.ok():
+                    raise
+
+    def _over(self) -> bool:
+        return self._ended.is_set() or not threading.main_thread().is_alive()
+
+    def _find_unheard(self) -> None:
+        """Warn of publishers whose messages do not come in since they are not reliable."""
+        for inlet in self._inlets:
+            topic = inlet.subscription.topic_name
+            if not inlet.heard and any(
+                    other.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+                    for other in self._node.get_publishers_info_by_topic(topic)):
+                inlet.heard = True  # told once
+                self._node.get_logger().warning(
+                    f'{topic} is published as best effort and cannot be recorded without losses: '
+                    'make its publisher reliable')
+
+    def _take_all(self) -> None:
+        some = True
+        while some and not self._over():
+            with self.lock:
+                some = self.take()
