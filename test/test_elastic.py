@@ -166,7 +166,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DataError, match=r'joint_1: the motor lags behind.*swapped'):
         identify(robot, [swapped], 'wls')
     turned = replace(log, motor_position=-log.motor_position)
-    with pytest.raises(DataError, match='gear ratio'):
+    with pytest.raises(DataError, match='correct its sign'):
         identify(robot, [turned], 'wls')
     with pytest.raises(UsageError, match='staged is for rigid joints'):
         identify(robot, [log], 'staged')

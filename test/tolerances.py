@@ -244,3 +244,11 @@ ENERGY_RATE: Final = 1e-5
 # Efforts of a motor behind a gear of so many N m/rad, whose deflection is a difference of angles
 # near 3: rounding 4e-16 times the stiffness, over efforts of 100 N m.
 STIFF_GEARS: Final = {1e4: 1e-12, 1e8: 1e-8, 1e10: 1e-6}
+
+# Offset of two encoders of 5e-6 rad [rad], from 8 s with dry friction, whose ramp is a model only:
+# a torque of some 0.02 N m. Measured: 4e-6.
+ENCODER_OFFSET: Final = 1e-5
+
+# Share that the steps of encoders take off a stiffness, known from their variance as if they were
+# white, which slow motion makes them not: measured 0.96 to 1.36 of what is told.
+ATTENUATION: Final = 0.5

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
     parser.add_argument('--method', default='wls', help='ols, wls (default), gls, irls, iv, '
-                        'staged, feasible or sequential-feasible')
+                        'staged, feasible, sequential-feasible or elastic')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--urdf', metavar='OUT.urdf',
@@ -108,7 +108,9 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'estimator': model.provenance.get('estimator', {}),
         'averaging': model.provenance.get('averaging', []),
         'deflection': model.provenance.get('residual', {}),
-        'residual': dict(zip(model.joints, estimate.noise.tolist())),
+        'gears': model.provenance.get('gears', []),
+        'rigid_beside': model.provenance.get('rigid_beside', []),
+        'residual': dict(zip(model.robot.row_names, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
     }
 
@@ -138,6 +140,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('stages', ('stage', 'motions', 'samples', 'condition', 'finds'), (
         (s['stage'], s['motions'], s['samples'], number(s['condition_number']),
          ', '.join(f['combination'] for f in s['found'])) for s in result['stages']))
+    _show_gears(result, terminal)
     for mean in result['averaging']:
         terminal.table(
             f'{mean["source"]}: noise of {mean["periods"]} periods of {mean["period"]:.7g} s',
@@ -162,7 +165,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('rank', f'{result["rank"]} of {result["base"]} base parameters'),
         ('condition', f'{number(result["condition_number"])} with unit columns, '
                       f'{number(result["condition_number_raw"])} raw'),
-        ('method', method_sentence(result['estimator'], list(result['joints']))
+        ('method', method_sentence(result['estimator'], list(result['residual']))
          or result['method']),
         *_told(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
@@ -171,6 +174,21 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.warnings(result['warnings'])
+
+
+def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print elastic joints with their encoders, and the rigid fit beside the elastic one."""
+    terminal.table('elastic joints: gears, and encoders [mrad]', (
+        'joint', 'K', 'std', 'D', 'J', 'offset', 'deflection', 'peak', 'steps', 'noise in K %'), (
+        (g['joint'], g['stiffness'], number(g['stiffness_std'], 2), g['damping'],
+         g['rotor_inertia'], f'{1e3 * g["offset"]:.4g} +- {1e3 * g["offset_std"]:.2g}',
+         number(1e3 * g['deflection_rms'], 3), number(1e3 * g['deflection_peak'], 3),
+         f'{1e3 * g["resolution_link"]:.2g}, {1e3 * g["resolution_motor"]:.2g}',
+         number(100.0 * g['attenuation'], 2)) for g in result['gears']))
+    terminal.table('error on data left out [N m], rigid beside elastic', (
+        'joint', 'fitted as', 'rigid model', 'elastic model', 'elasticity matters'), (
+        (r['joint'], 'elastic' if r['elastic'] else 'rigid', r['rigid_error'],
+         r['elastic_error'], r['matters']) for r in result['rigid_beside']))
 
 
 def _ratio(choice: dict[str, Any]) -> float:

@@ -41,6 +41,11 @@ def with_elastic_joints(
     if chosen and recipe.loops == THREE:
         raise UsageError('loops: three learns from the deflection what elastic joints model: '
                          'leave one of them out (elastic_joints: [])')
+    weight_removed = robot.drive.kind == 'gravity_compensated_torque' and robot.gravity.any()
+    if chosen and weight_removed:
+        raise UsageError('elastic joints: the weight bends gears, too, but effort_kind '
+                         'gravity_compensated_torque leaves it out of the effort: record the '
+                         'whole effort, or give the recipe elastic_joints: []')
     sensors = tuple(j for j in robot.drive.torque_sensors if j in chosen)
     return replace(robot, drive=replace(robot.drive, elastic=chosen, torque_sensors=sensors))
 

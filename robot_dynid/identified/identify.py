@@ -36,6 +36,7 @@ from robot_dynid.experiment import Experiment
 from robot_dynid.identified import loops
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.elastic import with_elastic_joints
+from robot_dynid.identified.gears import with_gears
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.quiet import with_quiet_levels
 from robot_dynid.identified.recipe import AUTO, Recipe
@@ -132,7 +133,8 @@ def _identify(
                     **recorded, **deflected.provenance},
         feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
     )
-    warnings += definiteness(identified)
+    identified, told = with_gears(identified, logs[0], part, recipe)
+    warnings += [*told, *definiteness(identified)]
     identified = with_quiet_levels(replace(identified, warnings=tuple(warnings)), logs)
     progress('scoring', 0.95)
     training = score(identified, part)

@@ -15,6 +15,7 @@ from robot_dynid.report.categories import categories
 from robot_dynid.report.deflection import deflection
 from robot_dynid.report.friction_curves import friction_curves
 from robot_dynid.report.friction_laws import friction_laws
+from robot_dynid.report.gears import elastic_joints
 from robot_dynid.report.links import links
 from robot_dynid.report.method import method
 from robot_dynid.report.parts import Section
@@ -45,7 +46,7 @@ def identification_report(
     model, estimate, training = result.model, result.estimate, result.training
     parts = (
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
-        sections.scores(training, 'Prediction of the files of the fit'),
+        sections.scores(training, 'Prediction of the files of the fit'), *elastic_joints(model),
         *friction_laws(model), *friction_curves(model), sections.parameters(model),
         *method(model), *deflection(model),
         *stages(model), *links(model), *categories(model),
@@ -62,9 +63,9 @@ def model_report(
     """Return the report of a saved model on recordings; ``extra`` sections follow the summary."""
     parts = (
         sections.validated(model, validation), *extra, sections.data(logs, model),
-        sections.scores(validation, 'Prediction'), *friction_laws(model),
-        *friction_curves(model), sections.parameters(model), *method(model), *stages(model),
-        *links(model),
+        sections.scores(validation, 'Prediction'), *elastic_joints(model),
+        *friction_laws(model), *friction_curves(model), sections.parameters(model),
+        *method(model), *stages(model), *links(model),
         *sections.predictions(validation, model), sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',

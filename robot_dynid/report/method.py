@@ -50,10 +50,10 @@ def _instruments(details: Mapping[str, Any]) -> str:
 def method(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section about how the fit went, none where there is nothing to tell."""
     details = model.provenance.get('estimator', {})
-    sentence = method_sentence(details, model.joints)
+    sentence = method_sentence(details, model.robot.row_names)
     if not sentence:
         return ()
-    tables = (*_table_of_correlations(details, model.joints), *_table_of_bias(details))
+    tables = (*_table_of_correlations(details, model.robot.row_names), *_table_of_bias(details))
     text = f'{sentence[0].upper()}{sentence[1:]}.'
     return (Section(f'Method {model.method}', text=text, tables=tables),)
 

@@ -123,8 +123,8 @@ def _averaged(model: IdentifiedModel, mean: Mapping[str, Any]) -> Table:
 def _recording(log: RawLog) -> tuple[str, ...]:
     steps = np.diff(log.time[np.isfinite(log.time)])
     step = float(np.median(steps)) if len(steps) else np.nan
-    present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity')
-               if getattr(log, c) is not None]
+    present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity',
+                           'joint_torque') if getattr(log, c) is not None]
     return (log.source, str(len(log.time)), number(float(steps.sum())),
             number(1.0 / step if step > 0.0 else np.nan), ', '.join(present))
 
@@ -203,19 +203,20 @@ def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration
 
 
 def predictions(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return one section with a figure per joint."""
+    """Return one section with a figure per equation: joints, then motors of elastic ones."""
+    robot = model.robot
     drawn = tuple(
-        Figure(figures.as_html(figures.prediction(validation.traces, i, unit(model, i))),
-               joint + (' (not identified)' if joint in model.not_identified else ''))
-        for i, joint in enumerate(model.joints))
+        Figure(figures.as_html(figures.prediction(validation.traces, i, unit(model, joint))),
+               name + (' (not identified)' if name in model.not_identified else ''))
+        for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)))
     return (Section('Measured and predicted effort', figures=drawn,
                     text='The control row is hidden at first; a click on its name shows it.'),)
 
 
 def residuals(validation: Validation, model: IdentifiedModel) -> Section:
     """Return autocorrelation and distribution of the residuals."""
-    drawn = (figures.correlation(validation.traces, model.joints),
-             figures.histogram(validation.traces, model.joints))
+    drawn = (figures.correlation(validation.traces, model.robot.row_names),
+             figures.histogram(validation.traces, model.robot.row_names))
     text = ('What the model leaves over. A slow autocorrelation means an effect the model lacks '
             '(friction near zero speed, elasticity, temperature), not noise.')
     return Section('Residuals', text=text, beside=True,

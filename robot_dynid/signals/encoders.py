@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.errors import DataError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.types import FloatArray, RawLog
@@ -77,6 +78,17 @@ def joint_side(
         if one.note:
             notes.append(f'{parts[0].source}: motor states of {joint}: {one.note}')
     return tuple(_converted(p, found, step) for p in parts), notes
+
+
+def seen(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
+    """Return what joins the encoders of every joint of a recording without holes, as read.
+
+    Raises DataError without effort or motor positions.
+    """
+    if log.effort is None or log.motor_position is None:
+        raise DataError(f'{log.source}: holds no effort or no motor positions')
+    tracks = _tracks(robot, (log,))
+    return tuple(encoder(robot, tracks, j) for j in range(robot.n))
 
 
 def _converted(part: RawLog, found: Sequence[Encoder], step: float) -> RawLog:
@@ -180,12 +192,13 @@ def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
     if ratio is not None and _near(slope, ratio):
         return ratio, ''
     found = f'they turn {slope:.4g} times as far as the joint'
+    if _near(slope, -1.0) or (ratio is not None and _near(slope, -ratio)):
+        known = '' if ratio is None else f', the gear ratio is {ratio:g}'
+        return 1.0, f'{found}{known}: correct its sign'
     if ratio is None:
         side = '' if abs(slope) > 1.0 else ' (below one: perhaps the sides are swapped)'
         return 1.0, (f'{found}{side}, and the gear ratio is missing: put gear_ratios into the '
                      'robot YAML, or divide the motor states by the gear ratio')
-    if _near(slope, -1.0) or _near(slope, -ratio):
-        return 1.0, f'{found}, the gear ratio is {ratio:g}: correct its sign'
     if _near(slope * ratio, 1.0):
         return 1.0, f'{found}, one over the gear ratio: motor and link side are swapped'
     return 1.0, f'{found}, the gear ratio in the robot YAML is {ratio:g}: correct it'

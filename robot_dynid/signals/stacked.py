@@ -28,7 +28,8 @@ def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) 
             why = [n for n in notes if f'{what} of {name}:' in n]
             told = why[0] if why else f'{log.source}: there are no {what} of {name}'
             raise DataError(f'{told}; {name} is elastic, so two encoders must tell its deflection:'
-                            f' {how}, or take the joint off elastic_joints')
+                            f' {"correct that" if why else how}, or take the joint off '
+                            'elastic_joints')
 
 
 def stacked(
