@@ -21,6 +21,7 @@ from robot_dynid.identified.payload import (
     settings_for,
     warnings_of,
 )
+from robot_dynid.identified.stiffened import stiffened
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model.inertia import PARAMETERS
 from robot_dynid.model.robot import RobotModel
@@ -61,7 +62,9 @@ def identify_drive_gains(
                          'arm and payload are one body')
     if model is not None:
         model.require(robot)
+        model = stiffened(model)
         robot = model.robot
+    robot = robot.rigid
     groups = _groups(robot, equal)
     body = AttachedBody.on(robot, load.link)
     torque = _torque_model(robot, model)

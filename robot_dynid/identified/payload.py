@@ -13,6 +13,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
 from robot_dynid.experiment import MODERATE_SPEED, batch_samples, chunks
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.stiffened import stiffened
 from robot_dynid.information import Accumulator, Information
 from robot_dynid.model import dynamics
 from robot_dynid.model.inertia import PARAMETERS
@@ -92,7 +93,9 @@ def identify_payload(
                          'same motion without it; give one of them')
     if model is not None:
         model.require(robot)
+        model = stiffened(model)  # gears pass on the whole effort
         robot = model.robot  # its drive gains are those the parameters belong to
+    robot = robot.rigid
     require_recordings(robot, loaded)
     body, told = AttachedBody.on(robot, link), progress or (lambda *_: None)
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
