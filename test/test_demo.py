@@ -125,6 +125,26 @@ def test_demo_one_joint_at_a_time(tmp_path: Path) -> None:
     assert found['warnings'] == []
 
 
+@pytest.mark.ros
+@pytest.mark.slow
+def test_demo_with_elastic_joints(tmp_path: Path) -> None:
+    """Both encoders are recorded; gears are found, and the service answers for motors, too."""
+    done = subprocess.run(
+        [sys.executable, '-c', MAIN, 'demo', '--json', '--robot', 'elastic_2r', '--out',
+         str(tmp_path)],
+        capture_output=True, text=True, timeout=3 * LONGEST, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    found = json.loads(done.stdout)
+    assert found['ok']
+    assert found['stiffness_error'] < 0.005
+    assert found['parameters_error'] < 0.02
+    assert found['forward_dynamics_error'] < 0.005
+    assert found['motor_dynamics_error'] < 0.02
+    names = [p['name'] for p in found['parameters']]
+    assert {'K1', 'D1', 'Ia1', 'K2', 'D2', 'Ia2'} <= set(names)
+    assert Path(found['report']).stat().st_size > 1_000_000
+
+
 def test_demo_refuses_an_unknown_excitation(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(['demo', '--excitation', 'x']) == 2
     assert "option 'excitation' must be one of fourier, sine-sequence" in capsys.readouterr().err

@@ -37,13 +37,18 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         (p['name'], p['true'], p['value'], number(p['std'], 2),
          f'{p["deviations"]:.1f}' if p['deviations'] is not None else '-', p['label'])
         for p in result['parameters']))
+    gears = (
+        ('gears', f'stiffness {percent(result["stiffness_error"])} % from the truth at worst'),
+        ('motors', f'{percent(result["motor_dynamics_error"])} % RMS from MuJoCo, served with the '
+                   'links'),
+    ) if 'stiffness_error' in result else ()
     terminal.facts((
         ('parameters', f'{percent(result["parameters_error"])} % from the truth (norm), '
                        f'{percent(result["inside"])} % inside their 95 % interval'),
         ('acceleration', f'{percent(result["forward_dynamics_error"])} % RMS from MuJoCo on '
                          f'{result["states"]} random states, served in '
                          f'{1e3 * result["service_seconds"]:.1f} ms'),
-        ('model', result['model']), ('report', result['report']),
+        *gears, ('model', result['model']), ('report', result['report']),
         ('recording', result['recording']), ('logs', result['logs']),
         ('seconds', f'{result["seconds"]:.0f}'),
         ('verdict', ('' if result['ok'] else 'NOT ') + f'within {percent(result["bound"])} %'),
