@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from coverages import (
+    CHANCE,
+    correlation_of,
+    coverage_scatter,
+    expected_coverage,
+    largest_by_chance,
+)
 from motions import lively, stacked, torque_model, truth_of
 from noisy_motions import RATE, WIDE, errors, noisy, noisy_log
 from statsmodels.sandbox.regression.gmm import IV2SLS
@@ -20,7 +28,11 @@ from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
-SEEDS = 20
+SEEDS = 30
+#: pairs of opposite noises whose mean tells what is expected of the regressor
+PAIRS = 4
+#: every so many samples stand for all: coverage depends on the shares of the batches alone
+THINNED = 10
 #: position noise [rad] at which filtered least squares is far off, though an encoder's is less
 NOISE = 3e-4
 
@@ -86,15 +98,53 @@ def test_least_squares_is_biased_and_instruments_are_not(
 ) -> None:
     worst = {method: np.abs(bias(model, found)).max() for method, found in fits.items()}
     assert worst['wls'] > 20.0
-    # most is left in Coulomb friction: a ramp of noisy speed is no linear function of the noise
-    assert worst['iv'] < 0.8 and worst['reference'] < 0.8
+    links = [i for i, name in enumerate(fits['iv'][0].names) if name[:2] not in ('fv', 'fc')]
+    for method in ('iv', 'reference'):
+        found = fits[method]
+        expected = expected_bias(model) / np.sqrt(np.mean([fit.std**2 for fit in found], axis=0))
+        chance = largest_by_chance(correlation_of(found[0].covariance)) / np.sqrt(SEEDS)
+        assert np.abs(bias(model, found) - expected).max() < chance
+        # what is left is in friction: a ramp of noisy speed is no linear function of the noise
+        assert np.abs(expected[links]).max() < 0.1 < np.abs(expected).max()
+
+
+def expected_bias(model: TorqueModel) -> np.ndarray:
+    """Return the bias (b,) of instruments Z without noise: (Z^T E[A])^-1 Z^T (A0 - E[A]) beta.
+
+    A0 is the regressor of the motion, A that of noisy positions. Noises of opposite sign go in
+    pairs, so that what is linear in them cancels.
+    """
+    (clean,) = noisy(model, 0, 0.0).recordings
+    exact, _ = stacked(model, clean)
+    instruments, _ = stacked(model, instrument_samples(clean, motion_cutoff([clean])))
+    mean, rest = np.zeros_like(exact), np.zeros(model.robot.n)
+    for seed in range(PAIRS):
+        for sign in (1.0, -1.0):
+            (samples,) = noisy(model, 1000 + seed, sign * NOISE).recordings
+            design, effort = stacked(model, samples)
+            mean += 0.5 * design / PAIRS
+            rest += (effort - design @ truth_of(model)).reshape(-1, model.robot.n).std(axis=0)
+    squared = np.tile(rest**-2, len(clean))[:, None]
+    return np.asarray(np.linalg.solve(instruments.T @ (squared * mean), instruments.T @ (
+        squared * (exact - mean)) @ truth_of(model)))
 
 
 @pytest.mark.slow
 def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estimate]]) -> None:
     assert coverage(model, fits['wls']) < 0.75
+    experiment = noisy(model, 0, NOISE)
+    (samples,) = experiment.recordings
+    n = model.robot.n
+    design, effort = stacked(model, samples)
+    rest = (effort - design @ truth_of(model)).reshape(-1, n).std(axis=0)
+    thin = (design.reshape(-1, n, design.shape[1]) / rest[:, None])[::THINNED]
+    ends = n * (np.cumsum([0, *(b.samples for b in experiment.information.batches)]) // THINNED)
+    share = expected_coverage(thin.reshape(-1, design.shape[1]),
+                              [slice(a, b) for a, b in pairwise([*ends[:-1], n * len(thin)])],
+                              np.eye(n))
     for method in ('iv', 'reference'):
-        assert 0.92 < coverage(model, fits[method]) <= 0.99
+        scatter = coverage_scatter(correlation_of(fits[method][0].covariance), SEEDS)
+        assert abs(coverage(model, fits[method]) - share) < CHANCE * scatter
 
 
 @pytest.mark.slow
