@@ -37,6 +37,8 @@ from robot_dynid_interfaces.srv import (
 
 ROBOT = 'seven_axis'
 PATIENCE = 30.0  # s: a loaded machine is slow, a broken one never gets there
+#: s for a server to find its client: it drops answers to one whose reader it has not found yet
+ACQUAINTANCE = 1.0
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 SERVICES = {
     'forward_dynamics': ComputeForwardDynamics, 'inverse_dynamics': ComputeInverseDynamics,
@@ -89,6 +91,7 @@ class Client:
             DiagnosticArray, '/diagnostics', self.diagnostics.append, 10)
         self.services = {name: self.node.create_client(kind, f'identifier/{name}')
                          for name, kind in SERVICES.items()}
+        self.known = False
         self.action = ActionClient(self.node, Identify, 'identifier/identify')
         self.states = self.node.create_publisher(JointState, 'joint_states', 1000)
 
@@ -127,6 +130,9 @@ class Client:
         """Call a service; arrays and lists of numbers may be given as they are."""
         client = self.services[service]
         self.wait(client.service_is_ready)
+        if not self.known:
+            self.spin(ACQUAINTANCE)
+            self.known = True
         request = SERVICES[service].Request()
         for name, value in fields.items():
             numeric = isinstance(value, np.ndarray) or name in ('position', 'velocity', 'effort')
