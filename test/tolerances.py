@@ -252,3 +252,8 @@ ENCODER_OFFSET: Final = 1e-5
 # Share that the steps of encoders take off a stiffness, known from their variance as if they were
 # white, which slow motion makes them not: measured 0.96 to 1.36 of what is told.
 ATTENUATION: Final = 0.5
+
+# Rotor, carried inertia, stiffness, damping of a gear from the response of its motor, relative:
+# effort is sampled as the mean of two periods, which takes 1 % off it at 45 Hz. Measured: at most
+# 0.9 %, 0.5 %, 1.1 %, 7 %.
+RESONANCE: Final = {'J': 0.015, 'M': 0.015, 'K': 0.02, 'D': 0.1}

@@ -21,6 +21,7 @@ from robot_dynid.cli import (
     inverse,
     payload,
     reproduce,
+    resonance,
     validate,
 )
 from robot_dynid.cli.plain import as_json
@@ -49,7 +50,7 @@ class Verb(Protocol):
 VERBS: dict[str, Verb] = {
     'base': base, 'design': design, 'identify': identify, 'validate': validate,
     'forward': forward, 'inverse': inverse, 'export': export, 'payload': payload,
-    'contact': contact, 'demo': demo,
+    'contact': contact, 'resonance': resonance, 'demo': demo,
     'bench': bench, 'reproduce': reproduce,
 }
 
