@@ -13,6 +13,7 @@ EXPERIMENTS = {
     'minimal-set-3r': 'minimal set, sequential sinusoids, forward dynamics (Wang et al. 2025)',
     'stanford-arm': 'composite bodies, one joint at a time (Lin 1991)',
     'sequential-sdp': 'feasible parameters link by link and at once, up to 9 joints',
+    'elastic-joints': 'all parameters of arms whose gears give, with noise (Zollo et al. 2014)',
     'double-encoder': 'three loops with both encoders against least squares (Liu et al. 2023)',
     'double-encoder-excitation': 'Fourier excitation and its limits (Liu et al. 2023), and ours',
 }
