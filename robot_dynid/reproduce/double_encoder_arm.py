@@ -29,7 +29,7 @@ ROBOT, DRIVES = 'ur10e', 'ur10e_drives'
 #: Hz of the recordings; the paper samples at 10 Hz
 RATE = 250.0
 #: speeds of the sweeps as parts of the limits of table 1, and how long they are held [s]
-LADDER, PLATEAU = (0.02, 0.05, 0.12, 0.3, 0.6), 0.5
+LADDER, PLATEAU = (0.02, 0.05, 0.12, 0.3, 0.6, 0.9), 0.6
 SEED = 7
 
 
