@@ -137,6 +137,7 @@ rclpy.init()
 node = rclpy.create_node('listening')
 listener = Listener(node)
 listener.subscribe(Int64, 'numbers', print, QoSProfile(depth=10))
+listener.subscribe(Int64, 'nobody', print, QoSProfile(depth=10))
 listener.start()
 publisher = node.create_publisher(Int64, 'numbers', QoSProfile(depth=10, reliability=2))
 time.sleep(2.5)
@@ -146,7 +147,8 @@ time.sleep(2.5)
 
 @pytest.mark.usefixtures('ros_domain')
 @pytest.mark.parametrize(('end', 'code'), [
-    ('rclpy.shutdown()', 0), ('raise ValueError', 1), ('', 0)])
+    ('rclpy.shutdown()', 0), ('raise ValueError', 1), ('', 0),
+    ('node.destroy_node()\ntime.sleep(1.5)\nrclpy.shutdown()', 0)])
 def test_best_effort_is_told_once_and_every_end_of_the_process_ends_it(
     end: str, code: int
 ) -> None:
@@ -154,3 +156,4 @@ def test_best_effort_is_told_once_and_every_end_of_the_process_ends_it(
                           capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert done.stderr.count('/numbers is published as best effort') == 1
+    assert ('Traceback' in done.stderr) == bool(code)

@@ -44,9 +44,10 @@ class _Apart(MutuallyExclusiveCallbackGroup):
 
 @dataclass(eq=False)
 class _Inlet:
-    """A subscription, where its messages go, and whether there were any."""
+    """A subscription to a topic, where its messages go, and whether there were any."""
 
     subscription: Any
+    topic: str
     kind: Any
     callback: Callback
     heard: bool = False
@@ -72,10 +73,10 @@ class Listener:
         subscription = self._node.create_subscription(
             kind, topic, callback, qos, callback_group=self._group, raw=True,
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
-        self._inlets.append(_Inlet(subscription, kind, callback))
+        self._inlets.append(_Inlet(subscription, subscription.topic_name, kind, callback))
 
     def start(self) -> None:
-        """Begin to listen; ends with the context, or the main thread, at the latest."""
+        """Begin to listen; ends with node, context, or main thread at the latest."""
         self._thread.start()
         self._node.context.on_shutdown(self._ended.set)
 
@@ -116,6 +117,8 @@ class Listener:
                     if time.monotonic() > look:
                         look += LOOK
                         self._find_unheard()
+            except rclpy_implementation.InvalidHandle:
+                return  # the node was destroyed
             except Exception:  # the context may go at any time on an interrupt
                 if context.ok():
                     raise
@@ -126,14 +129,13 @@ class Listener:
     def _find_unheard(self) -> None:
         """Warn of publishers whose messages do not come in since they are not reliable."""
         for inlet in self._inlets:
-            topic = inlet.subscription.topic_name
             if not inlet.heard and any(
                     other.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-                    for other in self._node.get_publishers_info_by_topic(topic)):
+                    for other in self._node.get_publishers_info_by_topic(inlet.topic)):
                 inlet.heard = True  # told once
                 self._node.get_logger().warning(
-                    f'{topic} is published as best effort and cannot be recorded without losses: '
-                    'make its publisher reliable')
+                    f'{inlet.topic} is published as best effort and cannot be recorded without '
+                    'losses: make its publisher reliable')
 
     def _take_all(self) -> None:
         some = True
