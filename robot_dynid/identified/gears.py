@@ -58,7 +58,7 @@ def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[
     encoders, motors = seen(robot, raw), raw.motor_position
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
-    left = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0) / periods
+    passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
     found = []
     for place, j in enumerate(robot.drive.elastic, start=robot.n):
         link, motor = raw.position[:, j], motors[:, j] / encoders[j].factor
@@ -66,17 +66,26 @@ def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[
         unbent = -shift / stiffness
         bent = samples.position[:, place] - samples.position[:, j] - unbent
         single = float(np.hypot(noise(link), noise(motor)))
+        steps = resolution(link), resolution(motor)
+        # rounding repeats with the motion, so averaging periods leaves it
+        left = _averaged(single, steps, periods) * float(np.sqrt(passed))
         spread = float(np.std(bent))
         entry = {'joint': robot.joints[j], 'stiffness': stiffness, 'stiffness_std': wide,
                  'offset': encoders[j].offset + unbent, 'offset_std': abs(loose / stiffness),
                  'deflection_rms': float(np.sqrt(np.mean(bent**2))),
                  'deflection_peak': float(np.abs(bent).max()),
-                 'resolution_link': resolution(link), 'resolution_motor': resolution(motor),
-                 'noise': single, 'attenuation': left * (single / spread)**2 if spread else 1.0}
+                 'resolution_link': steps[0], 'resolution_motor': steps[1],
+                 'noise': single, 'attenuation': (left / spread)**2 if spread else 1.0}
         for name, parameter in (('damping', 'D'), ('rotor_inertia', 'Ia')):
             entry[name], entry[f'{name}_std'] = _known(model, f'{parameter}{j + 1}')
         found.append(entry)
     return found
+
+
+def _averaged(noise: float, steps: tuple[float, float], periods: int) -> float:
+    """Return the noise [rad] of the mean of ``periods`` deflections."""
+    rounding = (steps[0]**2 + steps[1]**2) / 12.0
+    return float(np.sqrt(max(noise**2 - rounding, 0.0) / periods + rounding))
 
 
 def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
@@ -93,11 +102,12 @@ def _warnings(gears: Sequence[dict[str, Any]]) -> list[str]:
         what = f'the steps of its encoders, {1e3 * step:.2g} mrad' if step else \
             f'the noise of its encoders, {1e3 * gear["noise"]:.2g} mrad'
         ratio = gear['deflection_rms'] / (step or gear['noise'])
+        finer = 'take finer encoders' if step else 'average a periodic motion'
         found.append(
             f'{gear["joint"]}: its gear deflects by {1e3 * gear["deflection_rms"]:.2g} mrad (root '
             f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which least '
             f'squares finds about {100 * gear["attenuation"]:.1g} % too small; load the joint '
-            'more, average a periodic motion, or take finer encoders')
+            f'more, or {finer}')
     return found
 
 
