@@ -199,10 +199,16 @@ def _mean_period(
         log.position, settings.cutoff, dt, share * np.array(averaging.position_noise))
     measured = periodic.delayed(log.effort * gains, settings.effort_lag, dt)
     noise = share * np.abs(gains) * np.array(averaging.effort_noise)
-    return Samples(
+    samples = Samples(
         joints=log.joints, time=log.time, position=position, velocity=velocity,
         acceleration=acceleration, effort=periodic.low_pass(measured, settings.cutoff, dt),
         measured=measured, cutoff=settings.cutoff, noise=tuple(noise.tolist()))
+    if log.motor_position is None:
+        return samples
+    # free of what does not stand out of its noise, see `averaging`
+    motors = periodic.motion(log.motor_position, settings.cutoff, dt, np.zeros(robot.n))
+    samples = replace(samples, motor_position=motors[0], motor_velocity=motors[1])
+    return stacked(robot, samples, motors[2], None)
 
 
 def _gains(robot: RobotModel) -> FloatArray:
