@@ -62,6 +62,7 @@ def monitor_load(model_file: str | Path, rate: float = 500.0, seconds: float = 2
                 raise DynIdError('the nodes did not appear')
             executor.spin_once(timeout_sec=0.1)
         _publish(publisher, executor, messages[:int(rate)], rate)  # what is prepared once
+        _drain(executor, received)
         received.update(dict.fromkeys(TOPICS, 0))
         before = {name: _processor(process.pid) for name, process in processes.items()}
         begin = time.monotonic()

@@ -47,7 +47,7 @@ def measure(progress: Progress) -> list[Row]:
                 '% of a core', 100.0 * load.with_monitor, SHARE, WITHIN),
             row('of which the monitor: with - without it / target', '% of a core',
                 100.0 * (load.with_monitor - load.without_monitor), SHARE, WITHIN),
-            row('messages of every topic / joint states sent', '', least, load.sent,
+            row('joint states sent / messages of the topic with the fewest', '', load.sent, least,
                 Target(1.0, faster=False))]
 
 
