@@ -1,5 +1,6 @@
 """Estimators by name; a new one is one file and one line here."""
 
+from robot_dynid.estimation.elastic import ElasticJoints
 from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.feasible import Feasible, FeasibleEstimate
 from robot_dynid.estimation.instrumental import InstrumentalVariables
@@ -15,13 +16,13 @@ ESTIMATORS: dict[str, Estimator] = {
     'gls': GeneralisedLeastSquares(),
     'irls': RobustLeastSquares(),
     'iv': InstrumentalVariables(),
-    'elastic': GeneralisedLeastSquares(name='elastic'),
+    'elastic': ElasticJoints(),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
 }
 
-__all__ = ['ESTIMATORS', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate',
+__all__ = ['ESTIMATORS', 'ElasticJoints', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate',
            'GeneralisedLeastSquares', 'InstrumentalVariables', 'LeastSquares',
            'RobustLeastSquares', 'SequentialFeasible', 'StagedEstimate', 'StagedLeastSquares',
            'Status']

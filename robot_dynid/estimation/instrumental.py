@@ -9,6 +9,7 @@ Sources: Janot, Vandanjon, Gautier, IEEE Trans. Control Systems Technology 22(1)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -51,10 +52,12 @@ class InstrumentalVariables:
     """Instruments are the regressor along a motion free of noise.
 
     ``instrument_cutoff`` [Hz] of the smoothed motion where no reference was recorded; None: chosen
-    from the spectrum of the velocities.
+    from the spectrum of the velocities. ``motors`` puts the motors of elastic joints where they
+    are free of noise, too.
     """
 
     instrument_cutoff: float | None = None
+    motors: Callable[[Samples], Samples] | None = None
     name = 'iv'
 
     def __post_init__(self) -> None:
@@ -65,7 +68,7 @@ class InstrumentalVariables:
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
         cutoff = self.instrument_cutoff or motion_cutoff(experiment.recordings)
-        doubled, referenced = beside_instruments(experiment, cutoff)
+        doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
         fit = settled(experiment, doubled)
         plain = fit.least_squares
         changes, others = (OVERLAP * f.changes() for f in (fit, plain))
@@ -104,7 +107,9 @@ def _noisy(experiment: Experiment, cutoff: float) -> list[str]:
             'instrument_cutoff']
 
 
-def beside_instruments(experiment: Experiment, cutoff: float) -> tuple[Information, bool]:
+def beside_instruments(
+    experiment: Experiment, cutoff: float, motors: Callable[[Samples], Samples] | None = None,
+) -> tuple[Information, bool]:
     """Return the information of [Z, A], instruments and regressor, and whether of references.
 
     The noise of differentiated positions is such that what it adds at the end of a stretch of time
@@ -120,7 +125,9 @@ def beside_instruments(experiment: Experiment, cutoff: float) -> tuple[Informati
     for chunk in experiment.equations(rising):
         samples = chunk.regression.samples
         if current is None or current[0] is not samples:
-            current = samples, Regression(experiment.model, instrument_samples(samples, cutoff))
+            clean = instrument_samples(samples, cutoff)
+            clean = clean if motors is None else motors(clean)
+            current = samples, Regression(experiment.model, clean)
             referenced = referenced and samples.reference_position is not None
         columns = current[1].columns(chunk.rows)
         if chunk.weights is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.estimation.estimate import Estimate, Status
 from robot_dynid.estimation.jackknife import covariance
-from robot_dynid.experiment import Experiment
+from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.information import FILTERED, Batch, Information
+from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 
 #: singular values of the column-scaled regressor below this share of the largest are no excitation
@@ -78,12 +80,28 @@ def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]
 
     A joint at rest trembles, so its parameters are never quite without information. They count as
     not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
-    was measured, in the joint they act on most.
+    was measured, in the joint they act on most. What gears do is judged in the recorded motion:
+    how far they bend is not free.
     """
-    reach = experiment.model.moderate_effort
+    reach = np.where(_gears(experiment.model), _recorded(experiment.information),
+                     experiment.model.moderate_effort)
     size = experiment.information.size()[np.argmax(reach, axis=0)]
     unknown = np.sqrt(np.diag(covariance)) * reach.max(axis=0) > size
     return [int(i) for i in np.flatnonzero(unknown)]
+
+
+def _gears(model: TorqueModel) -> NDArray[np.bool_]:
+    """Return which base parameters (b,) are those of gears between motors and links."""
+    return np.concatenate([np.full(len(chosen), isinstance(block, Springs)) for block, chosen
+                           in zip(model.blocks, model.kept_by_block, strict=True)])
+
+
+def _recorded(information: Information) -> FloatArray:
+    """Return the effort (n, b) of each parameter at one, root mean square in the recordings."""
+    b = len(information.names)
+    sizes = [np.linalg.norm(information.expanded(j)[:, :b], axis=0)
+             for j in range(len(information.structure))]
+    return np.asarray(np.array(sizes) / np.sqrt(max(information.samples, 1)))
 
 
 def residual_noise(information: Information, values: FloatArray) -> FloatArray:

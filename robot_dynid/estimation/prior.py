@@ -34,7 +34,8 @@ from robot_dynid.model.inertia import parameters_from_pseudo_inertia, pseudo_ine
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.reduction.scale import length_of
-from robot_dynid.types import FloatArray
+from robot_dynid.regressor.elastic import GEAR
+from robot_dynid.types import FloatArray, Samples
 
 #: weight of friction, offset and rotor beside a link in the prior: what is known of them is little
 OTHERS = 1e-2
@@ -45,6 +46,8 @@ REAL = 1e-9
 STOCK_MASS, STOCK_RADIUS = 1e-2, 1e-2
 #: a nominal body outside its bounds keeps this share of its pseudo-inertia when it is moved
 KEPT = 1e-3
+#: rad by which a gear bends under a nominal effort; least size of what must be above zero
+BEND, POSITIVE = 1e-3, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,9 @@ class Whitening:
 
     The ten of a link are `vector_of` V; the others are divided by the value at which one of them
     alone makes the effort of the nominal links at about 1 rad/s. ``weights`` (p,) of the euclidean
-    prior, ``nonnegative`` (p,), ``owners`` (p,) the joint whose equations come last to show each.
+    prior, ``nonnegative`` (p,), ``owners`` (p,) the joint whose equations come last to show each;
+    ``floor`` (p,) the least of those that are not negative: zero, but for rotors and gears of
+    elastic joints, which cannot move without any.
     """
 
     names: tuple[str, ...]
@@ -64,6 +69,7 @@ class Whitening:
     weights: FloatArray
     nonnegative: NDArray[np.bool_]
     owners: NDArray[np.int64]
+    floor: FloatArray
     warnings: tuple[str, ...]
 
     @property
@@ -102,7 +108,8 @@ def whitening(model: TorqueModel, limits: Limits) -> Whitening:
     return Whitening(
         names, robot.bodies, transform, centre,
         np.where(np.arange(count) < links, 1.0, OTHERS),
-        np.array([name in nonnegative for name in names]), _owners(model), tuple(warnings))
+        np.array([name in nonnegative for name in names]), _owners(model), _floor(model),
+        tuple(warnings))
 
 
 def _link_transform(body: FloatArray) -> FloatArray:
@@ -115,10 +122,30 @@ def _link_transform(body: FloatArray) -> FloatArray:
 def _owners(model: TorqueModel) -> NDArray[np.int64]:
     """Return the joint (p,) whose equations come last to show each parameter; links their own."""
     seen = (model.structure.astype(np.float64) @ np.abs(model.reduction.matrix)) > 0.0
-    last = len(seen) - 1 - np.argmax(seen[::-1], axis=0)
+    joints = np.array(model.robot.row_joints)[:, None]
+    last = np.max(np.where(seen, joints, -1), axis=0)
+    last[last < 0] = model.robot.n - 1
     links = 10 * model.robot.n
     last[:links] = np.repeat(np.arange(model.robot.n), 10)
     return np.asarray(last, dtype=np.int64)
+
+
+def _floor(model: TorqueModel) -> FloatArray:
+    """Return the least (p,) of the dimensionless parameters."""
+    own = {f'{name}{j + 1}' for j in model.robot.drive.elastic for name in ('Ia', *GEAR[:2])}
+    return np.array([POSITIVE if name in own else 0.0 for name in model.reduction.standard])
+
+
+def _bent(states: Samples, robot: RobotModel) -> Samples:
+    """Return states whose motors are near their links, as far as gears bend."""
+    n, own = robot.n, list(robot.drive.elastic)
+    signals = []
+    for signal in (states.position, states.velocity, states.acceleration):
+        near = signal.copy()
+        near[:, n:] = signal[:, own] + BEND * (signal[:, n:] - signal[:, own])
+        signals.append(near)
+    position, velocity, acceleration = signals
+    return replace(states, position=position, velocity=velocity, acceleration=acceleration)
 
 
 def _sizes(model: TorqueModel, bodies: FloatArray) -> FloatArray:
@@ -126,6 +153,7 @@ def _sizes(model: TorqueModel, bodies: FloatArray) -> FloatArray:
     fast = random_states(model.robot, 50, np.random.default_rng(0))
     share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
     states = replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
+    states = _bent(states, model.robot)
     columns = model.columns(states)
     links, matrix = 10 * model.robot.n, model.reduction.matrix
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])

@@ -74,8 +74,9 @@ class FeasibleSet:
                     and np.all(self.slack(v) >= -SHORT * size))
 
     def clipped(self, v: FloatArray) -> FloatArray:
-        """Return v with what is short of zero by rounding at zero."""
-        return np.where(self.whitening.nonnegative, np.maximum(v, 0.0), v)
+        """Return v with what is short of zero by rounding at zero, or at the least it may be."""
+        w = self.whitening
+        return np.where(w.nonnegative, np.maximum(v, w.floor), v)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,12 +78,13 @@ class Chain:
         ``known`` v (p,) holds what is known already, and zero at what the window looks for.
         """
         task, total, rows = self.task, information.total, []
-        for joint in window.joints:
-            columns, effort = _split(total, joint)
-            matrix = task.matrix[information.structure[joint]]
+        owners = task.experiment.model.robot.row_joints
+        for row in (i for joint in window.joints for i, j in enumerate(owners) if j == joint):
+            columns, effort = _split(total, row)
+            matrix = task.matrix[information.structure[row]]
             target = effort - columns @ (matrix @ known)
             own = columns @ matrix[:, window.program.chosen]
-            rows.append(task.joint_weights[joint] * np.column_stack([own, target]))
+            rows.append(task.joint_weights[row] * np.column_stack([own, target]))
         tall = np.vstack(rows) / np.sqrt(total.samples * len(task.joint_weights))
         tall = np.asarray(np.linalg.qr(tall, mode='r'), dtype=np.float64)
         return tall[:, :-1], tall[:, -1]
@@ -94,9 +95,9 @@ class Chain:
         return np.asarray(feasible.limits.most[:, list(left)].sum(axis=1) / feasible.lengths)
 
 
-def _split(total: Batch, joint: int) -> tuple[FloatArray, FloatArray]:
-    """Return the columns of the factor of a joint, and its filtered effort."""
-    factor = total.factors[joint]
+def _split(total: Batch, row: int) -> tuple[FloatArray, FloatArray]:
+    """Return the columns of the factor of an equation, and its filtered effort."""
+    factor = total.factors[row]
     return factor[:, :-EXTRA], factor[:, FILTERED - EXTRA]
 
 

@@ -1,0 +1,128 @@
+"""Robots with elastic joints: generalised least squares; instruments where encoders are coarse.
+
+The column of a stiffness is the deflection, the small difference of two encoders. Where their
+noise is no longer small beside it, least squares finds stiffness too low (attenuation). The
+deflection that the identified links would make along the smoothed motion, over the stiffness, is
+an instrument: it has no part of that noise. Where the two estimates of the gears differ by more
+than chance (Durbin-Wu-Hausman), that by instruments is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.instrumental import InstrumentalVariables
+from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
+from robot_dynid.experiment import Experiment, TorqueModel
+from robot_dynid.regressor import RigidLinks
+from robot_dynid.regressor.elastic import STIFFNESS
+from robot_dynid.signals.derivatives import derivative
+from robot_dynid.types import FloatArray, Samples
+
+#: level of the test of the deflection; that at which one stiffness counts as biased is larger:
+#: to keep a biased value costs more than to lose some precision (Guggenberger 2010)
+LEVEL, BIASED = 0.05, 0.1
+
+
+@dataclass(frozen=True)
+class ElasticJoints:
+    """The estimator behind the method elastic; rigid robots get generalised least squares."""
+
+    name = 'elastic'
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters; raises DataError when recordings cannot be read again.
+
+        A stiffness whose deflection cannot be told from none is open: its interval is infinite.
+        """
+        plain = GeneralisedLeastSquares(name=self.name).fit(experiment)
+        if not experiment.model.robot.drive.elastic:
+            return plain
+        bent = Deflected(experiment.model, plain.values)
+        other = InstrumentalVariables(motors=bent).fit(experiment)
+        own = _stiffnesses(experiment.model)
+        biased = _biased(other, own)
+        chosen = replace(other, method=self.name) if biased else plain
+        details = {**chosen.details, 'instruments_taken': biased}
+        return _judged(replace(chosen, details=details), own,
+                       other.details['left_to_least_squares'])
+
+
+@dataclass(frozen=True, eq=False)
+class Deflected:
+    """Puts motors where the links of parameters ``values`` (b,) would bend them to."""
+
+    model: TorqueModel
+    values: FloatArray
+
+    def __call__(self, samples: Samples) -> Samples:
+        """Return ``samples`` with other motors, whose motion is a function of the links'."""
+        n, elastic = self.model.robot.n, list(self.model.robot.drive.elastic)
+        torque = self._links(samples)[:, elastic]
+        names = self.model.reduction.names
+        for place, joint in enumerate(elastic):
+            known = names.index(f'{STIFFNESS}{joint + 1}')
+            torque[:, place] /= max(abs(self.values[known]), 1e-12)
+        signals = [signal.copy() for signal in (samples.position, samples.velocity,
+                                                samples.acceleration)]
+        for rows in samples.segments:
+            bend = torque[rows]
+            step = float(samples.time[rows.start + 1] - samples.time[rows.start]) \
+                if len(bend) > 1 else 1.0
+            for signal in signals:
+                signal[rows, n:] = signal[rows][:, elastic] + bend
+                bend = derivative(bend, step)
+        position, velocity, acceleration = signals
+        return replace(samples, position=position, velocity=velocity, acceleration=acceleration)
+
+    def _links(self, samples: Samples) -> FloatArray:
+        """Return the effort (N, n) of the links alone."""
+        only = np.zeros_like(self.values)
+        first = 0
+        for block, kept in zip(self.model.blocks, self.model.kept_by_block, strict=True):
+            if isinstance(block, RigidLinks):
+                only[first:first + len(kept)] = self.values[first:first + len(kept)]
+            first += len(kept)
+        return self.model.effort(samples, only)[:, :self.model.robot.n]
+
+
+def _stiffnesses(model: TorqueModel) -> dict[str, str]:
+    """Return the joints of the stiffnesses among the base parameters, by name."""
+    found = {f'{STIFFNESS}{j + 1}': model.robot.joints[j] for j in model.robot.drive.elastic}
+    return {name: joint for name, joint in found.items() if name in model.reduction.names}
+
+
+def _biased(other: Estimate, own: dict[str, str]) -> bool:
+    """Return whether a stiffness by least squares and by instruments differs, at level BIASED."""
+    rows: list[dict[str, Any]] = [row for row in other.details['bias_of_least_squares']
+                                  if row['name'] in own]
+    bound = stats.t.ppf(1.0 - 0.5 * BIASED, other.degrees_of_freedom)
+    return any(abs(row['bias']) > bound * row['std'] for row in rows)
+
+
+def _judged(estimate: Estimate, own: dict[str, str], weak: list[str]) -> Estimate:
+    """Name the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
+
+    The deflection that is seen must follow that of the model (instruments are not weak) and bear
+    torque (K is above zero): else a stiffer gear explains the data as well.
+    """
+    factor = stats.t.ppf(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
+    deviation = np.sqrt(np.diag(estimate.covariance))
+    lost = []
+    for name in own:
+        i = estimate.names.index(name)
+        if name in weak or name in estimate.not_excited \
+                or not estimate.values[i] > factor * deviation[i]:
+            lost.append(name)
+    if not lost:
+        return estimate
+    names = tuple(n for n in estimate.names if n in lost or n in estimate.not_excited)
+    told = [f'{name} of joint {own[name]} cannot be told from infinity: take the joint as rigid '
+            '(leave it out of elastic_joints), or load it more' for name in lost]
+    return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
+                   warnings=(*estimate.warnings, *told))
