@@ -71,7 +71,7 @@ def test_instruments_correct_the_attenuation_of_stiffness() -> None:
     assert inside >= 7  # of 9 intervals, at 99 %
 
 
-def test_precise_encoders_are_left_to_least_squares() -> None:
+def test_with_precise_encoders_instruments_change_little() -> None:
     data = experiment(elastic_arms.recordings()[0])
     plain, ours = (ESTIMATORS[m].fit(data) for m in ('gls', 'elastic'))
     assert 'instruments_taken' in ours.details and ours.method == 'elastic'
