@@ -1,4 +1,4 @@
-"""Robots with elastic joints: Lopez, Zollo, Guglielmelli, Appl. Bionics Biomech. 2014, 843186.
+"""Robots with elastic joints: Zollo, Lopez et al. 2014, 10.1155/2014/843186.
 
 A planar arm and the PUMA 560 are simulated; the normalised mean error is the mean over the base
 parameters (those that are independently identifiable, true value not zero) of |found - true| /

@@ -1,4 +1,4 @@
-"""Simulated arms with elastic joints for the reproduction of Lopez, Zollo, Guglielmelli 2014.
+"""Simulated arms with elastic joints for the reproduction of 10.1155/2014/843186.
 
 What the text of the paper leaves out is assumed here: gears, rotors, friction, gains, motion. The
 stiffness of the planar arm is such that its deflections are those of figure 5.
