@@ -56,7 +56,8 @@ class Channel:
 @dataclass(frozen=True, eq=False)
 class LatentFit:
     """``values`` and ``std`` (b,), the motion (three of (N, m)), ``errors`` (rows,) [N m] of the
-    equations. Deviations are those of the likelihood: right for white noise and a complete model.
+    equations. Deviations are those of the likelihood, which takes spline and model as complete:
+    they are too small by a factor of a few, so no intervals are to be made of them.
     """
 
     values: FloatArray
