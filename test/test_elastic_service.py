@@ -65,6 +65,13 @@ def test_accelerations_of_links_and_motors_are_served(served: Client) -> None:
 
 
 @pytest.mark.ros
+def test_motor_states_are_recorded_without_being_asked_for(served: Client) -> None:
+    assert served.call('start_recording').success
+    held = served.call('stop_recording').message
+    assert '0 messages of /joint_states, 0 messages of /motor_states' in held
+
+
+@pytest.mark.ros
 def test_motions_of_links_and_motors_are_served(served: Client) -> None:
     q, qd, motors = start_at_rest(MODEL, np.array([[0.3, -0.5], [0.1, 0.2]]))
     effort = np.tile(MODEL.gravity(q)[:, None] + [30.0, 8.0], (1, 50, 1))

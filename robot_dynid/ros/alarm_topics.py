@@ -12,9 +12,11 @@ from sensor_msgs.msg import Temperature
 from std_msgs.msg import Bool
 
 from robot_dynid.excitation.execution.alarms import Alarms
+from robot_dynid.ros.listener import NO_EVENTS
 
 # A subscription hears publishers that promise at least as much as it asks for; the latched one
-# also hears what was said before, the last one hears everybody.
+# also hears what was said before, the last one hears everybody. So nobody is told that one of
+# them does not hear a publisher.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 RELIABLE = QoSProfile(depth=10)
 ANY = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -29,7 +31,8 @@ class AlarmTopics:
         self._topic = node.resolve_topic_name('emergency_stop')
         for qos in (LATCHED, RELIABLE, ANY):
             node.create_subscription(
-                Bool, 'emergency_stop', self._on_stop, qos, callback_group=group)
+                Bool, 'emergency_stop', self._on_stop, qos, callback_group=group,
+                event_callbacks=NO_EVENTS)
         node.create_subscription(Temperature, 'temperature', self._on_temperature,
                                  qos_profile_sensor_data, callback_group=group)
 

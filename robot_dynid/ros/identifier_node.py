@@ -18,6 +18,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.warm_up import warm_up
 from robot_dynid.ros.dynamics_services import DynamicsServices
@@ -74,8 +75,8 @@ class Identifier(Node):
         self.dynamics = DynamicsServices(self, self.models.served)
         self.recording = Recording(
             self, Path(parameters.recordings).expanduser().absolute(),
-            robot.name if robot is not None else 'recording', parameters.optional_topics,
-            parameters.queue_depth)
+            robot.name if robot is not None else 'recording',
+            (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth)
         self.monitoring = Monitoring(
             self, self.recording, self.models, parameters.settings()
         ) if parameters.monitor else None
@@ -102,6 +103,14 @@ class Identifier(Node):
                 self.get_name(), *self.monitoring.look())]
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+
+
+def _needed_topics(robot: RobotModel | None) -> tuple[str, ...]:
+    """Return the topics without which nothing can be told of the gears of a robot."""
+    if robot is None:
+        return ()
+    return (*(('motor_states',) if robot.drive.elastic else ()),
+            *(('joint_torques',) if robot.drive.torque_sensors else ()))
 
 
 def _recipe_text(path: str) -> str:

@@ -30,6 +30,7 @@ except ImportError:  # Humble
 
 PATIENCE = 100_000_000  # ns of silence after which the thread looks whether it shall end
 LOOK = 1.0  # s between looks at who publishes on topics not heard so far
+NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 #: takes a serialized message and what the middleware says of it
 Callback = Callable[[bytes, Mapping[str, Any]], None]
@@ -72,7 +73,7 @@ class Listener:
         """Hand messages of type ``kind`` on ``topic`` to ``callback``; ``qos`` is reliable."""
         subscription = self._node.create_subscription(
             kind, topic, callback, qos, callback_group=self._group, raw=True,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False))
+            event_callbacks=NO_EVENTS)
         self._inlets.append(_Inlet(subscription, subscription.topic_name, kind, callback))
 
     def start(self) -> None:
