@@ -38,6 +38,8 @@ HIGHEST = 0.3
 SELECTION_ROWS = 60_000
 #: a lag is estimated to first order, so a long one needs repetition
 LAG_ROUNDS = 4
+#: choices of the cut-off of an elastic robot after the first; two have always been enough
+CUTOFF_ROUNDS = 3
 
 Progress = Callable[[str, float], None]
 
@@ -69,19 +71,47 @@ def excerpt(recordings: Sequence[Repaired]) -> list[Repaired]:
 
 def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
            progress: Progress) -> Choice:
-    """Choose everything the recipe leaves open; the same data always gives the same choice."""
+    """Choose everything the recipe leaves open; the same data always gives the same choice.
+
+    The motor of an elastic joint has an equation of its own, mostly of friction. As long as its
+    law is wrong it is best smoothed away, and what is smoothed away tells no law. So the cut-off
+    is chosen again with the law that was found, and the law anew, until the cut-off stays.
+    """
     part = list(recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
-    structure = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
+    first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
+    choice = _chosen(robot, part, recipe, (first, first), progress)
+    if recipe.cutoff is not None or not robot.drive.elastic:
+        return choice
+    for i in range(CUTOFF_ROUNDS):
+        before = choice
+        choice = _chosen(robot, part, recipe, (first, before.structure), _later(progress, i))
+        if choice.preprocessing.cutoff == before.preprocessing.cutoff:
+            break
+    return choice
+
+
+def _later(progress: Progress, number: int) -> Progress:
+    """Return a progress whose whole is a small part, that of round ``number``, before the fit."""
+    return lambda stage, share: progress(stage, 0.8 + 0.1 * (number + share) / CUTOFF_ROUNDS)
+
+
+def _chosen(robot: RobotModel, part: Sequence[Repaired], recipe: Recipe,
+            known: tuple[Structure, Structure], progress: Progress) -> Choice:
+    """Choose once; ``known`` is the friction to begin with, and the best so far.
+
+    Cut-off and lag are chosen with the best friction so far.
+    """
+    structure, best = known
     scores: tuple[tuple[float, float], ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
-        cutoff, scores = _choose_cutoff(robot, part, structure, progress)
+        cutoff, scores = _choose_cutoff(robot, part, best, progress)
     settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
-        settings, lag = _choose_lag(robot, part, structure, settings)
+        settings, lag = _choose_lag(robot, part, best, settings)
     if recipe.ramp_width is None:
         structure = _choose_width(robot, part, structure, settings, progress)
     choices: tuple[AxisChoice, ...] = ()
