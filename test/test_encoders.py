@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray, RawLog
 
 RATIO = np.array([-62.61, 107.36, -53.69, 76.01, 71.91, 76.73])
 STIFFNESS = 2e4
+#: gears that bend by a share of the travel
+SOFT = 300.0
 
 
 @pytest.fixture(scope='module')
@@ -90,6 +92,24 @@ def test_motor_angles_are_divided_by_the_gear_ratio(robot: RobotModel, log: RawL
     assert sum('divided by the gear ratio' in n for n in repaired.notes) == 6
     assert log.effort is not None
     assert np.max(np.abs(deflection(repaired) - log.effort / STIFFNESS)) < DEFLECTION
+
+
+@pytest.mark.parametrize('ratio', [1.0, RATIO[2]])
+def test_a_gear_that_bends_by_a_share_of_the_travel_is_no_wrong_ratio(
+        robot: RobotModel, log: RawLog, ratio: float) -> None:
+    """Weight that grows with the position makes the motor turn a tenth farther than the link."""
+    link = log.position[:, 2]
+    torque = 30.0 * np.sin(link + log.position[:, 1]) + 5.0 * np.sign(np.gradient(link, 0.005))
+    assert log.effort is not None
+    effort = log.effort.copy()
+    effort[:, 2] = torque + 0.2 * np.random.default_rng(3).standard_normal(len(link))
+    soft = replace(changed(log, 2, ratio * (link + torque / SOFT)), effort=effort)
+    (note,) = [n for n in repair(robot, soft).notes if 'motor' in n] or ['']
+    assert 'gear_ratios' not in note and 'correct' not in note
+    bend = deflection(repair(robot, soft))[:, 2]
+    assert np.ptp(bend) > 0.1 * np.ptp(link)
+    assert np.std(bend - torque / SOFT) < 0.02 * np.std(bend)
+    refused(robot, replace(changed(soft, 2, 0.5 * motor(soft, 2)), effort=effort), 2)
 
 
 def test_a_missing_gear_ratio_is_named_with_the_slope(robot: RobotModel, log: RawLog) -> None:

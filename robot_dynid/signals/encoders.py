@@ -134,11 +134,16 @@ def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
     if travel < LEAST_TRAVEL:
         return Encoder(refused=f'the joint travels over {travel:.2g} only, which does not show '
                                'whether they belong to it')
-    slope = _slope(track.link, track.motor)
-    if _scatter(track.motor - slope * track.link) > FOLLOWS * max(abs(slope), 1e-3) * travel:
-        return Encoder(refused=_stranger(robot, tracks, joint))
     given = robot.drive.gear_ratios
     ratio = None if given is None else float(given[joint])
+    slope = _slope(track.link, track.motor)
+    rest = track.motor - slope * track.link
+    if not _known(slope, ratio):
+        bent, left = _bent(track)
+        if _known(bent, ratio):
+            slope, rest = bent, left
+    if _scatter(rest) > FOLLOWS * max(abs(slope), 1e-3) * travel:
+        return Encoder(refused=_stranger(robot, tracks, joint))
     factor, refused = _factor(slope, ratio)
     if refused:
         return Encoder(refused=refused)
@@ -162,6 +167,16 @@ def _slope(x: FloatArray, y: FloatArray) -> float:
     return float(np.median((y[high] - y[low])[apart] / run[apart]))
 
 
+def _bent(track: Track) -> tuple[float, FloatArray]:
+    """Return the slope of the motor over the link beside what effort bends, and the rest (N,).
+
+    A soft gear bends by a share of the travel, and weight by more the farther the link is out.
+    """
+    columns = np.column_stack([_columns(track), track.link])
+    line, _ = _line(track, track.motor, columns)
+    return float(line[-1]), track.motor - columns @ line
+
+
 def _scatter(values: FloatArray) -> float:
     return float(1.4826 * np.median(np.abs(values - np.median(values))))
 
@@ -183,6 +198,13 @@ def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
 
 def _near(value: float, wanted: float) -> bool:
     return abs(value - wanted) <= SLOPE_ERROR * abs(wanted)
+
+
+def _known(slope: float, ratio: float | None) -> bool:
+    """Return whether a slope is that of right encoders, or of a mistake that has a name."""
+    likely = [1.0] if ratio is None else [1.0, ratio]
+    return any(_near(abs(slope), abs(value)) for value in likely) or (
+        ratio is not None and _near(slope * ratio, 1.0))
 
 
 def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
