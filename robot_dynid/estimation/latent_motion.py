@@ -11,7 +11,7 @@ on inputs and outputs); collocation: Ramsay et al., J. R. Statist. Soc. B 69, 20
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,12 +34,15 @@ SPEEDS = (0.1, 0.05, 0.03, 0.02)
 AROUND = 9
 #: errors from which the weight of an equation falls (Cauchy's; 95 % efficient for normal errors)
 CAUCHY = 2.385
-#: least error of an equation in terms of its effort; a round lowers it to this share at most
-EXACT, SLOWLY = 1e-3, 0.3
-#: rounds, and in how many of them the errors of the equations are estimated anew
-ROUNDS, WEIGHING = 8, 7
-#: step of differences, in terms of the signal
-DIFFERENCE = 1e-6
+#: least error of an equation in terms of its effort; a round lowers it to this share at most: as
+#: soon as motion and equations hold each other tightly, the shape hardly moves
+EXACT, SLOWLY = 1e-3, 0.7
+#: rounds at most; they end where the errors stay, and the logarithm of the shape to this
+ROUNDS, SETTLED = 20, 1e-3
+#: step of differences, in terms of the signal, and of the logarithm of the shape
+DIFFERENCE, STRETCH = 1e-6, 1e-4
+#: largest change of that logarithm in a round
+LONGEST = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,50 +58,62 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class LatentFit:
-    """``values`` and ``std`` (b,), the motion (three of (N, m)), ``errors`` (rows,) [N m] of the
-    equations. Deviations are those of the likelihood, which takes spline and model as complete:
-    they are too small by a factor of a few, so no intervals are to be made of them.
+    """``values`` and ``std`` (b,), ``shape``, the motion (three of (N, m)), ``errors`` (rows,)
+    [N m] of the equations. Deviations are those of the likelihood, which takes spline and model as
+    complete: they are too small by a factor of a few, so no intervals are to be made of them.
     """
 
     values: FloatArray
     std: FloatArray
+    shape: float
     motion: list[FloatArray]
     errors: FloatArray
 
 
-def fit(
-    model: TorqueModel, time: FloatArray, channels: Sequence[Channel], effort: FloatArray,
-    chosen: NDArray[np.bool_],
-) -> LatentFit:
-    """Estimate the base parameters that are ``chosen`` (b,), all others being zero.
+#: the model for a shape that is not linear, such as the speed over which friction falls
+Family = Callable[[float], TorqueModel]
 
-    ``time`` (N,) uniform; ``effort`` (N, rows) [N m], exact but for what the model lacks. The
-    equations of a joint may depend on its own motion and motor only, but for the links.
+
+def fit(
+    family: tuple[Family, float], time: FloatArray, channels: Sequence[Channel],
+    effort: FloatArray, chosen: NDArray[np.bool_],
+) -> LatentFit:
+    """Estimate the base parameters that are ``chosen`` (b,), all others being zero, and the shape.
+
+    ``family`` makes models, and has a positive shape to begin with. ``time`` (N,) uniform;
+    ``effort`` (N, rows) [N m], exact but for what the model lacks. The equations of a joint may
+    depend on its own motion and motor only, but for the links.
     """
-    task = _Task(model, time, channels, effort, chosen)
+    task = _Task(family, time, channels, effort, chosen)
     state = task.guess()
     for number in range(ROUNDS):
-        state = task.better(state, SPEEDS[min(number, len(SPEEDS) - 1)], number < WEIGHING)
-    return LatentFit(state.values, state.std, task.spline.motion(state.coefficients),
+        before = state
+        state = task.better(before, SPEEDS[min(number, len(SPEEDS) - 1)])
+        if number >= len(SPEEDS) and task.settled(before, state):
+            break
+    return LatentFit(state.values, state.std, state.shape, task.spline.motion(state.coefficients),
                      state.errors)
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Coefficients of the spline, parameters (b,) with deviations, errors (rows,) of equations."""
+    """Coefficients of the spline, parameters (b,) with deviations, the shape, errors (rows,)."""
 
     coefficients: FloatArray
     values: FloatArray
     std: FloatArray
+    shape: float
     errors: FloatArray
 
 
 class _Task:
-    """What stays the same from round to round."""
+    """What stays the same from round to round; ``model`` is that of the shape of the round."""
 
-    def __init__(self, model: TorqueModel, time: FloatArray, channels: Sequence[Channel],
+    def __init__(self, family: tuple[Family, float], time: FloatArray, channels: Sequence[Channel],
                  effort: FloatArray, chosen: NDArray[np.bool_]) -> None:
-        self.model, self.time, self.channels, self.effort = model, time, channels, effort
+        self.family, self.first = family
+        self.time, self.channels, self.effort = time, channels, effort
+        self.model = self.family(self.first)
         self.chosen = chosen
         self.spline = MotionSpline(time, SPACING)
         self.seen = _measured(self.spline, channels)
@@ -122,16 +137,18 @@ class _Task:
                 columns.transpose(0, 2, 1).reshape(-1, columns.shape[1]),
                 (self.effort * weights).T.ravel(), rcond=None)[0]
             errors = self.errors(samples, values, counts)
-        return _State(self.spline.fitted(motion[0]), values, np.zeros_like(values), errors)
+        return _State(self.spline.fitted(motion[0]), values, np.zeros_like(values), self.first,
+                      errors)
 
-    def better(self, state: _State, speed: float, weigh: bool) -> _State:
+    def better(self, state: _State, speed: float) -> _State:
         """Return the state after a step of Gauss and Newton."""
         motion = self.spline.motion(state.coefficients)
         samples, weights = self.samples(motion), self.counts(motion[1], speed) / state.errors
         misfit = self.effort - self.modelled(motion, state.values)
         weights = weights / np.sqrt(1.0 + (misfit / (CAUCHY * state.errors)) ** 2)
         columns = self.model.columns(samples)[:, self.chosen] * weights.T[:, None, :]
-        by_values = columns.transpose(2, 0, 1)
+        by_values = np.concatenate([columns.transpose(2, 0, 1), self._by_shape(
+            motion, state, weights)[:, :, None]], axis=2)
         by_motion = self._by_motion(motion, state.values, weights)
         equations = (misfit * weights)[:, :, None]
         off = np.concatenate([(c.values - motion[c.order]) / c.deviation for c in self.channels],
@@ -143,18 +160,36 @@ class _Task:
                                np.hstack([right, cross]), lower=True)
         normal = np.einsum('nra,nrb->ab', by_values, by_values) - cross.T @ solved[:, 1:]
         target = np.einsum('nra,nr->a', by_values, equations[:, :, 0]) - cross.T @ solved[:, 0]
-        scale = np.sqrt(np.diag(normal))
+        scale = np.sqrt(np.maximum(np.diag(normal), 1e-300))
         inverse = np.linalg.pinv(normal / np.outer(scale, scale), rcond=1e-12, hermitian=True)
         change = inverse @ (target / scale) / scale
+        change[-1] = np.clip(change[-1], -LONGEST, LONGEST)
         moved = solved[:, 0] - solved[:, 1:] @ change
         values, std = state.values.copy(), np.zeros_like(state.values)
-        values[self.chosen] += change
-        std[self.chosen] = np.sqrt(np.diag(inverse)) / scale
+        values[self.chosen] += change[:-1]
+        std[self.chosen] = (np.sqrt(np.diag(inverse)) / scale)[:-1]
+        shape = state.shape * float(np.exp(change[-1]))
+        self.model = self.family(shape)
         found = _State(state.coefficients + moved.reshape(state.coefficients.shape), values, std,
-                       state.errors)
-        return replace(found, errors=self._settled(found, speed)) if weigh else found
+                       shape, state.errors)
+        return replace(found, errors=self._lowered(found, speed))
 
-    def _settled(self, state: _State, speed: float) -> FloatArray:
+    def settled(self, before: _State, state: _State) -> bool:
+        """Return whether a round has changed neither errors nor shape."""
+        same = np.allclose(before.errors, state.errors, rtol=SETTLED)
+        return bool(same and abs(np.log(state.shape / before.shape)) < SETTLED)
+
+    def _by_shape(
+        self, motion: Sequence[FloatArray], state: _State, weights: FloatArray
+    ) -> FloatArray:
+        """Return the change (N, rows) of the weighted effort with the logarithm of the shape."""
+        here, kept = self._beside(motion, state.values), self.model
+        self.model = self.family(state.shape * float(np.exp(STRETCH)))
+        there = self._beside(motion, state.values)
+        self.model = kept
+        return np.asarray((there - here) / STRETCH * weights)
+
+    def _lowered(self, state: _State, speed: float) -> FloatArray:
         motion = self.spline.motion(state.coefficients)
         errors = self.errors(self.samples(motion), state.values, self.counts(motion[1], speed))
         least = EXACT * self.effort.std(axis=0)
