@@ -57,5 +57,5 @@ def running(module: str, parameters: Mapping[str, Any] | None = None) -> Iterato
         yield node
     finally:
         code = node.stop()
-    assert code in (0, -signal.SIGKILL, -signal.SIGTERM), node.output
+    assert code in (0, -signal.SIGKILL, -signal.SIGTERM), f'exit code {code}: {node.output}'
     assert 'Traceback' not in node.output, node.output
