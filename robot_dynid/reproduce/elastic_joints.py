@@ -73,7 +73,8 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
                  'stiffness, rotors and inertia about the centre are not printed: assumed')
              for j, (paper, ours) in enumerate(zip(DEFLECTION, np.rad2deg(motion.deflection),
                                                    strict=True))]
-    theirs, ours = paper_errors(arm, counted(motion)), our_errors(arm, positions(motion))
+    theirs = paper_errors(arm, counted(motion))
+    ours, fallen = our_errors(arm, positions(motion))
     return [
         *found,
         Row('2R, method of the paper: normalised mean error', PAPER, mean(theirs), None,
@@ -81,7 +82,8 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
         Row('2R, method of the paper: without static friction', PAPER_MOVING,
             mean(theirs, static=False)),
         Row('2R, ours: normalised mean error', PAPER, mean(ours),
-            mean(ours) <= WANTED * PAPER, f'wanted: {WANTED:g} of the paper'),
+            mean(ours) <= WANTED * PAPER,
+            f'wanted: {WANTED:g} of the paper; {_fallen(arm, fallen)}'),
         Row('2R, ours: without static friction', PAPER_MOVING, mean(ours, static=False)),
         *logged_rows(arm, motion),
     ]
@@ -109,12 +111,14 @@ def noise_rows(arm: ElasticArm, motion: Motion, ratios: Sequence[float]) -> list
     for ratio in ratios:
         channels = noisy(motion, ratio)
         theirs[ratio] = mean(paper_errors(arm, low_passed(motion, channels)))
-        ours[ratio] = mean(our_errors(arm, (motion.time, channels, motion.effort)))
+        errors, fallen = our_errors(arm, (motion.time, channels, motion.effort))
+        ours[ratio] = mean(errors)
         told = f'{ratio:g} dB' if np.isfinite(ratio) else 'no noise'
         found.append(Row(f'2R, {told}: filter of the paper and ours', None,
                          f'{theirs[ratio]:.3g} {ours[ratio]:.3g}', None,
-                         'noise on position, velocity and acceleration, each by its own deviation'
-                         if ratio == ratios[0] else ''))
+                         _fallen(arm, fallen) + (
+                             '; noise on position, velocity and acceleration, each by its own '
+                             'deviation' if ratio == ratios[0] else '')))
     found.append(Row('2R, ours at 20 dB; the filter of the paper at 80 dB', theirs[80.0],
                      ours[20.0], ours[20.0] <= theirs[80.0], 'wanted: not above'))
     return found
@@ -122,7 +126,7 @@ def noise_rows(arm: ElasticArm, motion: Motion, ratios: Sequence[float]) -> list
 
 def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
     """Return deflection and errors of the PUMA 560, from encoders that count."""
-    ours = our_errors(arm, positions(motion))
+    ours, fallen = our_errors(arm, positions(motion))
     theirs = paper_errors(arm, counted(motion))
     found = logged(arm, motion)
     return [
@@ -131,13 +135,17 @@ def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
         Row('PUMA 560, method of the paper: normalised mean error', PAPER_PUMA, mean(theirs),
             None, 'on our simulation, deflections counted by encoders on the joint side'),
         Row('PUMA 560, ours: normalised mean error', PAPER_PUMA, mean(ours),
-            mean(ours) <= WANTED_PUMA * PAPER_PUMA, f'wanted: {WANTED_PUMA:g} of the paper; worst '
-            + _told(ours)),
+            mean(ours) <= WANTED_PUMA * PAPER_PUMA,
+            f'wanted: {WANTED_PUMA:g} of the paper; {_fallen(arm, fallen)}; worst {_told(ours)}'),
         Row('PUMA 560, identify: normalised mean error', PAPER_PUMA, mean(found.errors), None,
             f'{found.told}; worst {_told(found.errors)}'),
         Row('PUMA 560, identify: without static friction', None,
             mean(found.errors, static=False)),
     ]
+
+
+def _fallen(arm: ElasticArm, speed: float) -> str:
+    return f'friction falls over {speed:.3f} rad/s (simulated: {arm.fallen:g})'
 
 
 def _told(errors: dict[str, float]) -> str:
@@ -170,12 +178,14 @@ def chosen_of(model: TorqueModel) -> NDArray[np.bool_]:
 
 def our_errors(
     arm: ElasticArm, seen: tuple[FloatArray, Sequence[Channel], FloatArray]
-) -> dict[str, float]:
-    """Return the errors of the fit of motion and parameters; ``seen`` time, channels, effort."""
+) -> tuple[dict[str, float], float]:
+    """Return the errors of the fit of motion and parameters, and the speed over which friction
+    falls [rad/s]; ``seen`` time, channels, effort.
+    """
     time, channels, effort = seen
     found = fit((lambda speed: falling(arm, speed), FALLEN), time, channels,
                 np.hstack([effort, effort]), chosen_of(falling(arm, FALLEN)))
-    return errors_of(arm, falling(arm, found.shape), found.values)
+    return errors_of(arm, falling(arm, found.shape), found.values), found.shape
 
 
 def falling(arm: ElasticArm, speed: float) -> TorqueModel:
