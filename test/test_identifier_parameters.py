@@ -23,6 +23,7 @@ from robot_dynid.ros.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier_node import IdentifierParameters
 from robot_dynid_interfaces.action import Identify
+IMPORTING = 1.0  # s; importing takes longer
 
 
 def test_codes_are_those_of_the_interface() -> None:
@@ -87,3 +88,11 @@ def test_worker_that_does_not_stop_is_replaced(worker: WorkerProcess) -> None:
     assert outcome(worker).code is Code.CANCELLED
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))
     assert outcome(worker).code is Code.NO_DATA
+
+
+def test_worker_that_still_imports_is_not_waited_for_at_the_end() -> None:
+    worker = WorkerProcess()
+    began = time.monotonic()
+    worker.close()
+    assert time.monotonic() - began < IMPORTING
+    assert worker._process.returncode == -9

@@ -79,7 +79,8 @@ class WorkerProcess:
         return latest, None
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, which may still be importing: `ros2 launch` does not wait for long."""
+        self._process.kill()
         self._end()
 
     def _replace(self) -> int:
