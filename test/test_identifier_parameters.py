@@ -23,6 +23,7 @@ from robot_dynid.ros.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier_node import IdentifierParameters
 from robot_dynid_interfaces.action import Identify
+
 IMPORTING = 1.0  # s; importing takes longer
 
 
