@@ -6,7 +6,6 @@ Everything runs in one thread but the design, which has its own.
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -25,7 +24,6 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -34,6 +32,7 @@ from visualization_msgs.msg import Marker
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.excitation.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.ros import interrupts
 from robot_dynid.ros.alarm_topics import AlarmTopics
 from robot_dynid.ros.answers import answered
 from robot_dynid.ros.excitation_design import Prepared
@@ -237,10 +236,7 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns the exit code: 0 after SIGINT or SIGTERM, 2 for wrong parameters."""
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = interrupts.init(args)
     try:
         node = ExcitationNode()
     except DynIdError as error:

@@ -13,7 +13,6 @@ from pathlib import Path
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 
@@ -21,12 +20,12 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.warm_up import warm_up
+from robot_dynid.ros import interrupts
 from robot_dynid.ros.dynamics_services import DynamicsServices
 from robot_dynid.ros.identification_job import read_recipe
 from robot_dynid.ros.identifier_diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier_services import ModelServices
 from robot_dynid.ros.identify_action import IdentifyAction
-from robot_dynid.ros.interrupts import interrupt_once, until_interrupted
 from robot_dynid.ros.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.params import load_parameters, parameter
 from robot_dynid.ros.recording import TOPICS, Recording
@@ -125,29 +124,15 @@ def _recipe_text(path: str) -> str:
     return text
 
 
-def spin(node: Identifier) -> None:
-    """Spin until the node is interrupted; an error in a callback does not end it."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    while True:
-        try:
-            executor.spin()
-        except (KeyboardInterrupt, ExternalShutdownException):
-            return
-        except Exception as error:
-            node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
-
-
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns 0 after an interrupt, 1 for a model or robot that is unusable."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    interrupt_once()
-    rclpy.init(args=args)
+    stop = interrupts.init(args)
     node: Identifier | None = None
     try:
-        with until_interrupted():
-            node = Identifier()
-            spin(node)
+        node = Identifier()
+        log = node.get_logger()
+        interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
     except DynIdError as error:
         get_logger('identifier').fatal(str(error))
         return 2 if isinstance(error, UsageError) else 1

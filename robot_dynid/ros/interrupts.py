@@ -1,42 +1,48 @@
-"""SIGINT comes twice: `ros2 launch` passes on the Ctrl-C which the terminal sent already."""
+"""How nodes end: SIGINT and SIGTERM ask, and the node closes what it has before rclpy goes.
+
+rclpy's own handlers shut its context down from a thread of their own, at any time: who waits for
+messages or destroys a publisher just then may crash. `ros2 launch` passes on the Ctrl-C that the
+terminal has sent already, so signals come twice; asking again changes nothing.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable
 from types import FrameType
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
-RCLError = rclpy_implementation.RCLError
-
-
-def interrupt_once() -> None:
-    """Let the first SIGINT raise KeyboardInterrupt and the later ones not disturb the farewell.
-
-    Call it before `rclpy.init`, whose own handler then wakes the executor as well.
-    """
-    signal.signal(signal.SIGINT, _raise_once)
+#: how long the executor waits [s] before it looks whether it shall end
+LOOK = 0.1
 
 
-def _raise_once(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def init(args: list[str] | None = None) -> threading.Event:
+    """Initialise rclpy; return the event that SIGINT and SIGTERM set."""
+    stop = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # also while Python takes its leave
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ask)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    return stop
 
 
-@contextmanager
-def until_interrupted() -> Iterator[None]:
-    """Run a block until an interrupt ends it, wherever it is.
-
-    While a node starts, rclpy may notice first: its context is shut down, and it refuses to go on.
-    """
-    try:
-        yield
-    except (KeyboardInterrupt, ExternalShutdownException):
-        return
-    except RCLError:
-        if rclpy.ok():
-            raise
+def spin(node: Node, stop: threading.Event, failed: Callable[[Exception], None]) -> None:
+    """Spin until ``stop``; an error in a callback goes to ``failed`` and does not end it."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while rclpy.ok() and not stop.is_set():
+        try:
+            executor.spin_once(timeout_sec=LOOK)
+        except ExternalShutdownException:
+            return
+        except Exception as error:
+            failed(error)

@@ -11,7 +11,6 @@ import numpy as np
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -22,12 +21,12 @@ from sensor_msgs.msg import JointState
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.ros import interrupts
 from robot_dynid.ros.controller_messages import (
     controller_state_message,
     fill_joint_state,
     fill_motor_state,
 )
-from robot_dynid.ros.interrupts import interrupt_once, until_interrupted
 from robot_dynid.ros.params import check_parameter, load_parameters, parameter
 from robot_dynid.ros.trajectory_server import TrajectoryServer
 from robot_dynid.simulation.arm import CONTROL_PERIOD
@@ -186,15 +185,12 @@ class SimulatedRobot(Node):
 def main() -> None:
     """Run the node until it is interrupted; exit 1 when its parameters are unusable."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    interrupt_once()
-    rclpy.init()
+    stop = interrupts.init()
     node: SimulatedRobot | None = None
     try:
-        with until_interrupted():
-            node = SimulatedRobot()
-            executor = SingleThreadedExecutor()
-            executor.add_node(node)
-            executor.spin()
+        node = SimulatedRobot()
+        log = node.get_logger()
+        interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
     except DynIdError as error:
         get_logger('simulated_robot').fatal(str(error))
         sys.exit(1)
