@@ -110,8 +110,11 @@ def judged(judge: Judge, candidates: Sequence[Named]) -> list[Judged]:
 
 
 def simplest(found: Sequence[Judged], gain: float) -> Judged:
-    """Return the simplest law: one with more parameters must beat it by ``gain``."""
-    ordered = sorted(found, key=lambda f: f.size)
+    """Return the simplest law: one with more parameters must beat it by ``gain``.
+
+    None is simpler than Coulomb's, whose ramp is that of all axes.
+    """
+    ordered = sorted(found, key=lambda f: (f.name != 'coulomb', f.size))
     chosen = ordered[0]
     for other in ordered[1:]:
         if other.beats(chosen, gain):
