@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,16 @@ def ros_domain(monkeypatch: pytest.MonkeyPatch, compiled: None) -> Iterator[int]
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     yield domain
     lock.close()
+
+
+@pytest.fixture
+def node(ros_domain: int) -> Iterator[Any]:
+    """Return a bare node of rclpy in a context of its own."""
+    import rclpy
+
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    made = rclpy.create_node('listening', context=context)
+    yield made
+    made.destroy_node()
+    rclpy.shutdown(context=context)

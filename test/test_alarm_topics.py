@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy')
 
-import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -27,16 +25,6 @@ PUBLISHERS = {
     'reliable': QoSProfile(depth=10),  # as `ros2 topic pub`
     'best effort': QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
 }
-
-
-@pytest.fixture
-def node(ros_domain: int) -> Iterator[Any]:
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    made = rclpy.create_node('listening', context=context)
-    yield made
-    made.destroy_node()
-    rclpy.shutdown(context=context)
 
 
 @pytest.mark.parametrize('kind', PUBLISHERS)

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy')
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -24,16 +22,6 @@ from robot_dynid.ros.listener import Listener
 pytestmark = pytest.mark.ros
 RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def node(ros_domain: int) -> Iterator[Any]:
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    made = rclpy.create_node('listening', context=context)
-    yield made
-    made.destroy_node()
-    rclpy.shutdown(context=context)
 
 
 def until(condition: Any) -> None:

@@ -57,25 +57,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ...]:
     from robot_dynid.friction import Coulomb
-    from robot_dynid.regressor import (
-        JointFriction,
-        RigidLinks,
-        RotorInertia,
-        SpinningRotors,
-        Springs,
-        axes_of,
-    )
+    from robot_dynid.regressor import JointFriction, axes_of, frictionless_blocks
 
+    found = frictionless_blocks(robot, arguments.rotor_inertia)
+    if not arguments.friction:
+        return found
     axes = axes_of(robot)
-    blocks: list[Block] = [RigidLinks(robot)]
-    if arguments.rotor_inertia or robot.drive.elastic:
-        spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
-        blocks.append(RotorInertia(axes, spins))
-    if robot.drive.elastic:
-        blocks.append(Springs(robot))
-    if arguments.friction:
-        blocks.append(JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
-    return tuple(blocks)
+    return (*found, JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
 
 
 def _further(found: Mapping[str, Category]) -> list[dict[str, Any]]:

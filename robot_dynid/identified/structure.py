@@ -13,15 +13,7 @@ from robot_dynid.experiment import TorqueModel
 from robot_dynid.friction import FrictionLaw, law_from
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import (
-    Block,
-    JointFriction,
-    RigidLinks,
-    RotorInertia,
-    SpinningRotors,
-    Springs,
-    axes_of,
-)
+from robot_dynid.regressor import Block, JointFriction, axes_of, frictionless_blocks
 from robot_dynid.regressor.friction import Load
 from robot_dynid.types import FloatArray
 
@@ -85,12 +77,7 @@ class Structure:
 
     def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
         """Build the blocks: links, rotors, gears of elastic joints, friction."""
-        found: list[Block] = [RigidLinks(robot)]
-        if self.rotor_inertia or robot.drive.elastic:
-            spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
-            found.append(RotorInertia(axes_of(robot), spins))
-        if robot.drive.elastic:
-            found.append(Springs(robot))
+        found = frictionless_blocks(robot, self.rotor_inertia)
         return (*found, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:

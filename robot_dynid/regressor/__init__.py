@@ -1,5 +1,6 @@
 """Blocks: every physical effect contributes torque columns."""
 
+from robot_dynid.model.robot import RobotModel
 from robot_dynid.regressor.block import Axes, Block, SmoothBlock, axes_of
 from robot_dynid.regressor.elastic import SpinningRotors, Springs
 from robot_dynid.regressor.friction import JointFriction
@@ -10,4 +11,15 @@ BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointF
           'springs': Springs}
 
 __all__ = ['BLOCKS', 'Axes', 'Block', 'JointFriction', 'RigidLinks', 'RotorInertia', 'SmoothBlock',
-           'SpinningRotors', 'Springs', 'axes_of']
+           'SpinningRotors', 'Springs', 'axes_of', 'frictionless_blocks']
+
+
+def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Block, ...]:
+    """Return links, rotors (elastic joints always have theirs) and gears; all but friction."""
+    found: list[Block] = [RigidLinks(robot)]
+    if rotor_inertia or robot.drive.elastic:
+        spins = None if robot.drive.rotor_axes is None else SpinningRotors(robot)
+        found.append(RotorInertia(axes_of(robot), spins))
+    if robot.drive.elastic:
+        found.append(Springs(robot))
+    return tuple(found)
