@@ -88,7 +88,7 @@ class TorqueModel:
         return held
 
     def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
-        """Return the modelled effort (N, n) [N m] of a motion."""
+        """Return the modelled effort (N, n) [N m] of a motion, at the stamps of its effort."""
         regression = Regression(self, samples)
         effort = np.empty((len(samples), self.robot.rows))
         for rows in chunks(samples):
@@ -98,10 +98,14 @@ class TorqueModel:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """The base regressor of one recording, given out in chunks."""
+    """The base regressor of one recording, at the stamps of its effort, given out in chunks."""
 
     model: TorqueModel
     samples: Samples
+
+    @cached_property
+    def _moved(self) -> Samples:
+        return self.samples.moved
 
     @cached_property
     def _histories(self) -> list[FloatArray]:
@@ -118,7 +122,7 @@ class Regression:
         if count not in self._buffers:
             shape = (model.robot.rows, len(model.reduction.kept), count)
             self._buffers[count] = np.zeros(shape)
-        out, part = self._buffers[count], self.samples.part(rows)
+        out, part = self._buffers[count], self._moved.part(rows)
         first = 0
         for block, chosen, history in zip(model.blocks, model.kept_by_block, self._histories,
                                           strict=True):

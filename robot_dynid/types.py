@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import interpolate
 
 from robot_dynid.errors import DataError
 
@@ -60,12 +62,15 @@ class RawLog:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Uniformly sampled, filtered motion of all joints, in contiguous segments.
+    """Uniformly sampled, filtered motion of all joints, and the effort, in contiguous segments.
 
     ``time`` (N,) s; ``position``, ``velocity``, ``acceleration`` (N, n) rad, rad/s, rad/s^2
-    (m for prismatic joints); ``effort`` (N, n) N m passed through the same filter as the motion;
-    ``measured`` (N, n) N m is the effort on the same grid before that filter. Both are None for
-    states without measured effort. Of a robot with elastic joints the motion has a column per
+    (m for prismatic joints). Beside each of them stands the effort that was measured nearest to
+    it, at an instant of its own: ``stamps`` (N,) s on the clock of ``time``, None for those of
+    ``time``; ``measured`` (N, n) N m as it was measured; ``effort`` (N, n) N m at the same stamps,
+    passed through the same filter as the motion. The latter two are None for states without
+    measured effort. What is compared with them is evaluated at their stamps (``at_stamps``).
+    Of a robot with elastic joints the motion has a column per
     coordinate, the effort one per equation (RobotModel.coordinates, RobotModel.row_joints).
     ``starts`` holds the first index of every contiguous segment.
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
@@ -74,6 +79,8 @@ class Samples:
     ``reference_position`` (N, n) where the drives were told to be, filtered as ``position``.
     ``motor_position``, ``motor_velocity`` (N, n) those of the motors on the joint side, filtered
     as the motion; NaN for joints whose two encoders cannot be used together.
+    ``whole`` is the recording they are the ``rows`` (N,) of, with its ends, for what depends on
+    the past or passes a filter; None where the samples are all there is.
     """
 
     joints: tuple[str, ...]
@@ -90,6 +97,9 @@ class Samples:
     reference_position: FloatArray | None = None
     motor_position: FloatArray | None = None
     motor_velocity: FloatArray | None = None
+    stamps: FloatArray | None = None
+    whole: Samples | None = None
+    rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -110,6 +120,76 @@ class Samples:
                 values[name] = value[start:stop]
         return Samples(**{**values, 'starts': (0, *inner)})
 
+    def inner(self, kept: NDArray[np.bool_]) -> Samples:
+        """Return the samples that are ``kept`` (N,), which know what is around them."""
+        rows = np.flatnonzero(kept)
+        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+        limits = np.searchsorted(rows, self.starts)
+        starts = sorted({0, *breaks.tolist(), *limits[limits < len(rows)].tolist()})
+        values: dict[str, Any] = {
+            f.name: value[rows] for f in fields(self)
+            if isinstance(value := getattr(self, f.name), np.ndarray)}
+        return replace(self, **{**values, 'starts': tuple(starts), 'whole': self, 'rows': rows})
+
+    def with_past(self, of: Callable[[Samples], FloatArray]) -> FloatArray:
+        """Return signals ``of`` (N, k) of the samples, computed over the whole recording."""
+        return of(self) if self.whole is None else of(self.whole)[self.rows]
+
+    def with_motion(self, of: Callable[[Samples], Samples]) -> Samples:
+        """Return the samples with the motion ``of`` the whole recording."""
+        if self.whole is None:
+            return of(self)
+        whole = of(self.whole)
+        q, qd, qdd = (x[self.rows] for x in (whole.position, whole.velocity, whole.acceleration))
+        return replace(self, position=q, velocity=qd, acceleration=qdd, whole=whole)
+
+    def at_stamps(self, values: FloatArray) -> FloatArray:
+        """Return ``values`` (N, k), given at ``time``, at the stamps of the effort.
+
+        Cubic splines, segment by segment: what passed a low-pass is smooth.
+        """
+        if self.stamps is None:
+            return values
+        moved = np.full_like(values, np.nan)
+        known = np.isfinite(values).all(axis=0)
+        for rows in self.segments:
+            moved[rows, known] = _interpolated(
+                self.time[rows], values[rows][:, known], self.stamps[rows])
+        return moved
+
+    @property
+    def moved(self) -> Samples:
+        """The same samples with their motion at the stamps of the effort."""
+        if self.stamps is None:
+            return self
+        motion = np.hstack([self.position, self.velocity, self.acceleration])
+        q, qd, qdd = np.split(self.at_stamps(motion), 3, axis=1)
+        return replace(self, time=self.stamps, position=q, velocity=qd, acceleration=qdd,
+                       stamps=None, whole=None, rows=None)
+
+    @property
+    def gridded(self) -> Samples:
+        """The same samples with their effort at ``time``: for differences between recordings.
+
+        Interpolation takes off part of what is white in it, so no score is taken from these.
+        """
+        if self.stamps is None or self.effort is None or self.measured is None:
+            return replace(self, whole=None, rows=None)
+        effort, measured = np.empty_like(self.effort), np.empty_like(self.measured)
+        for rows in self.segments:
+            own = np.flatnonzero(self.fresh[rows]) + rows.start
+            effort[rows] = _interpolated(self.stamps[own], self.effort[own], self.time[rows])
+            measured[rows] = _interpolated(
+                self.stamps[own], self.measured[own], self.time[rows], degree=1)
+        return replace(self, effort=effort, measured=measured, stamps=None, whole=None, rows=None)
+
+    @property
+    def fresh(self) -> NDArray[np.bool_]:
+        """Which samples (N,) carry a measurement that none before them carries."""
+        if self.stamps is None:
+            return np.ones(len(self), dtype=bool)
+        return np.diff(self.stamps, prepend=-np.inf) > 0.0
+
 
 def concatenate(parts: list[Samples]) -> Samples:
     """Join samples of several recordings of the same joints; each keeps its own segments."""
@@ -118,10 +198,20 @@ def concatenate(parts: list[Samples]) -> Samples:
     joined: dict[str, Any] = {'cutoff': parts[0].cutoff, 'noise': _pooled(parts)}
     for field in fields(Samples):
         values = [getattr(p, field.name) for p in parts]
-        if field.name not in ('joints', 'starts', *joined):
+        if field.name not in ('joints', 'starts', 'whole', 'rows', *joined):
             missing = any(v is None for v in values)
             joined[field.name] = None if missing else np.concatenate(values)
     return Samples(joints=parts[0].joints, starts=starts, **joined)
+
+
+def _interpolated(
+    known: FloatArray, values: FloatArray, asked: FloatArray, degree: int = 3
+) -> FloatArray:
+    """Return ``values`` (N, k), given at ``known`` (N,), at ``asked`` (M,), by a spline."""
+    degree = min(degree, len(known) - 1)
+    if degree < 1:
+        return np.broadcast_to(values[:1], (len(asked), values.shape[1]))
+    return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
 
 
 def _pooled(parts: list[Samples]) -> tuple[float, ...] | None:

@@ -257,3 +257,12 @@ ATTENUATION: Final = 0.5
 # effort is sampled as the mean of two periods, which takes 1 % off it at 45 Hz. Measured: at most
 # 0.9 %, 0.5 %, 1.1 %, 7 %.
 RESONANCE: Final = {'J': 0.015, 'M': 0.015, 'K': 0.02, 'D': 0.1}
+
+# Root mean square of white noise over that of its law: 5,500 samples scatter by 1/sqrt(2*5500)
+# = 1 %; four of them.
+WHITE_NOISE: Final = 0.04
+
+# Filtered signals of a cut recording beside those of the whole one, relative to their deviation:
+# two periods of the cut-off from the cut, 0.3 % is left of what the filter takes for the motion
+# beyond it (the absolute sum of its response from there on). Measured: at most 0.085 %.
+CUT_RECORDING: Final = 3e-3

@@ -62,8 +62,11 @@ class Deflected:
 
     def __call__(self, samples: Samples) -> Samples:
         """Return ``samples`` with other motors, whose motion is a function of the links'."""
+        return samples.with_motion(self._bent)
+
+    def _bent(self, samples: Samples) -> Samples:
         n, elastic = self.model.robot.n, list(self.model.robot.drive.elastic)
-        torque = self._links(samples)[:, elastic]
+        torque = self._links(replace(samples, stamps=None))[:, elastic]
         names = self.model.reduction.names
         for place, joint in enumerate(elastic):
             known = names.index(f'{STIFFNESS}{joint + 1}')

@@ -49,6 +49,10 @@ def instrument_samples(samples: Samples, cutoff: float) -> Samples:
 
     Friction still passes the low-pass of ``samples``, as in the regressor.
     """
+    return samples.with_motion(lambda known: _clean(known, cutoff))
+
+
+def _clean(samples: Samples, cutoff: float) -> Samples:
     arrays = [np.empty_like(samples.position) for _ in range(3)]
     for rows in samples.segments:
         found = _reference(samples, rows) if samples.reference_position is not None \

@@ -20,12 +20,20 @@ Models = Sequence[ResidualModel | None]
 def deflections(robot: RobotModel, samples: Samples) -> FloatArray | None:
     """Return features (N, n, k): motor minus link position [rad] and velocity [rad/s]; the ripple.
 
-    The latter, two features, is there with gear ratios only, see `_ripple`. NaN for joints without
-    motor states that can be used; None for samples without any.
+    The latter, two features, is there with gear ratios only, see `_ripple`. At the stamps of the
+    effort. NaN for joints without motor states that can be used; None for samples without any.
     """
-    motor, speed = samples.motor_position, samples.motor_velocity
-    if motor is None or speed is None:
+    if samples.motor_position is None or samples.motor_velocity is None:
         return None
+    count = feature_count(robot)
+    flat = samples.at_stamps(samples.with_past(
+        lambda known: _features(robot, known).reshape(len(known), -1)))
+    return flat.reshape(len(samples), -1, count)
+
+
+def _features(robot: RobotModel, samples: Samples) -> FloatArray:
+    motor, speed = samples.motor_position, samples.motor_velocity
+    assert motor is not None and speed is not None
     coupling = np.eye(robot.n) if robot.drive.coupling is None else robot.drive.coupling
     bent = np.stack([motor - samples.position @ coupling.T,
                      speed - samples.velocity @ coupling.T], axis=2)

@@ -106,7 +106,8 @@ def _equations(
     settings = settings_for(model, log)
     repaired = repair(robot, log, settings.rate)
     samples = prepare(robot, repaired, settings)
-    columns = np.concatenate([torque.columns(samples), share * body.columns(samples)], axis=1)
+    columns = np.concatenate([torque.columns(samples), share * body.columns(samples.moved)],
+                             axis=1)
     assert samples.effort is not None and samples.measured is not None
     return Equations(samples, columns, samples.effort, samples.measured, Match(log.source),
                      repaired.notes)

@@ -152,7 +152,7 @@ def _residuals(
         friction.fill(samples, friction.history(samples), chosen, columns)
         predicted = model.predicted(samples)
         assert samples.effort is not None and samples.measured is not None
-        yield Equations(samples, np.concatenate([columns, body.columns(samples)], axis=1),
+        yield Equations(samples, np.concatenate([columns, body.columns(samples.moved)], axis=1),
                         samples.effort - predicted, samples.measured - predicted,
                         Match(log.source), repaired.notes)
 
@@ -167,12 +167,12 @@ def _differences(
     for log in unloaded:
         settings = replace(settings_for(model, log), decimate=False)
         repaired = repair(body.robot, log, settings.rate)
-        others.append((log.source, prepare(body.robot, repaired, settings)))
+        others.append((log.source, prepare(body.robot, repaired, settings).gridded))
         notes += repaired.notes
     for log in loaded:
         settings = settings_for(model, log)
         repaired = repair(body.robot, log, settings.rate)
-        samples = prepare(body.robot, repaired, settings)
+        samples = prepare(body.robot, repaired, settings).gridded
         name, pair = _best(log.source, samples, others)
         first, second = pair.first, pair.second
         arm = _arm_effort(body.robot, model, first) - _arm_effort(body.robot, model, second)

@@ -28,6 +28,7 @@ from robot_dynid.regressor import axes_of
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+from robot_dynid.types import FloatArray, Samples
 
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -38,7 +39,7 @@ HIGHEST = 0.3
 SELECTION_ROWS = 60_000
 #: a lag is estimated to first order, so a long one needs repetition
 LAG_ROUNDS = 4
-#: choices of the cut-off of an elastic robot after the first; two have always been enough
+#: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 
 Progress = Callable[[str, float], None]
@@ -73,15 +74,16 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
            progress: Progress) -> Choice:
     """Choose everything the recipe leaves open; the same data always gives the same choice.
 
-    The motor of an elastic joint has an equation of its own, mostly of friction. As long as its
-    law is wrong it is best smoothed away, and what is smoothed away tells no law. So the cut-off
-    is chosen again with the law that was found, and the law anew, until the cut-off stays.
+    As long as the law of friction is wrong it is best smoothed away, and what is smoothed away
+    tells no law; most of all at the motor of an elastic joint, whose own equation is mostly
+    friction. So the cut-off is chosen again with the law that was found, and the law anew, until
+    the cut-off stays.
     """
     part = list(recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
     first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
     choice = _chosen(robot, part, recipe, (first, first), progress)
-    if recipe.cutoff is not None or not robot.drive.elastic:
+    if recipe.cutoff is not None or not (choice.friction or robot.drive.elastic):
         return choice
     for i in range(CUTOFF_ROUNDS):
         before = choice
@@ -180,11 +182,7 @@ def effort_lag(
         samples = prepare(model.robot, recording, settings)
         assert samples.effort is not None and samples.measured is not None
         accumulator = accumulator or Accumulator(names, structure, batch_samples(samples))
-        rate = np.zeros_like(samples.effort)
-        for segment in samples.segments:
-            if segment.stop - segment.start > 1:
-                step = float(samples.time[segment.start + 1] - samples.time[segment.start])
-                rate[segment] = derivative(samples.effort[segment], step)
+        rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
         for rows in chunks(samples):
@@ -198,6 +196,17 @@ def effort_lag(
     solution = solve(information, weights)
     covariance, _ = batch_covariance(information, weights, solution)
     return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+
+
+def _rate(samples: Samples) -> FloatArray:
+    """Return the derivative (N, rows) [N m/s] of the filtered effort of uniform samples."""
+    assert samples.effort is not None
+    rate = np.zeros_like(samples.effort)
+    for segment in samples.segments:
+        if segment.stop - segment.start > 1:
+            step = float(samples.time[segment.start + 1] - samples.time[segment.start])
+            rate[segment] = derivative(samples.effort[segment], step)
+    return rate
 
 
 def _choose_width(

@@ -43,12 +43,13 @@ Scores = dict[str, dict[str, JointScore]]
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Measured, modelled and control effort (N, n) [N m] of a recording, over time (N,).
+    """Measured, modelled and control effort (N, n) [N m] of a recording, at its stamps (N,) s.
 
-    ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,) [N m] the deviation of the
-    robot from itself, where the motion of the recording repeats; ``near`` (N, n) is true where a
-    joint is near its own reversal, or held while others move. ``remark`` says what of the model
-    could not be used.
+    Every measured effort stands there once, as it was measured; what is compared with it was
+    evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,)
+    [N m] the deviation of the robot from itself, where the motion of the recording repeats;
+    ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
+    ``remark`` says what of the model could not be used.
     """
 
     source: str
@@ -108,10 +109,12 @@ def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
 def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
     samples = prepare(model.robot, recording, model.preprocessing)
     assert samples.measured is not None
+    own = samples.fresh
     return Trace(
-        recording.source, samples.time, samples.measured, model.predicted(samples),
-        model.torque_model.effort(samples, model.control), moving(samples),
-        repeatability(samples), swift(model.robot, samples) < 0.5,
+        recording.source, samples.moved.time[own], samples.measured[own],
+        model.predicted(samples)[own],
+        model.torque_model.effort(samples, model.control)[own], moving(samples)[own],
+        repeatability(samples), swift(model.robot, samples)[own] < 0.5,
         unused(model.robot, model.residual_models, samples),
     )
 

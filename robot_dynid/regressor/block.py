@@ -28,7 +28,7 @@ class Block(Protocol):
         """Those of them that no real robot has below zero, each by itself."""
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return signals (h, N) that depend on the past, computed over whole segments.
+        """Return signals (h, N) that depend on the past, at the stamps of the effort.
 
         Samples are worked off in chunks; what must know the time before a chunk goes here.
         """
@@ -38,7 +38,8 @@ class Block(Protocol):
     ) -> None:
         """Write the columns of the ``chosen`` parameters into ``out`` (rows, len(chosen), N).
 
-        ``history`` (h, N) are the rows of ``history()`` that belong to these samples.
+        ``history`` (h, N) are the rows of ``history()`` that belong to these samples, whose motion
+        is that at the stamps of the effort, too (Samples.moved).
         """
 
 

@@ -92,9 +92,12 @@ class JointFriction:
         Measured effort has passed a low-pass; friction switches too fast to commute with it, so
         its columns pass the same filter, unlike those of the smooth motion.
         """
-        columns = [law.columns(motion)
-                   for law, motion in zip(self.laws, self.motions(samples), strict=True)]
-        return low_passed(np.concatenate(columns), samples)
+        def columns(known: Samples) -> FloatArray:
+            found = [law.columns(motion)
+                     for law, motion in zip(self.laws, self.motions(known), strict=True)]
+            return low_passed(np.concatenate(found), known).T
+
+        return samples.at_stamps(samples.with_past(columns)).T
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) of states without a past in which parameters can be told apart.

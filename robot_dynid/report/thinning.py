@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray
 #: points drawn per joint, over all recordings
 POINTS = 6000
 LONGEST_LAG = 2.0
+#: steps equal within this share are one rate; steps longer than so many typical ones are gaps
+SAME_STEP, GAP_STEPS = 0.01, 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +84,11 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
     Recordings sampled at another step than the first are left out.
     """
-    step = float(np.median(np.diff(traces[0].time))) if len(traces[0].time) > 1 else 1.0
+    step = _mean_step(traces[0])
     count = max(int(LONGEST_LAG / step), 1) + 1
     total = np.zeros(count)
     for trace in traces:
-        if len(trace.time) < 2 or abs(np.median(np.diff(trace.time)) / step - 1.0) > 0.01:
+        if len(trace.time) < 2 or abs(_mean_step(trace) / step - 1.0) > SAME_STEP:
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
@@ -97,3 +99,11 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
     keep = np.unique(np.geomspace(1, count, 200).astype(np.int64)) - 1
     scale = total[0] if total[0] > 0.0 else 1.0
     return np.asarray(step * keep, dtype=np.float64), np.asarray(total[keep] / scale)
+
+
+def _mean_step(trace: Trace) -> float:
+    """Return the mean time [s] between the stamps of a recording, its gaps left out."""
+    if len(trace.time) < 2:
+        return 1.0
+    steps = np.diff(trace.time)
+    return float(np.mean(steps[steps < GAP_STEPS * np.median(steps)]))

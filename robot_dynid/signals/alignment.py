@@ -144,6 +144,14 @@ def uniform(log: RawLog, step: float) -> RawLog:
     return replace(log, time=grid, **values)
 
 
+def nearest(stamps: FloatArray, time: FloatArray) -> NDArray[np.int64]:
+    """Return which of the ``stamps`` (M,), in order, is nearest to every instant (N,)."""
+    after = np.clip(np.searchsorted(stamps, time), 1, max(len(stamps) - 1, 1))
+    after = np.minimum(after, len(stamps) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.asarray(np.where(time - stamps[before] <= stamps[after] - time, before, after))
+
+
 def shift(values: FloatArray, lag: float, dt: float) -> FloatArray:
     """Return (N, k) advanced by ``lag`` [s]: what arrives late is moved to when it happened."""
     if lag == 0.0:

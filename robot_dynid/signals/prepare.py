@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import interpolate
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot import RobotModel
@@ -20,6 +22,11 @@ from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
 #: samples kept per period of the cut-off frequency; more carry no information
 OVERSAMPLING = 8.0
+#: periods of the cut-off until the filter's step response is within 0.15 % of its end, left out
+#: where a stretch begins or ends in motion; and how long it must rest at an end to be known there
+SETTLED, RESTING = 2.0, 0.5
+#: least samples of a stretch that is filtered
+SHORTEST = 5
 #: a grid may be this much coarser than the recording
 SLOWEST_GRID = 1.5
 #: low-pass [Hz] for the comparison of velocity with position; the least lag in steps that counts
@@ -66,7 +73,9 @@ class Repaired:
     """Contiguous, uniformly sampled parts of one recording and what was done to it.
 
     Their velocity is the best estimate from position and, where it was recorded, velocity. With
-    ``averaging`` the one part is the mean period, and its velocity is not used.
+    ``averaging`` the one part is the mean period, and its velocity is not used. ``measured`` holds
+    for every part the rows whose effort was measured, at their own stamps; empty for a mean
+    period.
     """
 
     source: str
@@ -74,6 +83,7 @@ class Repaired:
     step: float
     notes: tuple[str, ...]
     averaging: Averaging | None = None
+    measured: tuple[RawLog, ...] = ()
 
 
 def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
@@ -84,16 +94,34 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     """
     check_usable(robot, log)
     log, notes = alignment.ordered(log)
+    known = log.time[_effort_known(robot, log)]
     log, more = alignment.without_holes(log)
     notes += more
     log, more = alignment.without_stale_rows(log)
     notes += more
     step = grid_step(log, rate)
     parts, more = alignment.split_at_gaps(log, step)
-    uniform = [alignment.uniform(p, step) for p in parts if len(p.time) > 1]
-    uniform, lags = _synchronous([p for p in uniform if len(p.time)], step)
-    both, found = joint_side(robot, tuple(_fused(p, step) for p in uniform), step)
-    return Repaired(log.source, both, step, (*notes, *more, *lags, *found))
+    notes += more
+    uniform = [(part, grid) for part in parts if len(part.time) > 1
+               and len((grid := alignment.uniform(part, step)).time)]
+    moved, lags = _synchronous([grid for _, grid in uniform], step)
+    both, found = joint_side(robot, tuple(_fused(p, step) for p in moved), step)
+    own = [alignment.take(part, np.isin(part.time, known)) for part, _ in uniform]
+    if not any(len(part.time) for part in own):
+        own = [part for part, _ in uniform]
+        notes.append(f'{log.source}: no row holds the effort of all joints at once; scored '
+                     'against interpolated effort, so errors look smaller than they are')
+    return Repaired(log.source, both, step, (*notes, *lags, *found), measured=tuple(own))
+
+
+def _effort_known(robot: RobotModel, log: RawLog) -> NDArray[np.bool_]:
+    """Return in which rows (T,) every effort, and torque behind a gear, was measured."""
+    assert log.effort is not None
+    known = np.isfinite(log.effort).all(axis=1)
+    sensors = list(robot.drive.torque_sensors)
+    if sensors and log.joint_torque is not None:
+        known &= np.isfinite(log.joint_torque[:, sensors]).all(axis=1)
+    return np.asarray(known)
 
 
 def check_usable(robot: RobotModel, log: RawLog) -> None:
@@ -160,31 +188,89 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     """Filter and differentiate a repaired recording.
 
     Position, velocity, acceleration and effort pass the same zero-phase filter, so both sides of
-    the equation of motion are smoothed alike. Samples of elastic joints have their motors beside
-    them. Raises DataError when nothing is left, or an elastic joint lacks a measurement.
+    the equation of motion are smoothed alike. Where a stretch begins or ends in motion, the filter
+    knows nothing of what lies outside, and samples are left out until that has died away. Samples
+    of elastic joints have their motors beside them. Raises DataError when nothing is left, or an
+    elastic joint lacks a measurement.
     """
     dt = repaired.step
     for part in repaired.parts:
         require_channels(robot, part, repaired.notes)
-    stride = 1
-    if settings.decimate:
-        stride = max(1, int(1.0 / (OVERSAMPLING * settings.cutoff * dt)))
     if repaired.averaging is not None:
         mean = _mean_period(robot, repaired.parts[0], repaired.averaging, (dt, settings))
-        return concatenate([_thinned(p, stride) for p in _ends_trimmed([mean], settings)])
-    edge = int(np.ceil(0.5 / (settings.cutoff * dt)))
-    pieces = []
-    for part in repaired.parts:
-        if len(part.time) > 2 * edge + 4:
-            pieces.append(_filtered(robot, part, dt, settings).part(slice(edge, -edge)))
-    if not pieces:
-        raise DataError(f'{repaired.source}: no stretch is longer than {2 * edge * dt:.3g} s, '
-                        f'twice the edge the {settings.cutoff:g} Hz filter needs; record longer')
-    return concatenate([_thinned(p, stride) for p in _ends_trimmed(pieces, settings)])
+        return _inside(mean, np.ones(len(mean), dtype=bool), settings)
+    pieces, kept = [], []
+    for part, own in zip(repaired.parts, repaired.measured, strict=True):
+        if len(part.time) < SHORTEST or not len(own.time):
+            continue
+        piece = _filtered(robot, (part, own), dt, settings)
+        pieces.append(piece)
+        kept.append(_settled(piece, dt, settings))
+    if not any(k.any() for k in kept):
+        raise DataError(f'{repaired.source}: no stretch is longer than '
+                        f'{2.0 * SETTLED / settings.cutoff:.3g} s, twice the edge the '
+                        f'{settings.cutoff:g} Hz filter needs; record longer')
+    return _inside(concatenate(pieces), np.concatenate(kept), settings)
 
 
-def _ends_trimmed(pieces: list[Samples], settings: Preprocessing) -> list[Samples]:
-    return _trimmed(pieces) if settings.trim_rest else pieces
+def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.bool_]:
+    """Return which samples (N,) of a stretch neither its ends nor missing efforts bear on."""
+    assert piece.stamps is not None
+    rest, edge = (share / settings.cutoff for share in (RESTING, SETTLED))
+    moves = moving(piece) > 0.5
+    first, last = piece.time[0], piece.time[-1]
+    begin = edge if moves[:1 + int(np.ceil(rest / dt))].any() else rest
+    end = edge if moves[-1 - int(np.ceil(rest / dt)):].any() else rest
+    inside = (piece.time >= first + begin) & (piece.time <= last - end)
+    near = np.abs(piece.stamps - piece.time) <= alignment.GAP_STEPS * dt
+    return np.asarray(inside & near)
+
+
+def _inside(whole: Samples, kept: NDArray[np.bool_], settings: Preprocessing) -> Samples:
+    """Return the samples that are ``kept`` (N,), without rest at the ends, thinned.
+
+    What lies outside stays beside them as far as the filter looks.
+    """
+    chosen = _between_motions(whole, kept) if settings.trim_rest else kept
+    rows = np.flatnonzero(chosen)
+    reach = 2.0 * SETTLED / settings.cutoff
+    first = int(np.searchsorted(whole.time, whole.time[rows[0]] - reach))
+    last = int(np.searchsorted(whole.time, whole.time[rows[-1]] + reach, 'right'))
+    near, chosen = whole.part(slice(first, last)), chosen[first:last]
+    if settings.decimate:
+        near, chosen = _thinned(near, chosen, OVERSAMPLING * settings.cutoff)
+    return near.inner(chosen)
+
+
+def _thinned(
+    samples: Samples, chosen: NDArray[np.bool_], rate: float
+) -> tuple[Samples, NDArray[np.bool_]]:
+    """Return every so many of the samples that ``rate`` [Hz] is left, and which are ``chosen``.
+
+    The first one chosen of every segment is among them.
+    """
+    stride = max(1, int(1.0 / (rate * float(samples.time[1] - samples.time[0]))))
+    if stride == 1:
+        return samples, chosen
+    every = [np.arange(part.start + int(np.argmax(chosen[part])) % stride, part.stop, stride)
+             for part in samples.segments]
+    rows = np.concatenate(every)
+    arrays: dict[str, Any] = {name: values[rows] for name, values in vars(samples).items()
+                              if isinstance(values, np.ndarray)}
+    starts = tuple(int(s) for s in np.cumsum([0, *(len(e) for e in every[:-1])]))
+    return replace(samples, starts=starts, **arrays), chosen[rows]
+
+
+def _between_motions(whole: Samples, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the ``chosen`` samples (N,) are not rest before or after all motion.
+
+    A recording wholly at rest stays whole.
+    """
+    motion = np.concatenate([moving(whole.part(rows)) for rows in whole.segments])
+    rows = np.flatnonzero((motion > 0.5) & chosen)
+    between = np.zeros(len(whole), dtype=bool)
+    between[rows[0] if len(rows) else 0:rows[-1] + 1 if len(rows) else None] = True
+    return chosen & between
 
 
 def _mean_period(
@@ -218,27 +304,40 @@ def _gains(robot: RobotModel) -> FloatArray:
     return np.ones(robot.n)
 
 
-def _filtered(robot: RobotModel, log: RawLog, dt: float, settings: Preprocessing) -> Samples:
+def _filtered(
+    robot: RobotModel, logs: tuple[RawLog, RawLog], dt: float, settings: Preprocessing
+) -> Samples:
+    """Return a part, on a grid of ``dt`` [s] and as its effort was measured, as samples."""
+    log, own = logs
+
     def smooth(values: FloatArray) -> FloatArray:
         return zero_phase_low_pass(values, settings.cutoff, dt)
 
     def smoothed(values: FloatArray | None) -> FloatArray | None:
         return None if values is None else smooth(values)
 
-    assert log.effort is not None and log.velocity is not None
-    measured = alignment.shift(log.effort * _gains(robot), settings.effort_lag, dt)
+    nearest = alignment.nearest(own.time - settings.effort_lag, log.time)
+
+    def both(grid: FloatArray | None, measured: FloatArray | None) -> FloatArray:
+        """Return a channel, filtered and as it was measured, at the stamps (2, N, n)."""
+        assert grid is not None and measured is not None
+        filtered = interpolate.make_interp_spline(log.time, smooth(grid), k=3)
+        return np.stack([filtered(own.time[nearest]), measured[nearest]])
+
+    assert log.velocity is not None
+    effort, measured = both(log.effort, own.effort) * _gains(robot)
     velocity, motor_velocity = smooth(log.velocity), smoothed(log.motor_velocity)
     samples = Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,
-        acceleration=derivative(velocity, dt), effort=smooth(measured), measured=measured,
+        acceleration=derivative(velocity, dt), effort=effort, measured=measured,
         cutoff=settings.cutoff, temperature=log.temperature,
         reference_position=smoothed(log.reference_position),
         motor_position=smoothed(log.motor_position), motor_velocity=motor_velocity,
+        stamps=own.time[nearest] - settings.effort_lag,
     )
-    torque = None if log.joint_torque is None else \
-        np.stack([smooth(log.joint_torque), log.joint_torque])
     return stacked(robot, samples, None if motor_velocity is None else
-                   derivative(motor_velocity, dt), torque)
+                   derivative(motor_velocity, dt),
+                   None if log.joint_torque is None else both(log.joint_torque, own.joint_torque))
 
 
 def moving(samples: Samples) -> FloatArray:
@@ -248,24 +347,3 @@ def moving(samples: Samples) -> FloatArray:
     threshold = np.maximum(MOVING_SHARE * peak, MOVING_SPEED)
     moves: FloatArray = np.any(speed > threshold, axis=1).astype(np.float64)
     return moves
-
-
-def _trimmed(pieces: list[Samples]) -> list[Samples]:
-    """Drop the rest at both ends of a recording; a recording wholly at rest stays whole."""
-    motion = [np.flatnonzero(moving(p)) for p in pieces]
-    active = [i for i, rows in enumerate(motion) if len(rows)]
-    if not active:
-        return pieces
-    first, last = active[0], active[-1]
-    kept = list(pieces[first:last + 1])
-    kept[-1] = kept[-1].part(slice(0, int(motion[last][-1]) + 1))
-    kept[0] = kept[0].part(slice(int(motion[first][0]), len(kept[0])))
-    return kept
-
-
-def _thinned(samples: Samples, stride: int) -> Samples:
-    if stride == 1:
-        return samples
-    arrays: dict[str, Any] = {name: values[::stride] for name, values in vars(samples).items()
-                              if isinstance(values, np.ndarray)}
-    return replace(samples, **arrays)

@@ -46,12 +46,16 @@ def period(samples: Samples) -> int:
 def repeatability(samples: Samples) -> FloatArray | None:
     """Return the RMS deviation (n,) [N m] of the raw effort between repetitions of one motion.
 
-    Divided by sqrt(2), so it is the deviation of a single repetition. None when the motion does
-    not repeat or no effort was measured.
+    Divided by sqrt(2), so it is the deviation of a single repetition. The repetitions are brought
+    to the same instants along their filtered effort, so their noise stays as it is. None when the
+    motion does not repeat or no effort was measured.
     """
     delay = period(samples)
-    if not delay or samples.measured is None:
+    if not delay or samples.measured is None or samples.effort is None:
         return None
-    difference = samples.measured[delay:] - samples.measured[:-delay]
+    smooth = samples.gridded.effort
+    assert smooth is not None
+    effort = smooth + (samples.measured - samples.effort)
+    difference = effort[delay:] - effort[:-delay]
     deviation: FloatArray = np.sqrt(np.mean(difference**2, axis=0) / 2.0)
     return deviation
