@@ -31,7 +31,9 @@ class RawLog:
     ``time`` is (T,) in seconds; every channel is (T, n) in SI units (effort in the robot's own
     effort unit, temperature in deg C, ``joint_torque`` in N m measured behind the gear) with the
     columns in the order of ``joints``, or None where it was not recorded. NaN, repeated and
-    backward stamps may be present; ``findings`` says so in plain sentences.
+    backward stamps may be present; ``findings`` says so in plain sentences. Effort that came with
+    stamps of its own is in ``effort`` as it is at ``time``, and in ``effort_messages`` as it was
+    measured: stamps (E,) s on the clock of ``time``, in order, and values (E, n).
 
     Raises DataError when the shapes do not agree.
     """
@@ -48,6 +50,7 @@ class RawLog:
     reference_position: FloatArray | None = None
     joint_torque: FloatArray | None = None
     findings: tuple[str, ...] = ()
+    effort_messages: tuple[FloatArray, FloatArray] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joints))

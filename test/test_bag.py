@@ -178,6 +178,18 @@ def test_receive_time_without_header_stamps(tmp_path):
     assert any('5 of 5 messages have no header stamp' in f for f in log.findings)
 
 
+def test_efforts_of_a_topic_of_their_own_stay_as_they_were_measured(tmp_path):
+    main, _ = states(seed=3)
+    effort, _ = states(('b', 'a'), count=250, period=3_100_000, offset=700_000, seed=9)
+    path = write_topics(tmp_path / 'bag', {'/joint_states': main, '/arm/tau': effort})
+    log = read_bag(path, ('a', 'b'), Topics(effort='/arm/tau'))
+    assert log.effort_messages is not None
+    time, values = log.effort_messages
+    np.testing.assert_array_equal(values, 3 * motion(250, seed=9)[:, ::-1])
+    np.testing.assert_allclose(time, 7e-4 + 3.1e-3 * np.arange(250), rtol=0.0, atol=1e-12)
+    assert not np.isin(log.effort, values).any(axis=1).all()
+
+
 def test_motor_and_effort_topics(tmp_path):
     main, values = states()
     motor, _ = states(seed=8)

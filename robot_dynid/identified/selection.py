@@ -82,20 +82,22 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     part = list(recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
     first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
-    choice = _chosen(robot, part, recipe, (first, first), progress)
+    choice = _chosen(robot, part, recipe, (first, first), _between(progress, 0.0, 0.5))
     if recipe.cutoff is not None or not (choice.friction or robot.drive.elastic):
         return choice
     for i in range(CUTOFF_ROUNDS):
         before = choice
-        choice = _chosen(robot, part, recipe, (first, before.structure), _later(progress, i))
+        begin, end = (0.5 + 0.3 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
+        choice = _chosen(robot, part, recipe, (first, before.structure),
+                         _between(progress, begin, end))
         if choice.preprocessing.cutoff == before.preprocessing.cutoff:
             break
     return choice
 
 
-def _later(progress: Progress, number: int) -> Progress:
-    """Return a progress whose whole is a small part, that of round ``number``, before the fit."""
-    return lambda stage, share: progress(stage, 0.8 + 0.1 * (number + share) / CUTOFF_ROUNDS)
+def _between(progress: Progress, begin: float, end: float) -> Progress:
+    """Return a progress whose whole is the part from ``begin`` to ``end`` of ``progress``."""
+    return lambda stage, share: progress(stage, begin + (end - begin) * share)
 
 
 def _chosen(robot: RobotModel, part: Sequence[Repaired], recipe: Recipe,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +82,30 @@ def log_from_topics(
         found.append(f'joint states are taken from topic {names.joint_states}')
     series = main.series(chosen, found)
     channels: dict[str, FloatArray | None] = {**series.values}
+    efforts: Series | None = None
     for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
         if name is not None:
             other = _of(decoded.pop(name), chosen, found)
             channels |= _aligned(series, other, fields)
+            efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
             found.append(f'{what} taken from topic {name}, {told(series, other)}')
     reference = _reference(controllers, series, found)
     channels = {name: _recorded(name, values, found) for name, values in channels.items()}
     if reference is not None:
         channels['reference_position'] = reference
-    return raw_log(source, series, channels, found)
+    log = raw_log(source, series, channels, found)
+    return log if efforts is None else replace(log, effort_messages=_messages(series, efforts))
+
+
+def _messages(base: Series, efforts: Series) -> tuple[FloatArray, FloatArray] | None:
+    """Return stamps (E,) [s] and effort (E, n) as they came; None where joints are missing."""
+    values = efforts.values['effort']
+    if values is None or set(efforts.joints) != set(base.joints):
+        return None
+    time, rows = np.unique(efforts.time, return_index=True)
+    columns = [efforts.joints.index(joint) for joint in base.joints]
+    return (time - base.time[0]) * 1e-9, values[rows][:, columns]
 
 
 def raw_log(
@@ -101,10 +114,10 @@ def raw_log(
     """Return the log with its findings; time in seconds from the first sample."""
     time = (series.time - series.time[0]) * 1e-9
     found += findings_of(time, series.joints, channels)
-    position = channels.pop('position', None)
-    if position is None:
+    known: dict[str, Any] = dict(channels)
+    if known.get('position') is None:
         raise DataError('the joint states have no positions')
-    return RawLog(source, series.joints, time, position, **channels, findings=tuple(found))
+    return RawLog(source, series.joints, time, **known, findings=tuple(found))
 
 
 def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatArray | None:

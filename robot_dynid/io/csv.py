@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,10 +38,10 @@ def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
         channels[name] = _channel(table, name, chosen, found)
     time = table.column('time').copy()
     found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen)
-    position = channels.pop('position')
-    if position is None:
+    known: dict[str, Any] = dict(channels)
+    if known['position'] is None:
         raise DataError(f'{path}: no joints asked for')
-    return RawLog(str(path), chosen, time, position, **channels, findings=tuple(found))
+    return RawLog(str(path), chosen, time, **known, findings=tuple(found))
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import interpolate
+from scipy.ndimage import binary_dilation, binary_opening
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot import RobotModel
@@ -69,13 +70,21 @@ class Averaging:
 
 
 @dataclass(frozen=True, eq=False)
+class Efforts:
+    """What was measured at ``time`` (M,) s: ``effort`` and ``joint_torque`` (M, n) as recorded."""
+
+    time: FloatArray
+    effort: FloatArray
+    joint_torque: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
 class Repaired:
     """Contiguous, uniformly sampled parts of one recording and what was done to it.
 
     Their velocity is the best estimate from position and, where it was recorded, velocity. With
     ``averaging`` the one part is the mean period, and its velocity is not used. ``measured`` holds
-    for every part the rows whose effort was measured, at their own stamps; empty for a mean
-    period.
+    for every part the efforts at their own stamps; it is empty for a mean period.
     """
 
     source: str
@@ -83,7 +92,7 @@ class Repaired:
     step: float
     notes: tuple[str, ...]
     averaging: Averaging | None = None
-    measured: tuple[RawLog, ...] = ()
+    measured: tuple[Efforts, ...] = ()
 
 
 def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
@@ -106,9 +115,9 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
                and len((grid := alignment.uniform(part, step)).time)]
     moved, lags = _synchronous([grid for _, grid in uniform], step)
     both, found = joint_side(robot, tuple(_fused(p, step) for p in moved), step)
-    own = [alignment.take(part, np.isin(part.time, known)) for part, _ in uniform]
+    own = [_measured(robot, part, known) for part, _ in uniform]
     if not any(len(part.time) for part in own):
-        own = [part for part, _ in uniform]
+        own = [_measured(robot, part, part.time) for part, _ in uniform]
         notes.append(f'{log.source}: no row holds the effort of all joints at once; scored '
                      'against interpolated effort, so errors look smaller than they are')
     return Repaired(log.source, both, step, (*notes, *lags, *found), measured=tuple(own))
@@ -122,6 +131,19 @@ def _effort_known(robot: RobotModel, log: RawLog) -> NDArray[np.bool_]:
     if sensors and log.joint_torque is not None:
         known &= np.isfinite(log.joint_torque[:, sensors]).all(axis=1)
     return np.asarray(known)
+
+
+def _measured(robot: RobotModel, part: RawLog, known: FloatArray) -> Efforts:
+    """Return the efforts of a part as they were measured, in rows of the stamps ``known``."""
+    if part.effort_messages is not None and not robot.drive.torque_sensors:
+        time, effort = part.effort_messages
+        inside = (time >= part.time[0]) & (time <= part.time[-1])
+        inside &= np.isfinite(effort).all(axis=1)
+        return Efforts(time[inside], effort[inside], None)
+    assert part.effort is not None
+    rows = np.isin(part.time, known)
+    torque = None if part.joint_torque is None else part.joint_torque[rows]
+    return Efforts(part.time[rows], part.effort[rows], torque)
 
 
 def check_usable(robot: RobotModel, log: RawLog) -> None:
@@ -222,8 +244,11 @@ def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.b
     begin = edge if moves[:1 + int(np.ceil(rest / dt))].any() else rest
     end = edge if moves[-1 - int(np.ceil(rest / dt)):].any() else rest
     inside = (piece.time >= first + begin) & (piece.time <= last - end)
-    near = np.abs(piece.stamps - piece.time) <= alignment.GAP_STEPS * dt
-    return np.asarray(inside & near)
+    apart = np.abs(piece.stamps - piece.time) > 1.5 * dt
+    pause = round(max(alignment.GAP_STEPS, alignment.GAP_SECONDS / dt))
+    missing = binary_opening(apart, np.ones(pause, dtype=bool))
+    around = np.ones(2 * int(np.ceil(edge / dt)) + 1, dtype=bool)
+    return np.asarray(inside & ~(binary_dilation(missing, around) if missing.any() else missing))
 
 
 def _inside(whole: Samples, kept: NDArray[np.bool_], settings: Preprocessing) -> Samples:
@@ -305,10 +330,10 @@ def _gains(robot: RobotModel) -> FloatArray:
 
 
 def _filtered(
-    robot: RobotModel, logs: tuple[RawLog, RawLog], dt: float, settings: Preprocessing
+    robot: RobotModel, part: tuple[RawLog, Efforts], dt: float, settings: Preprocessing
 ) -> Samples:
     """Return a part, on a grid of ``dt`` [s] and as its effort was measured, as samples."""
-    log, own = logs
+    log, own = part
 
     def smooth(values: FloatArray) -> FloatArray:
         return zero_phase_low_pass(values, settings.cutoff, dt)
