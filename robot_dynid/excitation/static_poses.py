@@ -19,7 +19,7 @@ from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.planner import Planner
 from robot_dynid.excitation.trajectory import Composite, QuinticMove, Trajectory
 from robot_dynid.experiment import TorqueModel
-from robot_dynid.reduction.echelon import RANK_TOLERANCE, independent_columns
+from robot_dynid.reduction.echelon import independent_columns
 from robot_dynid.types import FloatArray, Samples
 
 #: random poses to choose from
@@ -30,6 +30,8 @@ ROUNDS = 50
 APPROACH = 0.04
 #: a parameter of which less than this share is new in all candidates together does not show
 VISIBLE = 1e-3
+#: smallest singular value at which chosen poses tell the parameters apart
+APART = 1e-5
 #: information assumed before the first pose, share of the mean of all candidates'
 PRIOR = 1e-9
 
@@ -155,7 +157,7 @@ class GravityChoice:
 
     def rank(self, chosen: Sequence[int]) -> int:
         """Return how many parameters the candidates ``chosen`` tell apart."""
-        return int(np.linalg.matrix_rank(self._tall(chosen), tol=RANK_TOLERANCE))
+        return int(np.linalg.matrix_rank(self._tall(chosen), tol=APART))
 
     def condition_number(self, chosen: Sequence[int]) -> float:
         """Return that of the columns of unit length."""

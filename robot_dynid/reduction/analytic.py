@@ -39,7 +39,7 @@ from robot_dynid.model.composite import composite_map, driving_placements
 from robot_dynid.model.inertia import PARAMETERS
 from robot_dynid.model.robot import REVOLUTE, RobotModel
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.reduction.echelon import RANK_TOLERANCE, row_echelon
+from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.block import Block
 from robot_dynid.regressor.rigid import RigidLinks
@@ -48,6 +48,9 @@ from robot_dynid.types import FloatArray
 #: constants of one composite body, in the order of standard parameters
 CONSTANTS = ('m^{}', '(k{})x', '(k{})y', '(k{})z', '(U{})11', '(U{})12', '(U{})22', '(U{})13',
              '(U{})23', '(U{})33')
+#: axes closer than this [rad, lengths of the robot] are parallel, or meet: they are so in all but
+#: the rounding of a description (1.5708 for pi/2)
+PARALLEL = 1e-5
 M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
 
 
@@ -136,7 +139,7 @@ class _Axes:
 
 
 def inertia_constants(
-    robot: RobotModel, tolerance: float = RANK_TOLERANCE
+    robot: RobotModel, tolerance: float = PARALLEL
 ) -> InertiaConstants:
     """Return the inertia constants of Theorem 2, joint by joint.
 
@@ -181,7 +184,7 @@ def _name(constant: FloatArray, number: int) -> str:
     text = ''
     for i in (4, 5, 6, 7, 8, 9, 0, 1, 2, 3):  # moments of inertia first
         size = f'{abs(constant[i]):.6g}'
-        if abs(constant[i]) > RANK_TOLERANCE:
+        if abs(constant[i]) > PARALLEL:
             sign = '-' if constant[i] < 0.0 else '+' if text else ''
             text += sign + ('' if size == '1' else f'{size}*') + CONSTANTS[i].format(number)
     return text
@@ -200,7 +203,8 @@ def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reductio
         raise UsageError(f'the analytic reduction is for the links alone, not for '
                          f'{", ".join(more)}; use the numeric method')
     rows, sizes = inertia_constants(robot).rows, parameter_sizes(robot.n, length_of(robot))
-    kept, matrix = row_echelon(rows / sizes, sizes)
+    _, directions = row_space(rows / sizes)
+    kept, matrix = row_echelon(rows / sizes, directions[:len(rows)], sizes)
     names = tuple(f'{p}{i + 1}' for i in range(robot.n) for p in PARAMETERS)
     return Reduction(names, kept, matrix, float('inf'), tuple(_doubts(robot)))
 
@@ -209,7 +213,7 @@ def _doubts(robot: RobotModel) -> list[str]:
     """Return a warning when the set would be another with another tolerance."""
     strict, loose = (
         {_name(constant, j + 1) for j, constant in _set(_Axes.of(robot, tolerance))}
-        for tolerance in (1e-2 * RANK_TOLERANCE, 1e3 * RANK_TOLERANCE))
+        for tolerance in (1e-2 * PARALLEL, 1e3 * PARALLEL))
     doubtful = sorted(strict ^ loose)
     return [f'{robot.name}: the number of base parameters is in doubt: axes are nearly but not '
             f'quite parallel, or nearly meet, so it is open whether {", ".join(doubtful)} matter; '

@@ -15,9 +15,10 @@ class Reduction:
     """``base = matrix @ standard``.
 
     ``standard`` (p,) names; ``kept`` (b,) indices of the kept, leftmost independent columns;
-    ``matrix`` (b, p), identity on the kept columns; ``gap`` the ratio between the smallest
-    independent and the largest dependent column, far above one when the rank is certain, and
-    infinite when it was counted instead of measured; ``warnings`` what is doubtful about it.
+    ``matrix`` (b, p), identity on the kept columns, none of its coefficients above 100 in lengths
+    of the robot; ``gap`` the ratio between the smallest independent and the largest dependent
+    column, far above one when the rank is certain, and infinite when it was counted instead of
+    measured; ``warnings`` what is doubtful about it.
     """
 
     standard: tuple[str, ...]

@@ -2,9 +2,12 @@
 
 H = H_0 K: H_0 are the leftmost independent columns of H, K has full row rank and is the identity
 on them. Gram-Schmidt with reorthogonalisation instead of Gaussian elimination, so that a dependent
-column leaves no trace in those after it.
+column leaves no trace in those after it. Where axes are nearly parallel, the leftmost columns may
+be independent by next to nothing: such a column gives way to one that shows the same more clearly
+(strong rank-revealing QR), so that what was neglected of H is not multiplied by K.
 Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2; Gautier, Numerical calculation
-of the base inertial parameters of robots, 1991.
+of the base inertial parameters of robots, 1991; Gu, Eisenstat, Efficient algorithms for computing
+a strong rank-revealing QR factorization, SIAM J. Sci. Comput. 17(4), 1996, section 3.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from robot_dynid.types import FloatArray
 
-#: what is less than this share of its size is nothing. Rounding leaves 1e-13; axes closer than
-#: 1e-5 rad are parallel in all but the rounding of a description (1.5708 for pi/2)
-RANK_TOLERANCE = 1e-5
+#: no coefficient of a minimal set is larger, between columns divided by their sizes: of columns
+#: that show the same the leftmost is kept, unless another shows so many times more of it
+LARGEST = 100.0
 #: coefficients between columns of their sizes below this share of the largest of their row are
 #: rounding: small pivots enlarge both
 ZERO = 1e-9
@@ -57,16 +60,38 @@ def combinations(
     return np.asarray(matrix)
 
 
-def row_echelon(rows: FloatArray, sizes: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return pivots (b,) and K (b, p), the reduced row echelon form of ``rows * sizes``.
+def row_echelon(
+    tall: FloatArray, directions: FloatArray, sizes: FloatArray
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return pivots (b,) and K (b, p) such that ``tall * sizes`` is its pivot columns times K.
 
-    ``rows`` (b, p) must be independent. Pivots depend on the space they span alone, not on the
-    rows themselves.
+    ``directions`` (b, p) are orthonormal and span the rows of ``tall`` (N, p), but for what is
+    neglected. Pivots are their leftmost columns more than 1 / LARGEST of which is new: b of them
+    as long as p < LARGEST^2. Those of which ``tall`` shows too little are exchanged.
     """
     with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        basis = np.linalg.qr(rows.T)[0].T
-        kept = independent_columns(basis, RANK_TOLERANCE)
-        return kept, combinations(basis, kept, sizes)
+        factor = np.asarray(np.linalg.qr(tall, mode='r'))
+        kept = _exchanged(factor, independent_columns(directions, 1.0 / LARGEST))
+        return kept, combinations(factor, kept, sizes)
+
+
+def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return as many columns (b,) of (N, p), such that no exchange of one makes much of a change.
+
+    An exchange multiplies the volume the kept columns span by its ``growth``, the root of the sum
+    of squares of a coefficient and of what is left of the new column over what only the old one
+    shows. While one exceeds LARGEST the greatest is made; a volume cannot grow for ever.
+    """
+    while True:
+        basis, factor = np.linalg.qr(tall[:, kept])
+        inverse, inside = np.linalg.inv(factor), basis.T @ tall
+        left = np.linalg.norm(tall - basis @ inside, axis=0)
+        growth = np.hypot(inverse @ inside, np.outer(np.linalg.norm(inverse, axis=1), left))
+        growth[:, kept] = 0.0
+        old, new = np.unravel_index(np.argmax(growth), growth.shape)
+        if growth[old, new] <= LARGEST:
+            return kept
+        kept = np.sort(np.append(np.delete(kept, old), new))
 
 
 def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,7 +102,7 @@ def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def full_rank(
-    tall: FloatArray, tolerance: float = RANK_TOLERANCE, zero: float = ZERO
+    tall: FloatArray, tolerance: float, zero: float = ZERO
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Return leftmost independent columns (k,) of (N, p), and K (k, p): tall = tall[:, kept] K.
 

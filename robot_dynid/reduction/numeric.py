@@ -73,7 +73,8 @@ def reduce_numeric(
     pendulum, so it depends neither on the size of the robot nor on the random states. ``gap`` is
     the ratio of the singular values on both sides of it; where one of them is near the bound
     between them (VISIBLE), or the gap below about 1e3, a warning names the doubtful parameters.
-    Pivots are chosen from the row space, which does not depend on the states at all.
+    Pivots come from the row space, which does not depend on the states at all; only where the
+    rank is in doubt, what the states show of a column counts (row_echelon).
     Raises RobotError when no column moves the robot at all.
     Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2.
     """
@@ -97,7 +98,7 @@ def reduce_columns(
     rank = int(np.count_nonzero(values > VISIBLE))
     if not rank:
         raise RobotError(f'{robot.name}: no parameter influences any joint effort')
-    kept, matrix = row_echelon(directions[:rank], sizes)
+    kept, matrix = row_echelon(tall, directions[:rank], sizes)
     beyond = values[rank] if rank < len(values) else 0.0
     gap = float(values[rank - 1] / max(beyond, np.finfo(float).eps))
     doubtful = directions[(values > VISIBLE / CLEAR) & (values < VISIBLE * CLEAR)]

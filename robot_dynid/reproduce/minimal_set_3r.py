@@ -55,6 +55,8 @@ LEVEL = 0.999
 CYCLES = 100
 #: random inputs of the reduction, as often as it is repeated
 STATES, REPETITIONS = 12, 20
+#: a column of H counts when more than this share of it is new
+NEW = 1e-5
 
 
 def rows(progress: Progress) -> list[Row]:
@@ -101,7 +103,7 @@ def _kept(model: TorqueModel, seed: int) -> list[str]:
     links = model.blocks[0]
     states = random_states(model.robot, STATES, np.random.default_rng(seed))
     columns = full_regressor(model.robot, (links,), states)
-    kept, _ = full_rank(columns.transpose(2, 0, 1).reshape(-1, len(links.names)))
+    kept, _ = full_rank(columns.transpose(2, 0, 1).reshape(-1, len(links.names)), NEW)
     return [links.names[i] for i in kept]
 
 
@@ -125,7 +127,7 @@ def _condition(
     data, frequency = recordings[joint - 1], frequencies[joint - 1]
     factors = [data.expanded(row)[:, :len(data.names)] for row in range(len(data.structure))]
     tall = np.vstack(factors)
-    kept, _ = full_rank(tall)
+    kept, _ = full_rank(tall, NEW)
     condition = float(np.linalg.cond(tall[:, kept]))
     note = (f'{frequency:.3g} rad/s, peak {AMPLITUDES[joint - 1] * frequency:.3g} rad/s; '
             f'{len(kept)} independent columns, all rows, one cycle, others at 0')
