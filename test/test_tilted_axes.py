@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solo_recordings import planned, torque_model, truth_of, with_effort
 from synthetic_recordings import recording
 from tolerances import REPRESENTED
 
 pytest.importorskip('pinocchio')
 from chains import random_chain
 
+from robot_dynid.estimation import StagedLeastSquares
+from robot_dynid.experiment import Experiment
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.identified.structure import Structure
@@ -169,3 +172,18 @@ def test_identification_does_not_mind_a_tilt():
         errors.append(validate(model, logs[1:]).model['all'][robot.joints[-1]].relative_error)
     assert errors[0] < 0.05
     assert max(errors) < 1.05 * errors[0]
+
+
+def test_stages_claim_nothing_that_their_recordings_do_not_show():
+    """Columns that vanish in a recording, not in the structure of its stage, are named open.
+
+    They keep their nominal values, which are the true ones here: efforts err by the tilt only.
+    """
+    angle = 1e-2
+    model = torque_model(tilted(load_robot('ur10e'), angle, 0))
+    samples = with_effort(model, planned(model), truth_of(model))
+    estimate = StagedLeastSquares().fit(Experiment.of(model, [samples]))
+    assert all(np.all(result.std > 0.0) for result in estimate.stages)
+    assert 'Ixx3' in estimate.not_excited
+    error = np.linalg.norm(model.effort(samples, estimate.values) - samples.effort, axis=0)
+    assert np.all(error < angle * np.linalg.norm(samples.effort, axis=0))

@@ -221,10 +221,12 @@ def _too_uncertain(
     """Return the solved combinations that are not worth knowing.
 
     One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
-    of the effort that was measured, in the joint they act on most.
+    of the effort that was measured, in the joint they act on most; or nothing tells them at all.
     """
     (_, found), (known, fit) = what, state
     reach = model.moderate_effort[:, known.free.owners[found.solved]]
     size = data.size()[np.argmax(reach, axis=0)]
     deviation = np.sqrt(np.diag(fit.covariance))
-    return np.flatnonzero(deviation * reach.max(axis=0) > REFUSED * size)
+    refused = deviation * reach.max(axis=0) > REFUSED * size
+    untold = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
+    return np.flatnonzero(refused | untold[len(found.nuisance):])
