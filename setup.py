@@ -8,6 +8,26 @@ PACKAGE = 'robot_dynid'
 SHARE = f'share/{PACKAGE}'
 SHARED_FOLDERS = ('config', 'launch', 'urdf')
 
+# Every verb that needs no ROS runs with these. Lower bounds: the oldest ROS distribution; upper
+# ones: the next release that may break. The same packages are in requirements/ and package.xml.
+REQUIRED = [
+    'numpy>=1.21,<3',
+    'scipy>=1.8,<2',
+    'numba>=0.55,<1',
+    'threadpoolctl>=3.0,<4',
+    'PyYAML>=5.4,<7',
+    'rosbags>=0.9.16,<1',
+    'scikit-learn>=1.0,<2',
+    'clarabel>=0.6,<1',
+    'Jinja2>=3.0,<4',
+    'plotly>=5.4,<8',
+    'rich>=11.2,<16',
+]
+EXTRAS = {
+    'simulation': ['mujoco>=3.1,<5'],
+    'collision': ['coal>=3.0,<4'],
+}
+
 
 def shared_files() -> list[tuple[str, list[str]]]:
     """Return (destination, files) for every folder of shared data, at any depth."""
@@ -31,8 +51,8 @@ setup(
         *shared_files(),
     ],
     python_requires='>=3.10',
-    install_requires=['setuptools'],
-    extras_require={'collision': ['coal>=3.0']},
+    install_requires=REQUIRED,
+    extras_require=EXTRAS,
     zip_safe=False,
     maintainer='robot_dynid maintainers',
     maintainer_email='maintainers@users.noreply.a-seed-02419c51.example',

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import re
 import subprocess
+import xml.etree.ElementTree as ET
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 import setuptools
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 MACHINE_PATH = re.compile('(?<![\\w.}~])/(?:wor' + 'k|roo' + 't|hom' + 'e/\\w+|tmp/ve' + 'nv)/')
+
+#: packages of the distribution by their rosdep keys, where the name is another
+ROSDEP = {'python3-rosbags-pip': 'rosbags', 'python3-sklearn': 'scikit-learn',
+          'python3-yaml': 'pyyaml'}
+
+
+def read(name: str) -> dict[str, Requirement]:
+    """Return the requirements in a file for this Python by name."""
+    lines = (line.partition('#')[0].strip() for line in (ROOT / name).read_text().splitlines())
+    found = [Requirement(line) for line in lines if line]
+    return {canonicalize_name(r.name): r for r in found
+            if r.marker is None or r.marker.evaluate()}
+
+
+def declared(passed: dict[str, Any], *extras: str) -> dict[str, Requirement]:
+    """Return what setup.py requires, with ``extras``, by name."""
+    lines = [*passed['install_requires'],
+             *(line for extra in extras for line in passed['extras_require'][extra])]
+    return {canonicalize_name((r := Requirement(line)).name): r for line in lines}
 
 
 @pytest.fixture
@@ -71,6 +93,35 @@ def test_every_folder_of_modules_is_a_package(installed: dict[str, Any]) -> None
 def test_versions_agree(installed: dict[str, Any]) -> None:
     for name in ('package.xml', 'robot_dynid_interfaces/package.xml'):
         assert f'<version>{installed["version"]}</version>' in (ROOT / name).read_text()
+
+
+def test_declared_ranges_admit_the_pinned_versions(installed: dict[str, Any]) -> None:
+    pins = read('requirements/core.txt')
+    ranges = declared(installed, *installed['extras_require'])
+    assert set(pins) == set(ranges)
+    for name, pin in pins.items():
+        (version,) = (spec.version for spec in pin.specifier)
+        assert version in ranges[name].specifier, name
+        assert {'>=', '<'} == {spec.operator for spec in ranges[name].specifier}, name
+
+
+def test_lower_bounds_are_those_of_the_oldest_ros(installed: dict[str, Any]) -> None:
+    bounds = read('requirements/system_ros.txt')
+    for name, needed in declared(installed, 'simulation').items():
+        (least,) = (spec for spec in needed.specifier if spec.operator == '>=')
+        assert str(bounds[name].specifier) == str(least), name
+
+
+def test_rosdep_installs_the_same_packages(installed: dict[str, Any]) -> None:
+    keys = [node.text or '' for node in
+            ET.parse(ROOT / 'package.xml').iter('exec_depend')]
+    ours = {ROSDEP.get(key, key.removeprefix('python3-')) for key in keys
+            if key.startswith('python3-')}
+    readme = (ROOT / 'README.md').read_text()
+    line = re.search(r'what rosdep lacks \(`pip install ([^`]*)`', readme)
+    assert line is not None
+    by_hand = set(line[1].split())
+    assert ours | by_hand == set(declared(installed, 'simulation'))
 
 
 def test_no_committed_file_names_a_path_of_one_machine() -> None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+#: folders above that of the packages (PREFIX/local/lib/python3.X/dist-packages) up to the prefix
+PREFIX_DEPTH = 4
+
 
 def shared_folders() -> list[Path]:
-    """Return the folders that hold ``config`` and ``urdf``: source tree, installed shares."""
-    root = Path(__file__).resolve().parents[2]
+    """Return the folders that hold ``config`` and ``urdf``.
+
+    First the source tree the package lies in, then ``share/robot_dynid`` beside the package (pip
+    --target) or under a prefix above it (pip, pip --user, colcon), then the same under the
+    prefixes of a sourced ROS 2.
+    """
+    packages = Path(__file__).resolve().parents[2]
     prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    installed = [Path(p) / 'share' / 'robot_dynid' for p in prefixes if p]
-    folders = [root, *root.parents[:4], *installed]
-    return [f for f in folders if (f / 'config' / 'robots').is_dir()]
+    above = [packages, *packages.parents[:PREFIX_DEPTH], *(Path(p) for p in prefixes if p)]
+    folders = [packages, *(prefix / 'share' / 'robot_dynid' for prefix in above)]
+    return [f for f in dict.fromkeys(folders) if (f / 'config' / 'robots').is_dir()]
 
 
 def find(relative: str) -> Path | None:
