@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         arguments.margin * levels.at_gain(arguments.gain))
     warnings = [] if levels is not None else [
         'the model knows no levels of quiet motion, so no contact is found: identify again']
+    warnings += [note for p in found for note in p.notes]
     return {
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {

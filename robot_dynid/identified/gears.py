@@ -15,8 +15,9 @@ from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.selection import choose
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.signals.alignment import ordered, without_holes
+from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import seen
+from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.signals.resolution import noise, resolution
 from robot_dynid.types import FloatArray, RawLog
@@ -54,7 +55,7 @@ def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[
     """
     robot = model.robot
     samples = prepare(robot, repaired, model.preprocessing)
-    raw = without_holes(ordered(log)[0])[0]
+    raw = without_holes(plausible(robot, log)[0])[0]
     encoders, motors = seen(robot, raw), raw.motor_position
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods

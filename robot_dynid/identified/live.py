@@ -14,17 +14,20 @@ from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals import alignment
 from robot_dynid.signals.causal import Delay
+from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.types import FloatArray, RawLog
 
 #: a step longer than this [s] tells nothing about the time between its ends
 LONGEST_STEP = 0.1
+#: joints without end are taken to turn for a day [s] at most
+LONGEST_RUN = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
 class Live:
     """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
 
-    ``starts`` holds the first index of every contiguous segment.
+    ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired.
     """
 
     time: FloatArray
@@ -32,12 +35,13 @@ class Live:
     velocity: FloatArray
     effort: FloatArray
     starts: tuple[int, ...] = (0,)
+    notes: tuple[str, ...] = ()
 
     def first(self, rows: int) -> Live:
         """Return the first ``rows`` samples."""
         part = slice(0, rows)
         return Live(self.time[part], self.position[part], self.velocity[part], self.effort[part],
-                    tuple(s for s in self.starts if s < rows))
+                    tuple(s for s in self.starts if s < rows), self.notes)
 
 
 def live(model: IdentifiedModel, log: RawLog) -> Live:
@@ -47,8 +51,8 @@ def live(model: IdentifiedModel, log: RawLog) -> Live:
     """
     if log.effort is None:
         raise DataError(f'{log.source}: holds no effort; record JointState.effort')
-    log, _ = alignment.ordered(log)
-    log, _ = alignment.without_holes(log)
+    log, dropped = plausible(model.robot, log)
+    log, filled = alignment.without_holes(log)
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
     effort = log.effort * torque_factors(model)
@@ -63,7 +67,8 @@ def live(model: IdentifiedModel, log: RawLog) -> Live:
     starts = tuple(int(k) for k in np.flatnonzero(broken))
     motion_lag, effort_lag = lags(model)
     q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
-    return Live(time, q, qd, _delayed(time, effort, effort_lag, starts), starts)
+    return Live(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
+                (*dropped, *filled))
 
 
 def torque_factors(model: IdentifiedModel) -> FloatArray:
@@ -102,7 +107,8 @@ class LiveStream:
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._factors = torque_factors(model)
-        self._nothing = np.zeros(3 * model.robot.n)
+        able = possible(model.robot, LONGEST_RUN)
+        self._bound = BEYOND * np.stack([able[c] for c in ('position', 'velocity', 'effort')])
         motion_lag, effort_lag = lags(model)
         self._motion, self._effort = Delay(motion_lag), Delay(effort_lag)
         self._delays = motion_lag > 0.0 or effort_lag > 0.0
@@ -114,15 +120,17 @@ class LiveStream:
     def __call__(
         self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
     ) -> tuple[FloatArray, float] | None:
-        """Take one joint state (n,); None where it is of no use (NaN, repeated stamp, first).
+        """Take one joint state (n,); None where it is of no use.
+
+        That is NaN, beyond what the robot can do, a repeated stamp, and the first.
+
 
         Returns position, velocity and effort in N m (3, n) of one instant, and the step [s] from
         the ones before: zero where there are none.
         """
         state = np.empty((3, len(q)))
         state[0], state[1], state[2] = q, 0.0 if qd is None else qd, effort
-        # the product with zeros is zero for finite numbers, at a third of the time of np.isfinite
-        if not (state.ravel() @ self._nothing == 0.0 and isfinite(time)):
+        if not ((np.abs(state) <= self._bound).all() and isfinite(time)):  # false for NaN, too
             self.skipped += 1
             return None
         last = self._last

@@ -34,7 +34,7 @@ class Pushes:
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
     ``quiet`` (n,) [N m] is the largest size of it while no joint is in contact, ``holding`` (n,)
-    what static friction can hide at rest.
+    what static friction can hide at rest; ``notes`` what was repaired.
     """
 
     source: str
@@ -45,6 +45,7 @@ class Pushes:
     contacts: tuple[Contact, ...]
     quiet: FloatArray
     holding: FloatArray
+    notes: tuple[str, ...]
 
 
 def pushes(model: IdentifiedModel, logs: Sequence[RawLog],
@@ -67,7 +68,8 @@ def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> P
         free[:-ahead] &= ~touched[ahead:]
     return Pushes(log.source, motion.time, torque, results[:, CLAIMED], results[:, THRESHOLD],
                   tuple(_contacts(model.joints, motion.time, torque, contact)),
-                  np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model))
+                  np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model),
+                  motion.notes)
 
 
 def _contacts(

@@ -16,6 +16,8 @@ from robot_dynid.types import CHANNELS, FloatArray, RawLog
 
 #: a pause longer than this many typical steps, and than this many seconds, splits a recording
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
+#: no recording lasts a year [s], or so many times as long as its rows at their typical step
+YEAR, LONGEST = 3.2e7, 1e3
 #: a repeated row counts as stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
 #: channels that need not have values for every joint
@@ -34,17 +36,44 @@ def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Ra
 
 
 def ordered(log: RawLog) -> tuple[RawLog, list[str]]:
-    """Drop rows whose stamp is not finite, repeats or goes back; say how many."""
+    """Drop rows whose stamp is not finite, out of the question, repeats or goes back; say so.
+
+    Where a stamp leaps ahead, or back, those rows go that leave the more of the others.
+    """
     time = log.time
-    finite = np.isfinite(time)
-    ahead = np.maximum.accumulate(np.where(finite, time, -np.inf))
-    later = np.concatenate([[True], ahead[:-1] < time[1:]])
-    keep = finite & later
-    dropped = int(len(time) - keep.sum())
-    if not dropped:
+    far = _far(time)
+    usable = np.isfinite(time) & ~far
+    before = np.maximum.accumulate(np.where(usable, time, -np.inf))
+    after = np.minimum.accumulate(np.where(usable, time, np.inf)[::-1])[::-1]
+    later = usable & np.concatenate([[True], before[:-1] < time[1:]])
+    earlier = usable & np.concatenate([time[:-1] < after[1:], [True]])
+    keep = earlier if earlier.sum() > later.sum() else later
+    if keep.all():
         return log, []
-    return take(log, keep), [f'{log.source}: dropped {dropped} of {len(time)} rows whose stamp '
-                             'repeats, goes back or is not a number']
+    notes = []
+    if far.any():
+        first = int(np.argmax(far))
+        notes.append(f'{log.source}: time: {int(far.sum())} stamps more than a year from the '
+                     f'others (first {time[first]:.3g} s in row {first + 1}) dropped')
+    dropped = len(time) - int(keep.sum()) - int(far.sum())
+    if dropped:
+        notes.append(f'{log.source}: dropped {dropped} of {len(time)} rows whose stamp repeats, '
+                     'goes back or is not a number')
+    return take(log, keep), notes
+
+
+def _far(time: FloatArray) -> NDArray[np.bool_]:
+    """Return which stamps (N,) are finite, and no time of this recording.
+
+    They lie a year from its middle, and LONGEST times what it lasts at its typical step: stamps
+    in other units than seconds stay.
+    """
+    finite = np.isfinite(time)
+    with np.errstate(over='ignore', invalid='ignore'):
+        distance = np.abs(time - np.median(time[finite])) if finite.any() else time
+        steps = np.abs(np.diff(time[finite]))
+    step = float(np.median(steps)) if len(steps) else 0.0
+    return np.asarray(finite & (distance > max(YEAR, LONGEST * len(time) * step)))
 
 
 def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
@@ -54,8 +83,8 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     standstill followed by a jump. At rest a repeated row is the truth and stays. The reference
     comes from elsewhere and may go on.
     """
-    table = np.hstack([values for name, values in channels(log).items()
-                       if name != 'reference_position' and np.isfinite(values).all()])
+    table = np.hstack([np.where(np.isfinite(values), values, 0.0)
+                       for name, values in channels(log).items() if name != 'reference_position'])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []

@@ -16,6 +16,7 @@ from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.period import Stretch, found_period, longest_repetition, told
+from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
 from robot_dynid.types import FloatArray, RawLog
 
@@ -53,12 +54,12 @@ def average(
     """Return the mean period of a recording that holds a motion at least twice.
 
     What comes before and after the repeated motion (approach, first slow pass, return) is left
-    out. Jitter, gaps and values that are not finite are interpolated within a period where they
+    out. Jitter, gaps and values that are not usable are interpolated within a period where they
     are short, and left to the other periods where they are not. Raises DataError when the motion
     does not repeat, or no period has measured some part of it.
     """
     check_usable(robot, log)
-    log, notes = alignment.ordered(log)
+    log, notes = plausible(robot, log)
     log, more = alignment.without_stale_rows(log)
     step = grid_step(log, rate)
     stretch = _repeated(log, settings)

@@ -16,6 +16,7 @@ from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.stacked import require_channels, stacked
 from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 
@@ -102,7 +103,7 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     are not those of the robot.
     """
     check_usable(robot, log)
-    log, notes = alignment.ordered(log)
+    log, notes = plausible(robot, log)
     known = log.time[_effort_known(robot, log)]
     log, more = alignment.without_holes(log)
     notes += more
