@@ -10,8 +10,8 @@ from nominal import COULOMB, ROTORS, VISCOUS, WIDTH, nominal_model, states
 from tolerances import SAME_FORMULA, SOLVED
 
 from robot_dynid.errors import DynIdError, ModelError, UsageError
-from robot_dynid.identified.identify import definiteness
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.physical import impossible
 from robot_dynid.types import Samples
 
 
@@ -154,8 +154,8 @@ def test_indefinite_mass_matrix_is_refused(planar):
     broken = replace(planar, values=values)
     with pytest.raises(ModelError, match=r'not positive definite in state 0 .*identify'):
         broken.forward(np.zeros(3), np.zeros(3), np.zeros(3))
-    assert [w for w in definiteness(broken) if '1000 of 1000' in w]
-    assert definiteness(planar) == []
+    assert [w for w in impossible(broken) if '1000 of 1000' in w]
+    assert impossible(planar) == []
 
 
 def test_gravity_compensated_effort_has_no_weight():

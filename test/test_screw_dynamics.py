@@ -13,8 +13,8 @@ pin = pytest.importorskip('pinocchio')
 from random_robots import Peer, random_urdf  # noqa: E402
 
 from robot_dynid.errors import ModelError  # noqa: E402
-from robot_dynid.identified.identify import definiteness  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
+from robot_dynid.identified.physical import impossible  # noqa: E402
 from robot_dynid.identified.structure import Structure  # noqa: E402
 from robot_dynid.model import dynamics  # noqa: E402
 from robot_dynid.model import screw_dynamics as screws  # noqa: E402
@@ -153,7 +153,7 @@ def test_a_mass_matrix_that_is_indefinite_in_part_of_the_range_is_reported() -> 
     model = nominal_model('planar_3r')
     names = list(model.names)
     values = np.array(model.values)
-    assert definiteness(model) == []
+    assert impossible(model) == []
     values[names.index('mx2')] *= 8.0
     broken = replace(model, values=values)
     rng = np.random.default_rng(5)
@@ -161,7 +161,7 @@ def test_a_mass_matrix_that_is_indefinite_in_part_of_the_range_is_reported() -> 
     q = rng.uniform(limits.lower, limits.upper, (400, 3))
     least = np.array([np.linalg.eigvalsh(broken.mass_matrix(row))[0] for row in q])
     assert 0 < np.sum(least <= 0.0) < 400
-    warning, = definiteness(broken)
+    warning, = impossible(broken)
     assert 'not positive definite at ' in warning and 'of 1000 random configurations' in warning
     assert 'forward dynamics is refused there' in warning
     good, bad = q[np.argmax(least)], q[np.argmin(least)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from robot_dynid.errors import ModelError
+from robot_dynid.model.integrate import FEASIBLE, SENSORS
 from robot_dynid.types import FloatArray
 
 #: rounds of forward dynamics with load-dependent friction at most, and when they have settled
@@ -31,6 +32,6 @@ def accelerations(solve: Solve, needs_load: bool, q: FloatArray) -> FloatArray:
         k = int(np.argmin(pivots))
         raise ModelError(
             f'the identified mass matrix is not positive definite in state {k} (q = '
-            f'{np.round(q[k], 3).tolist()}); least squares does not guarantee it: identify '
-            'from a motion that excites all parameters')
+            f'{np.round(q[k], 3).tolist()}), which least squares does not guarantee: '
+            f'{SENSORS}; otherwise {FEASIBLE}')
     return found

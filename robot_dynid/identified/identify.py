@@ -38,6 +38,7 @@ from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.elastic import with_elastic_joints
 from robot_dynid.identified.gears import with_gears
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.quiet import with_quiet_levels
 from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
@@ -47,9 +48,6 @@ from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.types import FloatArray, RawLog
-
-#: random configurations at which the identified mass matrix is checked
-MASS_MATRIX_CHECKS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +132,7 @@ def _identify(
         feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
     )
     identified, told = with_gears(identified, logs[0], part, recipe)
-    warnings += [*told, *definiteness(identified)]
+    warnings += [*told, *impossible(identified)]
     identified = with_quiet_levels(replace(identified, warnings=tuple(warnings)), logs)
     progress('scoring', 0.95)
     training = score(identified, part)
@@ -255,22 +253,3 @@ def control_parameters(experiment: Experiment) -> FloatArray:
     target = tall[:, -1] - tall[:, :-1] @ nominal
     fitted = np.linalg.lstsq(design / scale, target, rcond=1e-9)[0] / scale
     return np.asarray(nominal + others @ fitted)
-
-
-def definiteness(model: IdentifiedModel) -> list[str]:
-    """Return a warning when the identified mass matrix is not positive definite somewhere.
-
-    Checked at random configurations within the joint limits (a full turn where there are none).
-    """
-    rng = np.random.default_rng(0)
-    limits = model.robot.limits
-    lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
-    upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
-    q = rng.uniform(lower, upper, (MASS_MATRIX_CHECKS, model.robot.n))
-    smallest = np.linalg.eigvalsh(model.mass_matrix(q))[:, 0]
-    bad = int(np.sum(smallest <= 0.0))
-    if not bad:
-        return []
-    return [f'the identified mass matrix is not positive definite at {bad} of {len(q)} random '
-            'configurations; forward dynamics is refused there. Excite all parameters better']
-

@@ -16,10 +16,14 @@ from robot_dynid.types import FloatArray
 
 #: longest internal step [s]; longer samples are divided
 LONGEST_STEP = 1e-3
+#: what to do about parameters of no body: where nothing but efforts without rotors, else
+SENSORS = ('if the efforts are those of torque sensors behind the gears, which do not see rotors, '
+           'put rotor_inertia: false into the recipe')
+FEASIBLE = 'identify with --method feasible, which finds only what bodies can have'
 CAUSES = {
     _rollout_kernel.INDEFINITE:
         'the mass matrix is not positive definite there, which least squares does not guarantee: '
-        'identify from a motion that excites all parameters',
+        f'{SENSORS}; otherwise {FEASIBLE}',
     _rollout_kernel.OVERFLOW: 'the state grows beyond all numbers: are the units right?',
 }
 
