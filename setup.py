@@ -1,5 +1,6 @@
 """Install robot_dynid as a ROS 2 package (ament_python)."""
 
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -39,6 +40,14 @@ def shared_files() -> list[tuple[str, list[str]]]:
     return list(folders.items())
 
 
+def command_on_path() -> list[tuple[str, list[str]]]:
+    """Return the file colcon puts on PATH beside the nodes, which `ros2 run` finds in lib.
+
+    None for wheels: installers write the command themselves, for the Python they install into.
+    """
+    return [] if 'bdist_wheel' in sys.argv else [('bin', ['scripts/robot-dynid'])]
+
+
 setup(
     name=PACKAGE,
     version='0.1.0',
@@ -47,7 +56,7 @@ setup(
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
-        ('bin', ['scripts/robot-dynid']),
+        *command_on_path(),
         *shared_files(),
     ],
     python_requires='>=3.10',

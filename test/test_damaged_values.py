@@ -18,9 +18,11 @@ from synthetic_recordings import recording as synthetic
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.live import LiveStream, live
 from robot_dynid.identified.recipe import Recipe
+from robot_dynid.io.cdr import encode_joint_states
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.ros.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.signals.prepare import repair
@@ -209,3 +211,21 @@ def test_the_monitor_skips_damaged_states(robot):
         state = stream(*row)
         assert state is None or np.abs(state[0]).max() < 100.0
     assert stream.skipped == 2
+
+
+def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
+    log = recording(regular(3.0))
+    stamps = START + np.round(1e9 * log.time).astype(np.int64)
+    stamps[900] = LAST_STAMP
+    effort = spoiled(log, 'effort', 1e187, (700,)).effort
+    payloads = encode_joint_states(log.joints, stamps, (log.position, log.velocity, effort))
+    with Recorder(tmp_path / 'run') as recorder:
+        store = recorder.add_topic('/joint_states')
+        for k, data in enumerate(payloads):
+            store.append(data, START + k)
+        buffer = repair(robot, recorder.snapshot(robot.joints))
+    kept = repair(robot, load_log(tmp_path / 'run', robot))
+    for found in (buffer, kept):
+        assert any('effort.joint_2: 1 values that no robot' in n for n in found.notes)
+        assert any('time: 1 stamps more than a year' in n for n in found.notes)
+        assert np.abs(found.parts[0].effort).max() < 100.0

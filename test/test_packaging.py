@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from fnmatch import fnmatch
 from pathlib import Path
@@ -37,11 +38,12 @@ def declared(passed: dict[str, Any], *extras: str) -> dict[str, Requirement]:
     return {canonicalize_name((r := Requirement(line)).name): r for line in lines}
 
 
-@pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+@pytest.fixture(params=['install'])
+def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what setup.py passes to setuptools."""
     passed: dict[str, Any] = {}
     monkeypatch.setattr(setuptools, 'setup', passed.update)
+    monkeypatch.setattr(sys, 'argv', ['setup.py', request.param])
     monkeypatch.chdir(ROOT)
     exec(compile((ROOT / 'setup.py').read_text(), 'setup.py', 'exec'), {'__name__': 'setup'})
     return passed
@@ -74,6 +76,14 @@ def test_ament_finds_the_package(installed: dict[str, Any]) -> None:
     targets = dict(installed['data_files'])
     assert targets['share/ament_index/resource_index/packages'] == ['resource/robot_dynid']
     assert targets['share/robot_dynid'] == ['package.xml']
+
+
+@pytest.mark.parametrize(('installed', 'own'), [('install', True), ('develop', True),
+                                                ('bdist_wheel', False)], indirect=['installed'])
+def test_wheels_leave_the_command_to_the_installer(installed: dict[str, Any], own: bool) -> None:
+    assert ('bin' in dict(installed['data_files'])) == own
+    assert 'robot-dynid = robot_dynid.cli.main:main' in installed['entry_points'][
+        'console_scripts']
 
 
 def test_files_beside_the_modules_are_package_data(installed: dict[str, Any]) -> None:
