@@ -15,6 +15,7 @@ from monitored import model_of
 from recordings import DT, recording, regular
 from synthetic_recordings import recording as synthetic
 
+from robot_dynid.errors import DataError
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.live import LiveStream, live
 from robot_dynid.identified.recipe import Recipe
@@ -121,12 +122,18 @@ def test_wrong_units_and_careless_limits_cost_nothing(robot):
         assert found is one and not notes
 
 
+def test_a_column_of_damage_is_no_unit(robot):
+    with pytest.raises(DataError, match=r'run\.csv: effort\.joint_2 holds no finite value'):
+        repair(robot, spoiled(recording(regular()), 'effort', 1e187, range(5000)))
+
+
 def test_a_joint_without_end_may_turn_on(robot):
     endless = replace(robot, limits=replace(robot.limits, lower=np.full(3, np.nan),
                                             upper=np.full(3, np.nan)))
     log = recording(regular())
-    rests = np.concatenate([np.zeros(4000), 50.0 * np.arange(1000.0) * DT])
-    log = replace(log, position=np.stack([rests] * 3, axis=1))
+    time = 100.0 * log.time  # at rest for 800 s, then 318 turns
+    turns = 10.0 * np.maximum(time - 800.0, 0.0)
+    log = replace(log, time=time, position=np.stack([turns] * 3, axis=1))
     assert plausible(endless, log)[1] == []
 
 
