@@ -143,7 +143,10 @@ def test_efforts_with_stamps_of_their_own_are_compared_there() -> None:
     time = stamps('jittered', np.random.default_rng(7), 4500) + 0.0031
     effort = truth.inverse(*periodic(time, 3, 0))
     onto = np.stack([np.interp(log.time, time, column) for column in effort.T], axis=1)
-    log = replace(log, effort=onto, effort_messages=(time, effort))
+    log = replace(log, effort=onto)
+    spoiled = effort.copy()
+    spoiled[2000, 1] = 1e187
+    log = replace(log, effort_messages=(time, spoiled))
     samples = prepare(truth.robot, repair(truth.robot, log), Preprocessing(8.0))
     assert samples.measured is not None and samples.effort is not None
     rows = np.searchsorted(time, samples.moved.time - 1e-9)

@@ -34,18 +34,32 @@ def plausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
     limits = possible(robot, float(log.time[-1] - log.time[0]))
     kept: dict[str, Any] = {}
     for name, values in channels(log).items():
-        bound = BEYOND * np.fmax(limits[name], _typical(values, BEYOND * limits[name]))
-        bad = np.isfinite(values) & (np.abs(values) > bound)
-        if not bad.any():
-            continue
-        kept[name] = np.where(bad, np.nan, values)
-        for j in np.flatnonzero(bad.any(axis=0)):
-            first = int(np.argmax(bad[:, j]))
-            notes.append(
-                f'{log.source}: {name}.{log.joints[j]}: {int(bad[:, j].sum())} values that no '
-                f'robot can have (first {values[first, j]:.3g} at t = {log.time[first]:.6g} s; '
-                f'beyond {bound[j]:.3g}) dropped')
+        sized, found = _sized(log, name, log.time, values, limits[name])
+        if found:
+            kept[name] = sized
+            notes += found
+    if log.effort_messages is not None:
+        time, values = log.effort_messages
+        kept['effort_messages'] = time, _sized(log, 'effort', time, values, limits['effort'])[0]
     return (replace(log, **kept) if kept else log), notes
+
+
+def _sized(
+    log: RawLog, name: str, time: FloatArray, values: FloatArray, limit: FloatArray
+) -> tuple[FloatArray, list[str]]:
+    """Return a channel (N, n), NaN in place of what is too large, and what was so."""
+    bound = BEYOND * np.fmax(limit, _typical(values, BEYOND * limit))
+    bad = np.isfinite(values) & (np.abs(values) > bound)
+    if not bad.any():
+        return values, []
+    notes = []
+    for j in np.flatnonzero(bad.any(axis=0)):
+        first = int(np.argmax(bad[:, j]))
+        notes.append(
+            f'{log.source}: {name}.{log.joints[j]}: {int(bad[:, j].sum())} values that no '
+            f'robot can have (first {values[first, j]:.3g} at t = {time[first]:.6g} s; '
+            f'beyond {bound[j]:.3g}) dropped')
+    return np.where(bad, np.nan, values), notes
 
 
 def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
