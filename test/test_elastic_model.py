@@ -126,7 +126,7 @@ def test_by_law_and_compiled_motion_are_one() -> None:
 
 
 def test_other_laws_and_spinning_rotors_move() -> None:
-    """Neither is compiled: a Stribeck law; a rotor that spins on the first link."""
+    """A Stribeck law, which is not compiled; a rotor that spins on the first link."""
     plain = true_model()
     drive = replace(ARM.drive, rotor_axes=np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     spinning = true_model(replace(ARM, drive=drive))

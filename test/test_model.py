@@ -105,7 +105,7 @@ def test_forward_dynamics_adds_rotor_inertia(arm: RobotModel) -> None:
     q, v, effort = motion(arm, 20)
     rotors = np.diag(np.linspace(0.1, 0.9, 7))
     rotors[2, 4] = rotors[4, 2] = 0.05
-    found, _ = dynamics.forward_dynamics(arm, (q, v, effort), rotor_inertia=rotors)
+    found, _ = dynamics.forward_dynamics(arm, (q, v, effort), rotors=rotors)
     again = dynamics.inverse_dynamics(arm, q, v, found) + found @ rotors
     assert np.allclose(again, effort, rtol=0.0, atol=1e-9)
 

@@ -269,3 +269,6 @@ CUT_RECORDING: Final = 3e-3
 # Torque by the base parameters of slightly tilted axes, relative, every joint: singular values
 # below 1e-4 are left out, of a regressor whose columns reach 10. Measured: at most 6e-5.
 REPRESENTED: Final = 1e-4
+# Efforts of parameters that went through the reduction to base parameters, relative to the
+# largest: its matrix is the solution of linear equations with condition numbers up to 1e5 or so.
+REDUCED: Final = 1e-8

@@ -15,17 +15,14 @@ from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.rollout_by_law import integrate_by_law
 from robot_dynid.model.elastic import (
     ElasticDynamics,
-    Extra,
     Gears,
-    all_rotors,
     coordinates,
     on_motors,
 )
 from robot_dynid.model.integrate import Integrator, Rollout, Springs, limit_table
 from robot_dynid.model.robot import RobotModel
-from robot_dynid.regressor import SpinningRotors
 from robot_dynid.regressor.elastic import GEAR
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -48,14 +45,12 @@ class ElasticMotion:
         self._model, self._n = model, model.robot.n
         self.gears = gears_of(model.robot, model.standard)
         links = model.links
-        extra = _spinning(model)
-        self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears,
-                                        extra)
+        self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears)
         self.springs: Springs | None = self.gears.springs(self._n)
         self.limits = limit_table(model.robot.limits)
         rows = model.sliding_friction
-        self._integrator = None if rows is None or extra is not None else Integrator(
-            links.robot, links.parameters, all_rotors(links.rotors, self.gears),
+        self._integrator = None if rows is None else Integrator(
+            links.robot, links.parameters, self.dynamics.rotors,
             on_motors(rows, self.gears), self.springs)
 
     @property
@@ -84,7 +79,7 @@ class ElasticMotion:
         """Return the motions from ``start`` (q, qd, motor position, motor velocity; each (K, n)).
 
         ``effort`` (K, T, n) is held for ``dt`` [s] each. Compiled where friction is Coulomb's on
-        every axis, or a sum of such, and no rotor spins on a moving link.
+        every axis, or a sum of such.
         """
         q, qd, theta, theta_d = start
         x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
@@ -117,25 +112,3 @@ class ElasticMotion:
         per_joint, model = self.dynamics.per_joint, self._model
         return model.friction(per_joint(x)[1], per_joint(v)[1],
                               None if a is None else per_joint(a)[0])
-
-
-def _spinning(model: IdentifiedModel) -> Extra | None:
-    """Return the torque of rotors that spin on moving links; None where there are none."""
-    robot = model.robot
-    spinning = SpinningRotors(robot)
-    own = [j for j in range(robot.n) if spinning.mounted(j)]
-    if not own:
-        return None
-    motors = gears_of(robot, model.standard).motors(robot.n)
-
-    def extra(x: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
-        states = Samples(robot.joints, np.arange(len(x), dtype=np.float64), x, v, a)
-        torque = np.zeros_like(x)
-        for j in own:
-            inertia = model.standard.get(f'Ia{j + 1}', 0.0)
-            links, motor = spinning.columns(states, j)
-            torque[:, :robot.n] += inertia * links.T
-            torque[:, motors[j]] += inertia * motor
-        return torque
-
-    return extra

@@ -26,6 +26,7 @@ from robot_dynid.model.integrate import AxisFriction, Integrator, Rollout
 from robot_dynid.model.momentum import InverseDynamics
 from robot_dynid.model.monitor import Links
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors, SpinningRotors
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
 from robot_dynid.residual import ResidualModel
@@ -105,10 +106,10 @@ class IdentifiedModel:
         return None if self.feasible is None else self._links.copy()
 
     @cached_property
-    def _rotors(self) -> FloatArray:
+    def _rotors(self) -> Rotors:
         axes = axes_of(self.robot.rigid)
         inertia = np.array([self.standard.get(f'Ia{label}', 0.0) for label in axes.labels])
-        return np.ascontiguousarray(axes.matrix.T @ (inertia[:, None] * axes.matrix))
+        return SpinningRotors(self.robot).rotors(axes.matrix, inertia)
 
     @cached_property
     def _dynamics_robot(self) -> RobotModel:
@@ -154,12 +155,11 @@ class IdentifiedModel:
 
     @cached_property
     def _inverse_dynamics(self) -> InverseDynamics:
-        return InverseDynamics(self._dynamics_robot, self._links)
+        return InverseDynamics(self._dynamics_robot, self._links, self._rotors)
 
     def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (K, n) of links and rotors in float states (K, n), unchecked."""
-        effort: FloatArray = self._inverse_dynamics(q, qd, qdd) + qdd @ self._rotors
-        return effort
+        return self._inverse_dynamics(q, qd, qdd)
 
     def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself.
@@ -217,7 +217,7 @@ class IdentifiedModel:
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
         (a,), single = checked_states(self.joints, {'position': q})
-        matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links) + self._rotors
+        matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links, self._rotors)
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:

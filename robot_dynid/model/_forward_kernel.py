@@ -20,6 +20,7 @@ from robot_dynid.model._kernels import (
     compiled,
     inlined,
 )
+from robot_dynid.model._rotor_kernel import ROOM, _rotor_effort, _rotor_inertia
 
 
 @inlined
@@ -94,12 +95,12 @@ def _substitute(matrix, right):
 
 @compiled
 def forward_dynamics(  # noqa: PLR0913
-    geometry, parents, gravity, parameters, inertia, inputs, out, pivots,
+    geometry, parents, gravity, parameters, rotors, inputs, out, pivots,
 ):
     """Accelerations ``out`` (N, n) from ``inputs`` (q, qd, effort) and (n, 10) parameters.
 
-    ``inertia`` (n, n) is added to the mass matrix (rotors). ``pivots`` (N,) receives the least
-    pivot of its factorisation, which is positive exactly where the mass matrix is definite.
+    ``rotors`` as in _rotor_kernel. ``pivots`` (N,) receives the least pivot of the factorisation
+    of the mass matrix, which is positive exactly where that is definite.
     """
     q, qd, effort = inputs
     n = parents.shape[0]
@@ -107,6 +108,7 @@ def forward_dynamics(  # noqa: PLR0913
     turned = np.empty((9, LANES))
     matrix, wrench = np.zeros((n, n, LANES)), np.empty((6, LANES))
     right, least = np.empty((n, LANES)), np.empty(LANES)
+    room, v, rest = np.empty((ROOM, LANES)), np.zeros((n, LANES)), np.zeros((n, LANES))
     still = np.zeros_like(q)
     _base(work, gravity)
     for first in range(0, out.shape[0], LANES):
@@ -118,10 +120,12 @@ def forward_dynamics(  # noqa: PLR0913
         for j in range(n):
             _project(work[j + 1, AXIS:], work[j + 1, FORCE:], right[j])
             for k in range(used):
+                v[j, k] = qd[first + k, j]
+        _rotor_effort(work, parents, rotors, (v, rest), room, right)
+        _rotor_inertia(work, parents, rotors, room, matrix)
+        for j in range(n):
+            for k in range(used):
                 right[j, k] = effort[first + k, j] - right[j, k]
-            for i in range(j + 1):
-                for k in range(LANES):
-                    matrix[j, i, k] += inertia[j, i]
         _eliminate(matrix, right, least)
         _substitute(matrix, right)
         for k in range(used):

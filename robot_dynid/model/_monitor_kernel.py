@@ -9,7 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.model._kernels import compiled, inlined
-from robot_dynid.model._state_kernel import effort_of, momentum_of, place
+from robot_dynid.model._state_kernel import (
+    add_rotor_effort,
+    add_rotor_momentum,
+    effort_of,
+    momentum_of,
+    place,
+)
 
 #: columns of the elements of friction: axis, kind, scale of its argument, amplitude [N m], how it
 #: grows with the load of the axis, whether it may hold an axis at rest, direction in which it acts
@@ -166,8 +172,9 @@ def _compare(tree, links, rotors, middle, work, result):
     """Fill PREDICTED and RESIDUAL of ``result`` from the middle of a step."""
     place(tree, middle[0], middle[1], middle[4], work)
     effort_of(tree[1], links, work, result[PREDICTED])
+    add_rotor_effort(tree[1], rotors, (middle[1], middle[4]), work, result[PREDICTED])
     for j in range(links.shape[0]):
-        result[PREDICTED, j] += _dot(rotors[j], middle[4]) + middle[3, j]
+        result[PREDICTED, j] += middle[3, j]
         result[RESIDUAL, j] = middle[2, j] - result[PREDICTED, j]
 
 
@@ -194,8 +201,8 @@ def follow(model, contact, memories, states, results):
         _friction(friction, state, load, past, step <= 0.0, total)
         total += other[k]
         momentum_of(tree, links, work, p, drive)
+        add_rotor_momentum(tree[1], rotors, state[1], work, (p, drive))
         for j in range(n):
-            p[j] += _dot(rotors[j], state[1])
             drive[j] += state[2, j] - total[0, j]
         _observe(memory, p, drive, settings[GAIN], step)
         _detect(memory, contact, state[1], total[1], step, result)

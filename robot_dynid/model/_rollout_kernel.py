@@ -41,6 +41,7 @@ from robot_dynid.model._kernels import (
     compiled,
     inlined,
 )
+from robot_dynid.model._rotor_kernel import ROOM, _rotor_effort, _rotor_inertia
 
 STAGES = 3
 EXPLICIT = np.array([[0.0, 0.0, 0.0], [4 / 9, 0.0, 0.0], [-91 / 150, 77 / 50, 0.0]])
@@ -56,7 +57,7 @@ RUNNING, INDEFINITE, OVERFLOW = 0, 1, 2
 def _equations(tree, work, state, effort, scratch, equations):
     """Fill ``equations``: lower triangle of M, and effort minus bias, at ``state`` (q, v)."""
     geometry, parents, parameters, rotors = tree
-    local, turned, wrench, mass = scratch
+    local, turned, wrench, mass, room, rest = scratch
     matrix, load = equations
     q, v = state
     n = parents.shape[0]
@@ -71,15 +72,14 @@ def _equations(tree, work, state, effort, scratch, equations):
     _mass_matrix(work, parents, mass, matrix, wrench)
     for j in range(n):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
-        for k in range(LANES):
-            load[j, k] = effort[j, k] - load[j, k]
     for j in range(n, load.shape[0]):
         matrix[j] = 0.0
-        load[j] = effort[j]
+        load[j] = 0.0
+    _rotor_inertia(work, parents, rotors, room, matrix)
+    _rotor_effort(work, parents, rotors, (v, rest), room, load)
     for j in range(load.shape[0]):
-        for i in range(j + 1):
-            for k in range(LANES):
-                matrix[j, i, k] += rotors[j, i]
+        for k in range(LANES):
+            load[j, k] = effort[j, k] - load[j, k]
 
 
 @inlined
@@ -206,7 +206,8 @@ def _memory(joints, n, axes, gravity):
     """Return the work arrays of a tile: links, passes, stages, equations, then those of a step."""
     links = np.zeros((joints + 1, ROWS, LANES))
     _base(links, gravity)
-    passes = np.zeros((12, LANES)), np.zeros((9, LANES)), np.zeros((6, LANES)), np.zeros(joints)
+    passes = (np.zeros((12, LANES)), np.zeros((9, LANES)), np.zeros((6, LANES)), np.zeros(joints),
+              np.zeros((ROOM, LANES)), np.zeros((n, LANES)))
     stages = (np.zeros((n, LANES)), np.zeros((STAGES, n, LANES)), np.zeros((STAGES, n, LANES)),
               np.zeros((STAGES, n, LANES)), np.zeros((n, LANES)))
     equations = np.zeros((n, n, LANES)), np.zeros((n, LANES))
@@ -220,9 +221,9 @@ def _memory(joints, n, axes, gravity):
 def rollout(tree, gravity, friction, limits, start, effort, clock, motion, events):  # noqa: PLR0913
     """Integrate K motions of T samples.
 
-    ``tree`` (geometry, parents, parameters (joints, 10), rotors (n, n)) with n coordinates, those
-    beyond the joints move by their rotors alone; ``friction`` (axes (m, n), table (m, 5));
-    ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for
+    ``tree`` (geometry, parents, parameters (joints, 10), rotors as in _rotor_kernel) with n
+    coordinates, those beyond the joints move by their rotors alone; ``friction`` (axes (m, n),
+    table (m, 5)); ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for
     ``clock`` (internal step [s], internal steps per sample). Fills ``motion`` q, v (K, T, n) and
     ``events`` (K,) each: sample and joint of the first excess of a limit, sample and cause of a
     stop.

@@ -186,12 +186,84 @@ def momentum_of(tree, parameters, work, out, rate):
                 parent[i] += own[i]
 
 
+@inlined
+def _mounted(own, axis, line):
+    """Fill ``line`` (3,) with a vector of the link in base coordinates."""
+    for i in range(3):
+        line[i] = own[3 * i] * axis[0] + own[3 * i + 1] * axis[1] + own[3 * i + 2] * axis[2]
+
+
+@inlined
+def _dot(a, b):
+    """Return a . b of three numbers."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inlined
+def add_rotor_effort(parents, rotors, motion, work, out):
+    """Add to ``out`` (n,) the effort of rotors, see _rotor_kernel; ``motion`` are qd, qdd (n,)."""
+    inertia, carriers, axes, motions = rotors
+    qd, qdd = motion
+    line, drag = np.empty(3), np.empty(3)
+    for j in range(out.shape[0]):
+        for i in range(out.shape[0]):
+            out[j] += inertia[j, i] * qdd[i]
+    for r in range(carriers.shape[0]):
+        own, spin, rate = work[carriers[r] + 1], 0.0, 0.0
+        _mounted(own, axes[r], line)
+        back = _dot(line, own[ACC:])
+        for j in range(out.shape[0]):
+            spin += motions[r, j] * qd[j]
+            rate += motions[r, j] * qdd[j]
+            out[j] += motions[r, j] * back
+        drag[:] = 0.0
+        _cross(own[VEL:], line, drag, 0)
+        for i in range(3):
+            drag[i] = spin * drag[i] + rate * line[i]
+        j = carriers[r]
+        while j >= 0:
+            out[j] += _dot(work[j + 1, AXIS:], drag)
+            j = parents[j]
+
+
+@inlined
+def add_rotor_momentum(parents, rotors, qd, work, results):
+    """Add what rotors have to M(q) qd and dL/dq, each (n,), of the state that was placed.
+
+    As `momentum_of`, with the momentum that the spin of a rotor gives to its link.
+    """
+    inertia, carriers, axes, motions = rotors
+    out, rate = results
+    line, turned = np.empty(3), np.empty(3)
+    for j in range(out.shape[0]):
+        for i in range(out.shape[0]):
+            out[j] += inertia[j, i] * qd[i]
+    for r in range(carriers.shape[0]):
+        own, spin = work[carriers[r] + 1], 0.0
+        _mounted(own, axes[r], line)
+        turn = _dot(line, own[VEL:])
+        for j in range(out.shape[0]):
+            spin += motions[r, j] * qd[j]
+            out[j] += motions[r, j] * turn
+        j = carriers[r]
+        while j >= 0:
+            turned[:] = 0.0
+            _cross(work[parents[j] + 1, VEL:], work[j + 1, AXIS:], turned, 0)
+            out[j] += spin * _dot(work[j + 1, AXIS:], line)
+            rate[j] += spin * _dot(turned, line)
+            j = parents[j]
+
+
 @compiled
-def momentum(tree, parameters, inputs, results):
-    """Fill ``results`` with M(q) qd and dL/dq, each (N, n); ``inputs`` are q, qd (N, n)."""
-    (q, qd), (out, rate) = inputs, results
+def momentum(tree, links, inputs, results):
+    """Fill ``results`` with M(q) qd and dL/dq, each (N, n); ``inputs`` are q, qd (N, n).
+
+    ``links`` are their parameters (n, 10) and rotors.
+    """
+    (q, qd), (out, rate), (parameters, rotors) = inputs, results, links
     n = q.shape[1]
     work, still = np.zeros((n + 1, ROWS)), np.zeros(n)
     for k in range(q.shape[0]):
         place(tree, q[k], qd[k], still, work)
         momentum_of(tree, parameters, work, out[k], rate[k])
+        add_rotor_momentum(tree[1], rotors, qd[k], work, (out[k], rate[k]))

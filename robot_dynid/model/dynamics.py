@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
-from robot_dynid.model import _forward_kernel, _kernels
+from robot_dynid.model import _forward_kernel, _kernels, _rotor_kernel
 from robot_dynid.model._adjoint_kernel import rigid_pullback
 from robot_dynid.model._regressor_kernel import rigid_regressor
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.types import FloatArray
 
 
@@ -77,39 +78,62 @@ def gravity_effort(
 
 
 def mass_matrix(
-    robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None
+    robot: RobotModel, q: ArrayLike, parameters: ArrayLike | None = None,
+    rotors: Rotors | None = None,
 ) -> FloatArray:
-    """Return the joint-space inertia (N, n, n) kg m^2 (composite rigid bodies).
+    """Return the joint-space inertia (N, n, n) kg m^2 (composite rigid bodies), ``rotors`` added.
 
     Source: Featherstone 2008, section 6.2.
     """
     (positions,) = _states(robot, q)
     out = np.zeros((len(positions), robot.n, robot.n))
     _forward_kernel.mass_matrix(*_tree(robot), _parameters(robot, parameters), positions, out)
+    return out if rotors is None else out + rotor_inertia(robot, rotors, positions)
+
+
+def rotor_effort(
+    robot: RobotModel, rotors: Rotors, q: FloatArray, qd: FloatArray, qdd: FloatArray
+) -> FloatArray:
+    """Return the effort (K, N) of the rotors alone in float states (K, N), unchecked."""
+    if not rotors.coupled:
+        return np.asarray(qdd @ rotors.inertia, dtype=np.float64)
+    out = np.empty(q.shape)
+    inputs = (_read_only(q), _read_only(qd), _read_only(qdd))
+    _rotor_kernel.rotor_effort(_tree(robot), rotors.tables, inputs, out)
+    return out
+
+
+def rotor_inertia(robot: RobotModel, rotors: Rotors, q: FloatArray) -> FloatArray:
+    """Return the inertia (K, N, N) kg m^2 of the rotors alone at float positions (K, N)."""
+    out = np.empty((len(q), *rotors.inertia.shape))
+    if rotors.coupled:
+        _rotor_kernel.rotor_inertia(_tree(robot), rotors.tables, _read_only(q), out)
+    else:
+        out[:] = rotors.inertia
     return out
 
 
 def forward_dynamics(
     robot: RobotModel, states: tuple[ArrayLike, ArrayLike, ArrayLike],
-    parameters: ArrayLike | None = None, rotor_inertia: FloatArray | None = None,
+    parameters: ArrayLike | None = None, rotors: Rotors | FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return accelerations (N, n) rad/s^2 and the least pivot (N,) of each mass matrix.
 
-    ``states`` are q, qd and effort (N, n); ``rotor_inertia`` (n, n) kg m^2 is added to the mass
-    matrix. Where the pivot is not positive the mass matrix is not definite and the acceleration
+    ``states`` are q, qd and effort (N, n); ``rotors`` or their inertia (n, n) kg m^2, by default
+    none. Where the pivot is not positive the mass matrix is not definite and the acceleration
     meaningless: the caller decides what to say.
     """
     inputs = _states(robot, *states)
-    return ForwardDynamics(robot, parameters, rotor_inertia)(*inputs)
+    return ForwardDynamics(robot, parameters, rotors)(*inputs)
 
 
 class ForwardDynamics:
     """`forward_dynamics` of one robot, prepared for many short calls; arguments as there."""
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
-                 rotor_inertia: FloatArray | None = None) -> None:
-        extra = np.zeros((robot.n, robot.n)) if rotor_inertia is None else rotor_inertia
-        self._constants = (*_tree(robot), _parameters(robot, parameters), _constant(extra))
+                 rotors: Rotors | FloatArray | None = None) -> None:
+        own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
+        self._constants = (*_tree(robot), _parameters(robot, parameters), own.tables)
 
     def __call__(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray

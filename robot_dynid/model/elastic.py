@@ -11,7 +11,6 @@ friction - T. Source: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -20,11 +19,8 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.model import dynamics
 from robot_dynid.model.integrate import AxisFriction, Springs
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.types import FloatArray
-
-#: torque (K, coordinates) beside links, motors and gears, from position, velocity, acceleration;
-#: linear in the acceleration
-Extra = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +71,18 @@ class Gears:
 class ElasticDynamics:
     """Forward dynamics of one robot with elastic joints, for many states at once.
 
-    ``parameters`` (n, 10) standard parameters; ``rotors`` (n, n) kg m^2 those of rigid joints,
-    added to the mass matrix; ``extra`` torque of anything else that is linear in the
-    acceleration, such as rotors that spin on moving links. Raises ModelError for gears that
+    ``parameters`` (n, 10) standard parameters; ``rotors`` of the joints, or their inertia (n, n)
+    kg m^2, of which those of elastic joints turn by themselves. Raises ModelError for gears that
     cannot be.
     """
 
-    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: FloatArray,
-                 gears: Gears, extra: Extra | None = None) -> None:
+    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
+                 gears: Gears) -> None:
         gears.require_possible(robot.joints)
-        self.gears, self._robot, self._extra = gears, robot, extra
-        self._parameters, self.rotors = parameters, stiff_rotors(rotors, gears)
-        self._own = list(gears.joints)
-        self._links = dynamics.ForwardDynamics(robot, parameters, self.rotors)
+        self.gears, self._robot, self._parameters = gears, robot, parameters
+        self.rotors, self._own = all_rotors(rotors, gears), list(gears.joints)
+        stiff = self.rotors.inertia[:robot.n, :robot.n]
+        self._links = dynamics.ForwardDynamics(robot, parameters, stiff)
         self._motors = list(gears.motors(robot.n))
 
     def __call__(
@@ -104,37 +99,32 @@ class ElasticDynamics:
         load = effort.copy()
         load[:, own] = transmitted
         net = effort[:, own] - transmitted
-        if self._extra is not None:
-            return self._with_extra(position, velocity, np.hstack([load, net]))
+        if self.rotors.coupled:
+            return self._coupled(position, velocity, np.hstack([load, net]))
         links, pivots = self._links(position[:, :n], velocity[:, :n], load)
         return np.hstack([links, net / self.gears.inertia]), pivots
 
     def mass_matrix(self, position: FloatArray) -> FloatArray:
         """Return the inertia (K, n+e, n+e) kg m^2 of positions (K, n+e)."""
-        n, count = self._robot.n, position.shape[1]
-        links = dynamics.mass_matrix(self._robot, position[:, :n], self._parameters) + self.rotors
-        matrix = np.zeros((len(position), count, count))
-        matrix[:, :n, :n] = links
-        matrix[:, range(n, count), range(n, count)] = self.gears.inertia
-        if self._extra is not None:
-            still = np.zeros_like(position)
-            for c, unit in enumerate(np.eye(count)):
-                matrix[:, :, c] += self._extra(position, still, np.tile(unit, (len(position), 1)))
+        n = self._robot.n
+        matrix = dynamics.rotor_inertia(self._robot, self.rotors, position)
+        matrix[:, :n, :n] += dynamics.mass_matrix(
+            self._robot, position[:, :n], self._parameters)
         return matrix
 
     def bias(self, position: FloatArray, velocity: FloatArray) -> FloatArray:
         """Return the effort (K, n+e) that keeps the velocity, gears and friction left out."""
         n, still = self._robot.n, np.zeros_like(position)
-        links = dynamics.inverse_dynamics(
+        effort = dynamics.rotor_effort(self._robot, self.rotors, position, velocity, still)
+        effort[:, :n] += dynamics.inverse_dynamics(
             self._robot, position[:, :n], velocity[:, :n], still[:, :n], self._parameters)
-        effort = np.hstack([links, still[:, n:]])
-        return effort if self._extra is None else effort + self._extra(position, velocity, still)
+        return effort
 
     def per_joint(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what belongs to links and motors, each (..., n), of values (..., n+e)."""
         return values[..., :self._robot.n], values[..., self._motors]
 
-    def _with_extra(
+    def _coupled(
         self, position: FloatArray, velocity: FloatArray, load: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         matrix = self.mass_matrix(position)
@@ -157,13 +147,16 @@ def coordinates(position: FloatArray, motor: FloatArray, gears: Gears) -> FloatA
     return np.concatenate([position, motor[..., list(gears.joints)]], axis=-1)
 
 
-def all_rotors(rotors: FloatArray, gears: Gears) -> FloatArray:
-    """Return (n+e, n+e) kg m^2: ``rotors`` (n, n) of rigid joints, then the motors'."""
-    n = len(rotors)
+def all_rotors(rotors: Rotors | FloatArray, gears: Gears) -> Rotors:
+    """Return ``rotors`` of n joints, or their inertia (n, n), as those of n+e coordinates."""
+    given = Rotors.of(rotors)
+    n = len(given.inertia)
     full = np.zeros((n + len(gears.joints),) * 2)
-    full[:n, :n] = stiff_rotors(rotors, gears)
+    full[:n, :n] = stiff_rotors(given.inertia, gears)
     full[range(n, len(full)), range(n, len(full))] = gears.inertia
-    return full
+    motions = np.zeros((len(given.motions), len(full)))
+    motions[:, list(gears.motors(n))] = given.motions
+    return Rotors(full, given.carriers, given.axes, motions)
 
 
 def on_motors(friction: AxisFriction, gears: Gears) -> AxisFriction:

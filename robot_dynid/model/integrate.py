@@ -12,6 +12,7 @@ from robot_dynid.model import _rollout_kernel
 from robot_dynid.model._friction_kernel import OFFSET, STIFFNESS, VISCOUS, WIDTH
 from robot_dynid.model._kernels import LANES
 from robot_dynid.model.robot import Limits, RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.types import FloatArray
 
 #: longest internal step [s]; longer samples are divided
@@ -135,20 +136,21 @@ def limit_table(limits: Limits) -> FloatArray:
 class Integrator:
     """Motions of one robot, prepared for many calls.
 
-    ``parameters`` (n, 10) standard parameters, ``rotors`` kg m^2 added to the mass matrix. With
-    ``springs`` the coordinates are those of the n joints, then motors that move apart from them:
-    all arrays have as many columns as ``rotors``. Source of the scheme: see the kernel.
+    ``parameters`` (n, 10) standard parameters; ``rotors`` or their inertia (N, N) kg m^2. With
+    ``springs`` the N coordinates are those of the n joints, then motors that move apart from
+    them: all arrays have as many columns. Source of the scheme: see the kernel.
     """
 
-    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: FloatArray,
+    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
                  friction: AxisFriction, springs: Springs | None = None) -> None:
         parents = np.array(robot.parents, dtype=np.int64)
         parents.flags.writeable = False
         self._joints = robot.joints
-        self._tree = (robot.geometry, parents, _constant(parameters), _constant(rotors))
+        own = Rotors.of(rotors)
+        self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
         self._gravity = _constant(robot.gravity)
         self._friction = _table_of(friction, springs)
-        limits, motors = limit_table(robot.limits), len(rotors) - robot.n
+        limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
         open_ended = np.array([[-np.inf], [np.inf]])
         self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
 

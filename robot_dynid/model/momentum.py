@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.model import _kernels, _state_kernel
-from robot_dynid.model.dynamics import _constant, _parameters, _read_only, _tree
+from robot_dynid.model.dynamics import _parameters, _read_only, _tree, rotor_effort
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.types import FloatArray
 
 
@@ -16,33 +17,42 @@ class Momentum:
 
     The equation of motion is dp/dt = effort + dL/dq with the Lagrangian L = T - V, because
     dM/dt = C + C^T: no acceleration and no Coriolis matrix are needed. ``parameters`` (n, 10)
-    standard parameters, by default the nominal ones; ``rotors`` (n, n) kg m^2 is added to the
-    mass matrix. Source: De Luca, Mattone 2003; De Luca, Ferrajoli 2009 (C^T qd by a recursion).
+    standard parameters, by default the nominal ones; ``rotors`` or their inertia (n, n) kg m^2,
+    by default none. Source: De Luca, Mattone 2003; De Luca, Ferrajoli 2009 (C^T qd by a
+    recursion).
     """
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
-                 rotors: FloatArray | None = None) -> None:
-        self._tree, self._parameters = _tree(robot), _parameters(robot, parameters)
-        self._rotors = np.zeros((robot.n, robot.n)) if rotors is None else _constant(rotors)
+                 rotors: Rotors | FloatArray | None = None) -> None:
+        none = np.zeros((robot.n, robot.n))
+        self._tree = _tree(robot)
+        self._links = (_parameters(robot, parameters),
+                       Rotors.of(none if rotors is None else rotors).tables)
 
     def __call__(self, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return p (N, n) [kg m^2 rad/s] and dL/dq (N, n) [N m] of float states, unchecked."""
         p, rate = np.empty(q.shape), np.empty(q.shape)
         _state_kernel.momentum(
-            self._tree, self._parameters, (_read_only(q), _read_only(qd)), (p, rate))
-        p += qd @ self._rotors
+            self._tree, self._links, (_read_only(q), _read_only(qd)), (p, rate))
         return p, rate
 
 
 class InverseDynamics:
-    """`dynamics.inverse_dynamics` of one robot, prepared for many short calls."""
+    """`dynamics.inverse_dynamics` of one robot, prepared for many short calls.
 
-    def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None) -> None:
+    With ``rotors``, or their inertia (n, n) kg m^2, also what these take.
+    """
+
+    def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
+                 rotors: Rotors | FloatArray | None = None) -> None:
         self._constants = (*_tree(robot), _parameters(robot, parameters))
+        self._robot, self._rotors = robot, None if rotors is None else Rotors.of(rotors)
 
     def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (N, n) of float states (N, n), unchecked."""
         out = np.empty(q.shape)
         inputs = (_read_only(q), _read_only(qd), _read_only(qdd))
         _kernels.inverse_dynamics(*self._constants, inputs, out)
+        if self._rotors is not None:
+            out += rotor_effort(self._robot, self._rotors, q, qd, qdd)
         return out

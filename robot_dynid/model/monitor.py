@@ -33,6 +33,7 @@ from robot_dynid.model._monitor_kernel import (
 )
 from robot_dynid.model.dynamics import _tree
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.types import FloatArray
 
 __all__ = ['CLAIMED', 'COLUMNS', 'CONTACT', 'CUBE', 'DAHL', 'DRY', 'EXTERNAL', 'FRICTION',
@@ -42,11 +43,11 @@ __all__ = ['CLAIMED', 'COLUMNS', 'CONTACT', 'CUBE', 'DAHL', 'DRY', 'EXTERNAL', '
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """A robot with standard parameters (n, 10) of its links and ``rotors`` (n, n) kg m^2."""
+    """A robot with standard parameters (n, 10) of its links and the rotors of its motors."""
 
     robot: RobotModel
     parameters: FloatArray
-    rotors: FloatArray
+    rotors: Rotors
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class Follower:
         geometry, parents, gravity = (array.copy() for array in _tree(links.robot))
         tables = (friction.axes, friction.transmission, friction.straight, friction.elements)
         self._model = (
-            (geometry, parents, gravity), own(links.parameters).copy(), own(links.rotors).copy(),
+            (geometry, parents, gravity), own(links.parameters).copy(), links.rotors.tables,
             tuple(own(table).copy() for table in tables), own(friction.load_links).copy())
         self._contact = (
             np.stack([contact.moving, contact.holding, contact.speed]),

@@ -44,7 +44,8 @@ class Drive:
     None maps joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
     ``elastic`` are the joints whose gears deflect, in order, ``torque_sensors`` those of them
     behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
-    rotors in the frame of the link before each joint, zero where none is given.
+    rotors in the frame of the link before each joint, zero where none is given; that of a motor
+    which turns with several joints in the frame of the link before the first of them.
     """
 
     kind: str = ''
@@ -70,6 +71,12 @@ class Drive:
         if self.rotor_axes is not None and self.gear_ratios is None:
             raise RobotError('rotor_axes need gear_ratios: they tell how fast the rotors spin')
 
+
+    @property
+    def coupled(self) -> tuple[int, ...]:
+        """The motors that turn with several joints."""
+        rows = () if self.coupling is None else self.coupling
+        return tuple(i for i, row in enumerate(rows) if np.count_nonzero(row) > 1)
 
     def _check_coupling(self) -> None:
         if self.coupling is None:

@@ -13,6 +13,7 @@ from robot_dynid.model.integrate import AxisFriction, Integrator
 from robot_dynid.model.momentum import Momentum
 from robot_dynid.model.monitor import COLUMNS, ContactLevels, Follower, FrictionTables, Links
 from robot_dynid.model.robot import Limits, RobotModel
+from robot_dynid.model.rotors import Rotors
 from robot_dynid.model.shapes import Shape, plain_box
 from robot_dynid.types import frozen
 
@@ -31,6 +32,9 @@ def warm_up() -> None:
     dynamics.mass_matrix(robot, state)
     Momentum(robot)(state, state)
     dynamics.forward_dynamics(robot, (state, state, state))
+    rotors = Rotors(np.eye(2), np.zeros(1, np.int64), np.ones((1, 3)), np.ones((1, 2)))
+    dynamics.rotor_effort(robot, rotors, state, state, state)
+    dynamics.rotor_inertia(robot, rotors, state)
     dynamics.regressor(robot, (state, state, state))
     dynamics.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
     columns_of_several_blocks = np.zeros((2, 25, 3))
@@ -43,7 +47,7 @@ def warm_up() -> None:
     tables = FrictionTables(np.eye(2), np.ones((2, 2)), np.ones((1, COLUMNS)), np.eye(2),
                             robot.nominal)
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
-    Follower(Links(robot, robot.nominal, np.eye(2)), tables, levels, 1.0, 1.0)(
+    Follower(Links(robot, robot.nominal, rotors), tables, levels, 1.0, 1.0)(
         np.zeros((1, 3, 2)), np.zeros((1, 2, 2)), np.zeros(1))
     poses = distance.body_poses(robot, state)
     ball, box = Shape('c', 0, 'sphere', np.eye(4), np.zeros(3), ball=0.1), plain_box(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.model.robot import PRISMATIC, REVOLUTE, Limits, RobotModel
+from robot_dynid.model.rotors import SpinningRotors
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import (
     paced,
@@ -21,7 +22,7 @@ from robot_dynid.reduction.numeric import (
     similar_columns,
 )
 from robot_dynid.regressor.block import Block, axes_of
-from robot_dynid.regressor.elastic import SpinningRotors, Springs
+from robot_dynid.regressor.elastic import Springs
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.motor import RotorInertia
 from robot_dynid.regressor.rigid import RigidLinks

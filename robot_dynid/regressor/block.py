@@ -86,11 +86,11 @@ def axes_of(robot: RobotModel) -> Axes:
         if joint in robot.drive.torque_sensors:
             acts[joint][joint] = 0.0
     if robot.drive.coupling is not None:
-        for i, row in enumerate(robot.drive.coupling):
-            if np.count_nonzero(row) > 1:
-                labels.append(f'm{i + 1}')
-                turns.append(np.pad(row, (0, robot.coordinates - robot.n)))
-                acts.append(np.pad(row, (0, robot.rows - robot.n)))
+        for i in robot.drive.coupled:
+            row = robot.drive.coupling[i]
+            labels.append(f'm{i + 1}')
+            turns.append(np.pad(row, (0, robot.coordinates - robot.n)))
+            acts.append(np.pad(row, (0, robot.rows - robot.n)))
     return Axes(tuple(labels), np.array(turns), np.array(acts))
 
 

@@ -35,8 +35,7 @@ class Load:
             return effort
         motor = np.linalg.solve(coupling.T, effort.T).T
         # the axes beyond the joints are those motors that turn with several joints
-        turned = [i for i, row in enumerate(coupling) if np.count_nonzero(row) > 1]
-        return np.concatenate([effort, motor[:, turned]], axis=1)
+        return np.concatenate([effort, motor[:, list(self.robot.drive.coupled)]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

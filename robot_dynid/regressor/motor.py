@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.model.dynamics import rotor_effort
+from robot_dynid.model.rotors import SpinningRotors
 from robot_dynid.regressor.block import Axes, spread, still
-from robot_dynid.regressor.elastic import SpinningRotors
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -40,16 +41,22 @@ class RotorInertia:
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the acceleration of the chosen axes."""
+        """Write the acceleration of the chosen axes, and the drag on the links that carry them."""
         for column, index in enumerate(chosen):
-            torque = samples.acceleration @ self.axes.matrix[index]
             if self.spinning is not None and self.spinning.mounted(int(index)):
-                links, motor = self.spinning.columns(samples, int(index))
-                out[:len(links), column] = links
-                torque = torque + motor
-                out[:, column] += np.outer(self.axes.effort[index], torque)
+                out[:, column] = self._coupled(self.spinning, samples, int(index))
                 continue
-            spread(out, column, self.axes.effort[index], torque)
+            spread(out, column, self.axes.effort[index],
+                   samples.acceleration @ self.axes.matrix[index])
+
+    def _coupled(self, spinning: SpinningRotors, samples: Samples, index: int) -> FloatArray:
+        """Return the effort (rows, N) of a rotor of inertia one on a moving link."""
+        robot, one = spinning.robot, np.eye(len(self.axes.labels))[index]
+        effort = rotor_effort(robot, spinning.rotors(self.axes.matrix, one), samples.position,
+                              samples.velocity, samples.acceleration)
+        rows = np.eye(robot.coordinates, robot.rows)
+        rows[robot.n:] = self.axes.effort[list(robot.drive.elastic)]
+        return np.asarray((effort @ rows).T)
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
