@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.identified.forward import accelerations
+from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.rollout_by_law import integrate_by_law
 from robot_dynid.model.elastic import (
     ElasticDynamics,
@@ -48,6 +49,7 @@ class ElasticMotion:
         self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears)
         self.springs: Springs | None = self.gears.springs(self._n)
         self.limits = limit_table(model.robot.limits)
+        self._friction = FrictionTorque(model.structure.friction_of(links.robot), model.standard)
         rows = model.sliding_friction
         self._integrator = None if rows is None else Integrator(
             links.robot, links.parameters, self.dynamics.rotors,
@@ -109,6 +111,6 @@ class ElasticMotion:
         self, x: FloatArray, v: FloatArray, a: FloatArray | None = None
     ) -> FloatArray:
         """Return the friction (K, n) of the motors; the load is that of the links."""
-        per_joint, model = self.dynamics.per_joint, self._model
-        return model.friction(per_joint(x)[1], per_joint(v)[1],
-                              None if a is None else per_joint(a)[0])
+        (q, theta), (qd, theta_d) = self.dynamics.per_joint(x), self.dynamics.per_joint(v)
+        qdd = None if a is None else self.dynamics.per_joint(a)[0]
+        return self._friction(theta, theta_d, qdd, (q, qd))

@@ -43,23 +43,26 @@ class FrictionTorque:
         owners = np.repeat(np.arange(len(found)), [len(t) for t in found])
         return AxisFriction(self._matrix[owners], np.concatenate(found))
 
-    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
+    def __call__(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None,
+        links: tuple[FloatArray, FloatArray] | None = None,
+    ) -> FloatArray:
         """Return the torque (K, n) on the joints of states (K, n), at rest without ``qdd``.
 
-        The acceleration matters only where friction depends on the load.
+        The acceleration matters only where friction depends on the load, which is that of
+        ``links``, their position and velocity (K, n), where these move apart from the motors.
         """
         if self._together is None:
-            return self._one_by_one(q, qd, qdd) @ self._matrix
+            load = None if self._load is None else self._load(
+                *(links or (q, qd)), np.zeros_like(q) if qdd is None else qdd)
+            return self._one_by_one(q, qd, load) @ self._matrix
         if self._direct:
             return self._together(qd)
         assert self.rows is not None
         return self._together(qd @ self.rows.axes.T) @ self.rows.axes
 
-    def _one_by_one(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None) -> FloatArray:
-        """Return the torque (K, a) of the axes, each by its own law."""
-        load = None
-        if self._load is not None:
-            load = self._load(q, qd, np.zeros_like(q) if qdd is None else qdd)
+    def _one_by_one(self, q: FloatArray, qd: FloatArray, load: FloatArray | None) -> FloatArray:
+        """Return the torque (K, a) of the axes under ``load`` (K, a), each by its own law."""
         position, velocity = q @ self._matrix.T, qd @ self._matrix.T
         time: FloatArray = np.arange(len(velocity), dtype=np.float64)
         starts = tuple(range(len(velocity)))
