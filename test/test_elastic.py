@@ -178,6 +178,8 @@ def test_what_cannot_be_is_refused() -> None:
         Drive('torque', torque_sensors=(0,))
     with pytest.raises(RobotError, match='rotor_axes need gear_ratios'):
         Drive('torque', rotor_axes=np.eye(3))
+    with pytest.raises(RobotError, match='rotor_axes: a gear ratio is zero'):
+        Drive('torque', gear_ratios=np.array([50.0, 0.0]), rotor_axes=np.eye(3)[:2])
     with pytest.raises(RobotError, match='several joints'):
         Drive('torque', coupling=np.array([[1.0, 0.0], [1.0, 1.0]]), elastic=(0,))
 

@@ -15,16 +15,22 @@ from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import RigidLinks, RotorInertia, SmoothBlock, axes_of
+from robot_dynid.regressor import (
+    RigidLinks,
+    RotorInertia,
+    SmoothBlock,
+    SpinningRotors,
+    axes_of,
+)
 
 STEP = 1e-5
 CHANNELS = ('position', 'velocity', 'acceleration')
 
 
-def slopes_agree(block, samples, rng):
+def slopes_agree(block, samples, rng, rows=None):
     """Compare gradient and difference in random directions, each channel by itself."""
     chosen = np.sort(rng.permutation(len(block.names))[:max(1, len(block.names) * 2 // 3)])
-    weights = rng.normal(size=(len(samples.joints), len(chosen), len(samples)))
+    weights = rng.normal(size=(rows or len(samples.joints), len(chosen), len(samples)))
 
     def weighted(moved):
         out = np.zeros(weights.shape)
@@ -64,6 +70,22 @@ def test_gradients_of_rotors_and_friction(name):
     for block in (RotorInertia(axes), SlidingFriction(axes, np.full(len(axes.labels), 3.0))):
         assert isinstance(block, SmoothBlock)
         slopes_agree(block, states, rng)
+
+
+@pytest.mark.parametrize(('name', 'elastic'), [('tx40', ()), ('stanford_arm', ()),
+                                               ('seven_axis', (1, 4))])
+def test_gradients_of_rotors_on_moving_links(name, elastic):
+    """Also with a motor that turns with two joints, a prismatic joint, elastic ones."""
+    robot, rng = load_robot(name), np.random.default_rng(5)
+    drive = replace(robot.drive, elastic=elastic, gear_ratios=rng.uniform(-9.0, -3.0, robot.n),
+                    rotor_axes=rng.normal(size=(robot.n, 3)))
+    robot = replace(robot, drive=drive)
+    block, states = RotorInertia(axes_of(robot), SpinningRotors(robot)), random_states(
+        robot, 20, rng)
+    moved = block.pullback(states, np.arange(1, 5), rng.normal(size=(robot.rows, 4, 20)))
+    assert all(np.abs(gradient).max() > 0.1 for gradient in moved)
+    for _ in range(3):
+        slopes_agree(block, states, rng, robot.rows)
 
 
 def test_gradients_of_effort_are_those_of_the_regressor():

@@ -22,6 +22,9 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from tolerances import DIFFERENCE, REDUCED, ROLLOUT
 
+from robot_dynid import load_robot
+from robot_dynid.errors import RobotError
+from robot_dynid.excitation.judge import robot_judge
 from robot_dynid.identified.observer import Observer
 from robot_dynid.identified.rollout_by_law import integrate_by_law, rollout_by_law
 from robot_dynid.identified.stiffened import stiffened
@@ -29,6 +32,8 @@ from robot_dynid.model.elastic import coordinates
 from robot_dynid.model.momentum import Momentum
 from robot_dynid.model.monitor import EXTERNAL, PREDICTED
 from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.simulation.plant import Plant
+from robot_dynid.simulation.truth import load_truth
 
 SEEDS = st.integers(0, 10**6)
 
@@ -216,3 +221,18 @@ def test_the_monitor_knows_of_rotors(name: str, elastic: tuple[int, ...]) -> Non
     expected = model.inverse(middle[:, 0], middle[:, 1], np.diff(seen[:, 1], axis=0) / step)
     agree(found[1:, PREDICTED], expected)
     agree(found[:, EXTERNAL], np.zeros((400, model.robot.n)), 1e-5 * np.abs(effort).max())
+
+
+def test_planned_excitations_look_for_what_is_fitted() -> None:
+    """Rotors askew can be told from their links."""
+    robot = geared_arm('seven_axis').robot
+    planned, fitted = robot_judge(robot).model, identified(geared_arm('seven_axis'))
+    assert planned is not None and planned.reduction.names == fitted.names
+    assert set(fitted.names) > set(robot_judge(load_robot('seven_axis')).model.reduction.names)
+
+
+def test_a_simulated_robot_has_no_such_rotors() -> None:
+    robot = geared_arm('planar_3r').robot
+    with pytest.raises(RobotError, match='rotor_axes of joint_2, joint_3 out of the robot YAML'):
+        Plant(robot, load_truth(robot))
+    Plant(robot)

@@ -26,9 +26,9 @@ from robot_dynid.regressor import (
     Block,
     JointFriction,
     RigidLinks,
-    RotorInertia,
     SmoothBlock,
     axes_of,
+    frictionless_blocks,
 )
 from robot_dynid.types import FloatArray, frozen
 
@@ -143,5 +143,5 @@ def _default_blocks(robot: RobotModel) -> tuple[Block, ...]:
 
 
 def _with_rotors(robot: RobotModel) -> tuple[Block, ...]:
-    links, friction = _default_blocks(robot)
-    return links, RotorInertia(axes_of(robot)), friction
+    *_, friction = _default_blocks(robot)
+    return (*frictionless_blocks(robot, rotor_inertia=True), friction)

@@ -70,7 +70,10 @@ class Drive:
         self._check_coupling()
         if self.rotor_axes is not None and self.gear_ratios is None:
             raise RobotError('rotor_axes need gear_ratios: they tell how fast the rotors spin')
-
+        if self.rotor_axes is not None and self.gear_ratios is not None and np.any(
+                self.rotor_axes.any(axis=1) & (self.gear_ratios == 0.0)):
+            raise RobotError('rotor_axes: a gear ratio is zero; it is turns of the rotor per turn '
+                             'of the joint')
 
     @property
     def coupled(self) -> tuple[int, ...]:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.model.dynamics import rotor_effort
-from robot_dynid.model.rotors import SpinningRotors
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import Rotors, SpinningRotors
 from robot_dynid.regressor.block import Axes, spread, still
+from robot_dynid.regressor.rotor_pullback import rotor_pullback
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -51,19 +53,34 @@ class RotorInertia:
 
     def _coupled(self, spinning: SpinningRotors, samples: Samples, index: int) -> FloatArray:
         """Return the effort (rows, N) of a rotor of inertia one on a moving link."""
-        robot, one = spinning.robot, np.eye(len(self.axes.labels))[index]
-        effort = rotor_effort(robot, spinning.rotors(self.axes.matrix, one), samples.position,
+        effort = rotor_effort(spinning.robot, self._one(spinning, index), samples.position,
                               samples.velocity, samples.acceleration)
+        return np.asarray((effort @ self._rows(spinning.robot)).T)
+
+    def _one(self, spinning: SpinningRotors, index: int) -> Rotors:
+        return spinning.rotors(self.axes.matrix, np.eye(len(self.axes.labels))[index])
+
+    def _rows(self, robot: RobotModel) -> FloatArray:
+        """Return (coordinates, rows): which equations an effort on each coordinate enters."""
         rows = np.eye(robot.coordinates, robot.rows)
         rows[robot.n:] = self.axes.effort[list(robot.drive.elastic)]
-        return np.asarray((effort @ rows).T)
+        return rows
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns): in the acceleration only."""
+        """Return the gradients of sum(weights * columns).
+
+        In the acceleration only, where no moving link carries the rotor.
+        """
         gradients = still(samples)
         for column, index in enumerate(chosen):
             pulled = self.axes.effort[index] @ weights[:, column]
             gradients[2][:] += np.outer(pulled, self.axes.matrix[index])
+            if self.spinning is not None and self.spinning.mounted(int(index)):
+                robot = self.spinning.robot
+                for total, part in zip(gradients, rotor_pullback(
+                        robot, self._one(self.spinning, int(index)), samples,
+                        self._rows(robot) @ weights[:, column]), strict=True):
+                    total += part
         return gradients

@@ -6,6 +6,7 @@ import numpy as np
 
 from robot_dynid.errors import MissingDependency, RobotError
 from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.rotors import SpinningRotors
 from robot_dynid.simulation.truth import Truth
 
 try:
@@ -25,8 +26,14 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     """Compile the MuJoCo model of ``robot`` with ``truth``.
 
     Joints the robot does not list are locked at zero. Raises RobotError when MuJoCo refuses the
-    URDF (it wants a mass and a possible inertia on every moving link).
+    URDF (it wants a mass and a possible inertia on every moving link), and for rotors that spin on
+    moving links, which it does not simulate.
     """
+    carried = [j for j, own in zip(robot.joints, truth.rotor_inertia, strict=True)
+               if own > 0.0 and SpinningRotors(robot).mounted(robot.index(j))]
+    if carried:
+        raise RobotError(f'{robot.name}: the simulated robot has no rotors that spin on moving '
+                         f'links: leave rotor_axes of {", ".join(carried)} out of the robot YAML')
     try:
         spec = mujoco.MjSpec.from_file(robot.source)
     except ValueError as error:
