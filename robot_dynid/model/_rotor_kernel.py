@@ -81,10 +81,12 @@ def _reflected(inertia, a, load):
 
 @inlined
 def _rotor_effort(work, parents, rotors, motion, room, load):
-    """Add the effort of rotors to ``load`` (N, LANES); ``motion`` are v and a (N, LANES)."""
-    inertia, carriers, axes, motions = rotors
+    """Add the coupling of rotors with links to ``load`` (N, LANES).
+
+    ``motion`` are v and a (N, LANES).
+    """
+    _, carriers, axes, motions = rotors
     v, a = motion
-    _reflected(inertia, a, load)
     for r in range(carriers.shape[0]):
         own = work[carriers[r] + 1]
         _line(own, axes[r], room)
@@ -105,7 +107,10 @@ def _rotor_effort(work, parents, rotors, motion, room, load):
 
 @inlined
 def _rotor_inertia(work, parents, rotors, room, matrix):
-    """Add the inertia of rotors to the lower triangle of ``matrix`` (N, N, LANES)."""
+    """Add the inertia of rotors to the lower triangle of ``matrix`` (N, N, LANES).
+
+    What a rotor turns with comes after the joints that carry it.
+    """
     inertia, carriers, axes, motions = rotors
     for j in range(matrix.shape[0]):
         for i in range(j + 1):
@@ -117,10 +122,10 @@ def _rotor_inertia(work, parents, rotors, room, matrix):
         while i >= 0:
             _along(work[i + 1, AXIS:], room, LINE)
             for j in range(matrix.shape[0]):
-                share = motions[r, j] * (2.0 if i == j else 1.0)
+                share = motions[r, j]
                 if share != 0.0:
                     for k in range(LANES):
-                        matrix[max(i, j), min(i, j), k] += share * room[SHARE, k]
+                        matrix[j, i, k] += share * room[SHARE, k]
             i = parents[i]
 
 
@@ -138,6 +143,7 @@ def rotor_effort(tree, rotors, inputs, out):
         for j in range(count):
             for k in range(used):
                 v[j, k], a[j, k] = inputs[1][first + k, j], inputs[2][first + k, j]
+        _reflected(rotors[0], a, load)
         _rotor_effort(work, parents, rotors, (v, a), room, load)
         for j in range(count):
             for k in range(used):
