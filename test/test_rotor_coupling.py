@@ -17,7 +17,7 @@ from geared_robots import (
     random_geared,
     samples_of,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from tolerances import BEGINNING, DIFFERENCE, REDUCED, ROLLOUT
@@ -74,6 +74,7 @@ def test_robots_of_the_package_with_rotors_askew(name: str) -> None:
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
+@example(44816)  # its regressor's singular values do not come by divide and conquer
 @given(SEEDS)
 def test_random_robots_with_rotors_askew(seed: int) -> None:
     """Chains and trees, prismatic joints, motors that turn with two joints."""

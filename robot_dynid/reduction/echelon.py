@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import svd
 from threadpoolctl import threadpool_limits
 
 from robot_dynid.types import FloatArray
@@ -97,7 +98,8 @@ def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
 def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the singular values (p,) of (N, p) from the largest, and their directions (p, p)."""
     with threadpool_limits(limits=1, user_api='blas'):
-        _, values, directions = np.linalg.svd(np.linalg.qr(tall, mode='r'))
+        # by QR iteration: divide and conquer, which is NumPy's, may not converge at low rank
+        _, values, directions = svd(np.linalg.qr(tall, mode='r'), lapack_driver='gesvd')
     return values, directions
 
 
