@@ -13,7 +13,7 @@ PACKAGE = ROOT / 'robot_dynid'
 
 # From the bottom up: a layer may import its own row and the rows before it.
 LAYERS = (
-    ('errors', 'version'),
+    ('blas', 'errors', 'version'),
     ('types',),
     ('model', 'friction', 'signals'),
     ('regressor',),

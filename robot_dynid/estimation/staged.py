@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Estimate, Status
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
@@ -121,6 +122,7 @@ def _of_stages(
             for stage in stages]
 
 
+@one_blas_thread()
 def fit_stages(
     experiment: Experiment, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,

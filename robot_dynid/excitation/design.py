@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.basis import Basis
 from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
@@ -105,6 +106,7 @@ class Design:
     clearance: Clearance | None = None
 
 
+@one_blas_thread()
 def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> Design:
     """Return the best motion found; it keeps all limits, whenever the search is ended.
 
@@ -114,6 +116,7 @@ def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> D
     return design_within(motion_limits(robot, request.common.limits), request, judge or Judge())
 
 
+@one_blas_thread()
 def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Design:
     """Return the best motion within given limits, see `design`."""
     from robot_dynid.excitation import DESIGNS

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import Judge, Progress
 from robot_dynid.excitation.parts import part_observations
@@ -38,6 +39,7 @@ NOISE_SHARE = 0.01
 RAMP_SHARE = 0.05
 
 
+@one_blas_thread()
 def robot_judge(
     robot: RobotModel, progress: Progress | None = None, blocks: Sequence[Block] | None = None,
     spent: Callable[[], float] | None = None, noise: ArrayLike | None = None,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.drive_gains import DriveGains, KnownLoad, fit_drive_gains
 from robot_dynid.experiment import TorqueModel
@@ -44,6 +44,7 @@ class GainsResult:
     warnings: tuple[str, ...]
 
 
+@one_blas_thread()
 def identify_drive_gains(
     robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog], load: KnownLoad,
     model: IdentifiedModel | None = None, equal: Sequence[Sequence[str]] = (),
@@ -68,12 +69,11 @@ def identify_drive_gains(
     groups = _groups(robot, equal)
     body = AttachedBody.on(robot, load.link)
     torque = _torque_model(robot, model)
-    with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        parts: list[Equations] = []
-        for logs, share in ((loaded, 1.0), (unloaded, 0.0)):
-            parts += [_equations(torque, body, model, log, share) for log in logs]
-        information = gathered((*torque.reduction.names, *PARAMETERS), parts)
-        gains = fit_drive_gains(information, load, groups)
+    parts: list[Equations] = []
+    for logs, share in ((loaded, 1.0), (unloaded, 0.0)):
+        parts += [_equations(torque, body, model, log, share) for log in logs]
+    information = gathered((*torque.reduction.names, *PARAMETERS), parts)
+    gains = fit_drive_gains(information, load, groups)
     return GainsResult(gains, robot, body.link, information.samples, warnings_of(parts))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.model.inertia import (
@@ -45,6 +46,7 @@ class Export(NamedTuple):
     warnings: tuple[str, ...]
 
 
+@one_blas_thread()
 def exported_urdf(model: IdentifiedModel, urdf_text: str, source: str = 'URDF') -> Export:
     """Return ``urdf_text`` with the inertials, damping and friction of ``model``.
 
@@ -74,6 +76,7 @@ def exported_urdf(model: IdentifiedModel, urdf_text: str, source: str = 'URDF') 
     return Export(text.changed(), tuple(changes), tuple(warnings))
 
 
+@one_blas_thread()
 def physical_links(model: IdentifiedModel) -> FloatArray:
     """Return the feasible parameters (n, 10) of the links.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread_for
 from robot_dynid.friction import AxisMotion, CoulombAxes
 from robot_dynid.model.integrate import AxisFriction
 from robot_dynid.regressor import JointFriction
@@ -52,14 +53,15 @@ class FrictionTorque:
         The acceleration matters only where friction depends on the load, which is that of
         ``links``, their position and velocity (K, n), where these move apart from the motors.
         """
-        if self._together is None:
-            load = None if self._load is None else self._load(
-                *(links or (q, qd)), np.zeros_like(q) if qdd is None else qdd)
-            return self._one_by_one(q, qd, load) @ self._matrix
-        if self._direct:
+        if self._direct and self._together is not None:
             return self._together(qd)
-        assert self.rows is not None
-        return self._together(qd @ self.rows.axes.T) @ self.rows.axes
+        with one_blas_thread_for(len(q)):
+            if self._together is None:
+                load = None if self._load is None else self._load(
+                    *(links or (q, qd)), np.zeros_like(q) if qdd is None else qdd)
+                return np.asarray(self._one_by_one(q, qd, load) @ self._matrix)
+            assert self.rows is not None
+            return np.asarray(self._together(qd @ self.rows.axes.T) @ self.rows.axes)
 
     def _one_by_one(self, q: FloatArray, qd: FloatArray, load: FloatArray | None) -> FloatArray:
         """Return the torque (K, a) of the axes under ``load`` (K, a), each by its own law."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import (
     ESTIMATORS,
@@ -67,6 +67,7 @@ class IdentificationResult:
     warnings: tuple[str, ...]
 
 
+@one_blas_thread()
 def identify(
     robot: RobotModel, logs: Sequence[RawLog], method: str = 'wls', recipe: Recipe | None = None,
     progress: Progress | None = None, clock: Callable[[], float] | None = None,
@@ -95,9 +96,8 @@ def identify(
         recipe = replace(recipe, friction='coulomb')  # one joint moves: the others say nothing
     robot = with_elastic_joints(robot, logs, method, recipe)
     limits_of(recipe.bounds, robot, 10 * robot.n)  # refuses them before any data is read
-    with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        return _identify(robot, logs, method, recipe, progress or (lambda *_: None),
-                         Stopwatch(clock))
+    return _identify(robot, logs, method, recipe, progress or (lambda *_: None),
+                     Stopwatch(clock))
 
 
 def _identify(
@@ -236,6 +236,7 @@ def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
     return float(np.median(estimate.std[known] / deviation[known])) if known.any() else 1.0
 
 
+@one_blas_thread()
 def control_parameters(experiment: Experiment) -> FloatArray:
     """Return the base parameters (b,) of nominal inertials with everything else fitted.
 

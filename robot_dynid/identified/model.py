@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynid.blas import one_blas_thread, one_blas_thread_for
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
@@ -92,9 +93,8 @@ class IdentifiedModel:
 
     @cached_property
     def _standard_values(self) -> FloatArray:
-        if self.feasible is not None:
-            return self.feasible
-        return self.reduction.standard_values(self.values)
+        known = self.feasible
+        return self.reduction.standard_values(self.values) if known is None else known
 
     @cached_property
     def _links(self) -> FloatArray:
@@ -159,7 +159,8 @@ class IdentifiedModel:
 
     def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (K, n) of links and rotors in float states (K, n), unchecked."""
-        return self._inverse_dynamics(q, qd, qdd)
+        with one_blas_thread_for(len(q)):
+            return self._inverse_dynamics(q, qd, qdd)
 
     def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself.
@@ -243,6 +244,7 @@ class IdentifiedModel:
             raise UsageError('effort holds numbers that are not finite')
         return rollout(self, states, held, dt)
 
+    @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
         """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""
         added = deflection_effort(self.robot, self.residual_models, samples)

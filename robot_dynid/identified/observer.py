@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.friction_stream import FrictionStream
 from robot_dynid.identified.live import Live
@@ -40,6 +41,7 @@ class Observer:
         return self(np.stack([motion.position, motion.velocity, motion.effort], axis=1), steps)
 
 
+@one_blas_thread()
 def external_torque(model: IdentifiedModel, motion: Live, gain: float) -> FloatArray:
     """Return the external torque (N, n) [N m] of a recording, as it would come on line."""
     return Observer(model, gain).along(motion)[:, EXTERNAL]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
 from robot_dynid.experiment import MODERATE_SPEED, batch_samples, chunks
@@ -75,6 +75,7 @@ class Equations:
     notes: tuple[str, ...] = ()
 
 
+@one_blas_thread()
 def identify_payload(
     robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog] = (),
     model: IdentifiedModel | None = None, link: str = '', progress: Progress | None = None,
@@ -98,20 +99,19 @@ def identify_payload(
     robot = robot.rigid
     require_recordings(robot, loaded)
     body, told = AttachedBody.on(robot, link), progress or (lambda *_: None)
-    with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
-        if unloaded:
-            source = _differences(body, model, loaded, unloaded)
-        else:
-            assert model is not None
-            source = _residuals(body, model, loaded)
-        parts = []
-        for i, part in enumerate(source):
-            parts.append(part)
-            told(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
-        names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
-        information = gathered(names, parts)
-        told('fitting', 0.8)
-        estimate = fit_payload(information, moderate_effort(body))
+    if unloaded:
+        source = _differences(body, model, loaded, unloaded)
+    else:
+        assert model is not None
+        source = _residuals(body, model, loaded)
+    parts = []
+    for i, part in enumerate(source):
+        parts.append(part)
+        told(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
+    names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
+    information = gathered(names, parts)
+    told('fitting', 0.8)
+    estimate = fit_payload(information, moderate_effort(body))
     return PayloadResult(estimate, robot, body.link, information.samples,
                          tuple(part.match for part in parts), warnings_of(parts))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.contact import LEAST_STATES
 from robot_dynid.identified.live import live
@@ -48,6 +49,7 @@ class Pushes:
     notes: tuple[str, ...]
 
 
+@one_blas_thread()
 def pushes(model: IdentifiedModel, logs: Sequence[RawLog],
            settings: MonitorSettings | None = None) -> tuple[Pushes, ...]:
     """Return what the monitor finds in recordings. Raises DataError for unusable ones."""

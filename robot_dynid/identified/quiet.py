@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.live import Live, live
 from robot_dynid.identified.model import IdentifiedModel
@@ -140,6 +141,7 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
     return np.asarray(np.atleast_2d(friction.holding) @ values)
 
 
+@one_blas_thread()
 def with_quiet_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
     """Return the model with the levels of (the first ROWS rows of) its own recordings."""
     motions, rows = [], 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.resonance import TwoMasses, response, two_masses
 from robot_dynid.identified.friction_curves import motor_torque
@@ -19,6 +20,7 @@ STILL = 0.1
 BACK = 0.05
 
 
+@one_blas_thread()
 def motor_resonance(
     robot: RobotModel, log: RawLog, joint: str, band: Sequence[float] | None = None
 ) -> tuple[TwoMasses, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.rollout_by_law import rollout_by_law
 from robot_dynid.model.integrate import Rollout
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 
+@one_blas_thread()
 def rollout(
     model: IdentifiedModel, states: Sequence[FloatArray], effort: FloatArray, dt: float
 ) -> Rollout:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.experiment import swift
 from robot_dynid.identified.deflection import unused
@@ -86,12 +87,14 @@ class Validation:
         return np.sqrt(np.mean(np.square(found), axis=0)) if found else None
 
 
+@one_blas_thread()
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     """Score ``model`` on recordings. Raises DataError or UsageError for unusable recordings."""
     repaired = [repair(model.robot, log, model.preprocessing.rate) for log in logs]
     return score(model, repaired)
 
 
+@one_blas_thread()
 def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
     """Score ``model`` on repaired recordings."""
     if not recordings:

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.model.composite import composite_map, driving_placements
 from robot_dynid.model.inertia import PARAMETERS
@@ -190,6 +191,7 @@ def _name(constant: FloatArray, number: int) -> str:
     return text
 
 
+@one_blas_thread()
 def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reduction:
     """Return the minimal set of the links of a chain by Theorem 2.
 

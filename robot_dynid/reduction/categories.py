@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.further import FURTHER
@@ -76,6 +77,7 @@ def categories(reduction: Reduction) -> dict[str, Category]:
     return {name: category_of(reduction, i) for i, name in enumerate(reduction.standard)}
 
 
+@one_blas_thread()
 def with_advice(
     robot: RobotModel, blocks: Sequence[Block], reduction: Reduction
 ) -> dict[str, Category]:

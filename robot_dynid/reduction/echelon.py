@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
-from threadpoolctl import threadpool_limits
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.types import FloatArray
 
 #: no coefficient of a minimal set is larger, between columns divided by their sizes: of columns
@@ -70,7 +70,7 @@ def row_echelon(
     neglected. Pivots are their leftmost columns more than 1 / LARGEST of which is new: b of them
     as long as p < LARGEST^2. Those of which ``tall`` shows too little are exchanged.
     """
-    with threadpool_limits(limits=1, user_api='blas'):  # the matrices are small
+    with one_blas_thread():
         factor = np.asarray(np.linalg.qr(tall, mode='r'))
         kept = _exchanged(factor, independent_columns(directions, 1.0 / LARGEST))
         return kept, combinations(factor, kept, sizes)
@@ -97,7 +97,7 @@ def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the singular values (p,) of (N, p) from the largest, and their directions (p, p)."""
-    with threadpool_limits(limits=1, user_api='blas'):
+    with one_blas_thread():
         # by QR iteration: divide and conquer, which is NumPy's, may not converge at low rank
         _, values, directions = svd(np.linalg.qr(tall, mode='r'), lapack_driver='gesvd')
     return values, directions

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import RobotError
 from robot_dynid.model.robot import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.reduction.base import Reduction
@@ -64,6 +65,7 @@ def _assembled(
     return np.concatenate(parts, axis=1)
 
 
+@one_blas_thread()
 def reduce_numeric(
     robot: RobotModel, blocks: Sequence[Block], rng: np.random.Generator | None = None
 ) -> Reduction:
@@ -85,6 +87,7 @@ def reduce_numeric(
     return reduce_columns(robot, blocks, similar_columns(robot, blocks, states))
 
 
+@one_blas_thread()
 def reduce_columns(
     robot: RobotModel, blocks: Sequence[Block], columns: FloatArray
 ) -> Reduction:

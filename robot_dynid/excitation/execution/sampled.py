@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.trajectory import Motion
@@ -93,6 +94,7 @@ class Movement(Protocol):
         """Return the motion at ``time`` (T,) s."""
 
 
+@one_blas_thread()
 def sampled(trajectory: Movement, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
     """Sample a trajectory at ``rate`` Hz or a little above, both ends included.
 

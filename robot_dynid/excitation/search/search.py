@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.search.optimise import Problem, minimise
 from robot_dynid.excitation.trajectory import Motion
@@ -43,6 +43,7 @@ class Found:
     rows: tuple[StartRow, ...]
 
 
+@one_blas_thread()
 def search(
     problem: Problem, starts: int, generator: np.random.Generator, watch: Watch
 ) -> Found:
@@ -54,17 +55,16 @@ def search(
     seeds = generator.integers(2**63, size=(starts, CANDIDATES))
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
-    with threadpool_limits(limits=1, user_api='blas'):
-        for index, own in enumerate(seeds):
-            known = best[0] if best is not None else float('inf')
-            late = watch(index, 0, known)
-            if late and best is not None:
-                break
-            first, start = _best_candidate(problem, poses, own[:1] if late else own)
-            found = minimise(problem, start, _watch_start(watch, index, known))
-            rows.append(StartRow(first, found.value, found.converged, found.iterations))
-            if best is None or found.value < best[0]:
-                best = (found.value, found.coefficients, start)
+    for index, own in enumerate(seeds):
+        known = best[0] if best is not None else float('inf')
+        late = watch(index, 0, known)
+        if late and best is not None:
+            break
+        first, start = _best_candidate(problem, poses, own[:1] if late else own)
+        found = minimise(problem, start, _watch_start(watch, index, known))
+        rows.append(StartRow(first, found.value, found.converged, found.iterations))
+        if best is None or found.value < best[0]:
+            best = (found.value, found.coefficients, start)
     assert best is not None
     return Found(best[1], best[2], tuple(rows))
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.moves import quintic_move
@@ -21,6 +22,7 @@ DRAWS, STEP = 300, 0.15
 SHORTCUTS = 60
 
 
+@one_blas_thread()
 def approach(
     scene: Scene, start: FloatArray, goal: FloatArray, limits: MotionLimits
 ) -> tuple[QuinticMove, ...]:

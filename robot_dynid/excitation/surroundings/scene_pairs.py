@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.model.inertia import com_from_parameters, homogeneous
 from robot_dynid.model.robot import PRISMATIC, RobotModel
@@ -46,6 +47,7 @@ class Layout:
     stand_ins: tuple[str, ...]
 
 
+@one_blas_thread()
 def layout(robot: RobotModel, around: Surroundings, coal: bool) -> Layout:
     """Return shapes and pairs of a robot in its surroundings.
 
