@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
-from robot_dynid.model.warm_up import warm_up
+# Workers of the suite, and the processes that tests start, share the cores: threads of theirs
+# would spin. Libraries read these when they are loaded.
+assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be limited'
+os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
+
+from robot_dynid.cli.domain import claim_domain  # noqa: E402
+from robot_dynid.model.warm_up import warm_up  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 
