@@ -194,6 +194,16 @@ def test_a_budget_ends_the_search_with_the_best_so_far():
     assert some.score.log_det > nothing.score.log_det
 
 
+def test_iterations_bound_every_start_whatever_the_clock_says():
+    robot = load_robot('planar_3r')
+    found = design(robot, parse_request('', {'starts': 2, 'iterations': 3}), robot_judge(robot))
+    assert [row.iterations for row in found.starts] == [3, 3]
+    assert not any(row.converged for row in found.starts)
+    assert not any('budget' in warning for warning in found.warnings)
+    with pytest.raises(UsageError, match="'iterations' must be at least 1, got 0"):
+        parse_request('', {'iterations': 0})
+
+
 def test_progress_tells_the_best_value_and_may_stop():
     said = []
 

@@ -16,7 +16,7 @@ from robot_dynid.excitation.score import Score, regressor_score
 from robot_dynid.excitation.search.constraint import Clearance, Constraint
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
 from robot_dynid.excitation.search.objective import Objective
-from robot_dynid.excitation.search.optimise import ITERATIONS, Problem
+from robot_dynid.excitation.search.optimise import Problem
 from robot_dynid.excitation.search.search import Found, StartRow, Watch, search
 from robot_dynid.excitation.trajectory import Motion, Trajectory
 from robot_dynid.experiment import TorqueModel
@@ -168,18 +168,19 @@ def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatAr
 
 
 def _watch(request: Request, judge: Judge) -> Watch:
-    """Return what reports the progress of a search, and ends it when the budget is spent."""
+    """Return what reports the progress, and ends a start by its iterations, all by the budget."""
     common = request.common
 
     def watch(start: int, iteration: int, value: float) -> bool:
         spent = judge.spent() if judge.spent is not None else 0.0
         if judge.progress is not None:
-            done = (start + iteration / ITERATIONS) / common.starts
-            late = spent / common.budget if common.budget > 0.0 else 1.0
+            done = (start + iteration / common.iterations) / common.starts
+            used = spent / common.budget if common.budget > 0.0 else 1.0
             best = f', best value {np.exp(value):.4g}' if np.isfinite(value) else ''
             judge.progress(f'design: start {start + 1} of {common.starts}{best}',
-                           min(max(done, late), 1.0))
-        return judge.spent is not None and spent >= common.budget
+                           min(max(done, used), 1.0))
+        late = judge.spent is not None and spent >= common.budget
+        return late or iteration >= common.iterations
 
     return watch
 

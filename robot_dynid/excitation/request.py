@@ -9,10 +9,11 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
+from robot_dynid.excitation.search.optimise import ITERATIONS
 from robot_dynid.model.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
-SEARCH = ('starts', 'budget', 'objective', 'accuracy')
+SEARCH = ('starts', 'iterations', 'budget', 'objective', 'accuracy')
 #: makes the basis of some joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 
@@ -34,7 +35,8 @@ class DesignOptions:
     """Settings common to all kinds.
 
     ``scale`` in (0, 1] is the part of every limit that may be used; ``objective`` is one of
-    objective.NAMES, improved from ``starts`` random starts until ``budget`` seconds are over;
+    objective.NAMES, improved from ``starts`` random starts by at most so many ``iterations`` each
+    until ``budget`` seconds are over;
     ``accuracy`` is the largest standard deviation wanted, relative to nominal parameters;
     ``limits`` (joint -> limit) narrows or completes those of the robot.
     ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
@@ -44,6 +46,7 @@ class DesignOptions:
     seed: int = 0
     scale: float = 0.9
     starts: int = 8
+    iterations: int = ITERATIONS
     budget: float = 20.0
     objective: str = 'condition'
     accuracy: float = float('inf')
@@ -57,8 +60,9 @@ class DesignOptions:
     def __post_init__(self) -> None:
         if not 0.0 < self.scale <= 1.0:
             raise UsageError(f"option 'scale' must be above 0 and at most 1, got {self.scale}")
-        if self.starts < 1:
-            raise UsageError(f"option 'starts' must be at least 1, got {self.starts}")
+        for name in ('starts', 'iterations'):
+            if getattr(self, name) < 1:
+                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
         for name in ('seed', 'budget'):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"option '{name}' must not be negative, got "
