@@ -8,18 +8,27 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
+import yaml
 
 from robot_dynid.cli.domain import own_domain
 from robot_dynid.cli.main import main
 from robot_dynid.cli.truth import true_base
 from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.judge import robot_judge
+from robot_dynid.identified.identify import identify
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.recipe import recipe_from_dict
 from robot_dynid.identified.structure import Structure
 from robot_dynid.model.robot_file import load_robot
+from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import Samples
 
@@ -110,8 +119,61 @@ def test_demo_for_real(tmp_path: Path) -> None:
         assert 'Traceback' not in (tmp_path / 'logs' / f'{name}.log').read_text()
 
 
+class Served:
+    """Answers requests as the service of the identifier would, without nodes."""
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        self.model = model
+
+    def call(self, name: str, request: Any) -> Any:
+        """Return accelerations of the states in a request."""
+        assert name == 'identifier/forward_dynamics'
+        q, qd, effort, theta, theta_d = (
+            np.reshape(getattr(request, key), (-1, self.model.robot.n)) for key in (
+                'position', 'velocity', 'effort', 'motor_position', 'motor_velocity'))
+        if not len(theta):
+            return SimpleNamespace(acceleration=self.model.forward(q, qd, effort))
+        links, motors = self.model.forward_elastic(q, qd, effort, theta, theta_d)
+        return SimpleNamespace(acceleration=links, motor_acceleration=motors)
+
+
+def told_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dict[str, Any]]:
+    """Return model and errors of the demo's story: its options, but the robot is not real time."""
+    from robot_dynid.cli.demo import comparison, story
+
+    robot = load_robot(name)
+    truth = load_truth(robot)
+    options = yaml.safe_load(f'{{{story.EXCITATIONS[excitation].options}, seed: 0}}')
+    found = design(robot, parse_request(excitation, options), robot_judge(robot))
+    log = measured(record(Arm(robot, truth), found.trajectory), robot, truth.noise,
+                   np.random.default_rng(0))
+    fit = story._fit(Namespace(excitation=excitation), robot, truth)
+    recipe = recipe_from_dict(yaml.safe_load(fit['recipe']))
+    model = identify(robot, [log], fit['method'], recipe).model
+    states = comparison.random_states(robot, truth, model, 0)
+    return model, {**comparison.compare(model, true_base(robot, truth, model.reduction)),
+                   **comparison.served_errors(cast(Any, Served(model)), states)}
+
+
+def test_the_story_one_joint_at_a_time() -> None:
+    model, found = told_without_nodes('planar_3r', 'sine-sequence')
+    assert found['forward_dynamics_error'] < 0.05
+    assert found['parameters_error'] < 0.02
+    assert model.warnings == ()
+
+
+def test_the_story_with_elastic_joints() -> None:
+    """Both encoders are recorded; gears are found, and there is an answer for motors, too."""
+    model, found = told_without_nodes('elastic_2r', 'fourier')
+    assert found['stiffness_error'] < 0.005
+    assert found['parameters_error'] < 0.02
+    assert found['forward_dynamics_error'] < 0.005
+    assert found['motor_dynamics_error'] < 0.02
+    assert {'K1', 'D1', 'Ia1', 'K2', 'D2', 'Ia2'} <= set(model.names)
+
+
 @pytest.mark.ros
-@pytest.mark.slow
+@pytest.mark.soak
 def test_demo_one_joint_at_a_time(tmp_path: Path) -> None:
     """The stanford_arm takes four minutes: by hand, its figures stand in docs/staged.md."""
     done = subprocess.run(
@@ -126,7 +188,7 @@ def test_demo_one_joint_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.ros
-@pytest.mark.slow
+@pytest.mark.soak
 def test_demo_with_elastic_joints(tmp_path: Path) -> None:
     """Both encoders are recorded; gears are found, and the service answers for motors, too."""
     done = subprocess.run(
