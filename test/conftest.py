@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ import pytest
 assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be limited'
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
+from folds import Fold, folds  # noqa: E402
+
 from robot_dynid.cli.domain import claim_domain  # noqa: E402
+from robot_dynid.identified.identify import IdentificationResult, identify  # noqa: E402
+from robot_dynid.identified.recipe import Recipe  # noqa: E402
+from robot_dynid.io.log import load_log  # noqa: E402
+from robot_dynid.model.robot_file import load_robot  # noqa: E402
 from robot_dynid.model.warm_up import warm_up  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,9 +56,23 @@ def ur10e_data(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope='session')
+def ur10e_result(ur10e_data: Path) -> IdentificationResult:
+    """Return the identification of the UR10e from all training files, with all defaults."""
+    robot = load_robot('ur10e')
+    return identify(robot, [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())])
+
+
+@pytest.fixture(scope='session')
 def tx40_data(shared_data: Path) -> Path:
     """Return the folder of the TX40 recordings."""
     return shared_data / 'tx40'
+
+
+@pytest.fixture(scope='session')
+def tx40_folds(tx40_data: Path) -> list[Fold]:
+    """Return every fold of the TX40's recording with the result of the others, all defaults."""
+    log = load_log(tx40_data / 'exciting.csv.gz', load_robot('tx40'))
+    return list(folds(log, Recipe()))
 
 
 @pytest.fixture(scope='session')
@@ -60,15 +81,42 @@ def compiled() -> None:
     warm_up()
 
 
-@pytest.fixture
-def ros_domain(monkeypatch: pytest.MonkeyPatch, compiled: None) -> Iterator[int]:
-    """Give the test, and the processes it starts, a DDS domain of its own on this machine."""
+@contextmanager
+def claimed() -> Iterator[int]:
+    """Claim a DDS domain on this machine for what runs in the block."""
     pytest.importorskip('rclpy')
     domain, lock = claim_domain()
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    yield domain
-    lock.close()
+    with lock, pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_DOMAIN_ID', str(domain))
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        yield domain
+
+
+@pytest.fixture
+def ros_domain(compiled: None) -> Iterator[int]:
+    """Give the test, and the processes it starts, a DDS domain of its own on this machine."""
+    with claimed() as domain:
+        yield domain
+
+
+@pytest.fixture(scope='module')
+def module_domain(compiled: None) -> Iterator[int]:
+    """Give all tests of a module, and the processes they start, a DDS domain of their own."""
+    with claimed() as domain:
+        yield domain
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Mark every test that claims a DDS domain, and group tests that share what is expensive.
+
+    Such a test needs ROS, whatever its file says. A group runs in one worker of --dist loadgroup.
+    """
+    for item in items:
+        shared = {'ur10e_result', 'tx40_folds'} & set(item.fixturenames)
+        item.add_marker(pytest.mark.xdist_group(min(shared, default=item.path.name)))
+        if {'ros_domain', 'module_domain'} & set(item.fixturenames):
+            item.add_marker(pytest.mark.ros)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
 from robot_dynid.cli.main import main
 
 pytest.importorskip('rclpy')
@@ -28,21 +27,16 @@ REQUEST = dict(zip(NAMES, STATES, strict=True))
 
 
 @pytest.fixture(scope='module')
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def served(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp('elastic')
-    number, lock = claim_domain()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(number))
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        MODEL.save(folder / 'model.yaml')
-        parameters = {'robot': 'elastic_2r', 'recordings': folder / 'recordings'}
-        with running('identifier_node', parameters) as node:
-            user = Client()
-            assert user.call('load_model', path=str(folder / 'model.yaml')).success
-            yield user
-            user.close()
-        assert 'unexpected' not in node.output, node.output
-    lock.close()
+    MODEL.save(folder / 'model.yaml')
+    parameters = {'robot': 'elastic_2r', 'recordings': folder / 'recordings'}
+    with running('identifier_node', parameters) as node:
+        user = Client()
+        assert user.call('load_model', path=str(folder / 'model.yaml')).success
+        yield user
+        user.close()
+    assert 'unexpected' not in node.output, node.output
 
 
 def expected() -> tuple[Any, Any]:

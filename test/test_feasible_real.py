@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_real_data import FOLDS, GUARD, cut
 from tolerances import HELD_OUT_RISE
 
 from robot_dynid.estimation import LeastSquares, Status
 from robot_dynid.estimation.feasible import Feasible
 from robot_dynid.estimation.sequential import SequentialFeasible
-from robot_dynid.identified.identify import identify
 from robot_dynid.identified.validate import validate
 from robot_dynid.io.log import load_log
 from robot_dynid.model.inertia import pseudo_inertia
@@ -52,11 +50,9 @@ def relative_error(found):
 
 
 @pytest.mark.slow
-def test_ur10e(ur10e_data):
-    robot = load_robot('ur10e')
-    train = [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())]
+def test_ur10e(ur10e_data, ur10e_result):
+    robot, result = load_robot('ur10e'), ur10e_result
     test = [load_log(f, robot) for f in sorted((ur10e_data / 'test').iterdir())]
-    result = identify(robot, train)
     plain = relative_error([squares(result, result.estimate, test)])
     for method in METHODS:
         estimate = method.fit(result.experiment)
@@ -66,14 +62,10 @@ def test_ur10e(ur10e_data):
 
 
 @pytest.mark.slow
-def test_tx40(tx40_data):
-    robot = load_robot('tx40')
-    log = load_log(tx40_data / 'exciting.csv.gz', robot)
+def test_tx40(tx40_folds):
     errors = {name: [] for name in ('plain', 'feasible', 'sequential-feasible')}
-    for k, (first, last) in enumerate(FOLDS):
-        train = [cut(log, a + GUARD * (i == k + 1), b - GUARD * (i == k - 1))
-                 for i, (a, b) in enumerate(FOLDS) if i != k]
-        result, left = identify(robot, train), [cut(log, first, last)]
+    for result, fold in tx40_folds:
+        left = [fold]
         errors['plain'].append(squares(result, LeastSquares().fit(result.experiment), left))
         for method in METHODS:
             estimate = method.fit(result.experiment)

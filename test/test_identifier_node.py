@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
-
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
@@ -29,22 +27,12 @@ RNG = np.random.default_rng(8)
 
 
 @pytest.fixture(scope='module')
-def domain() -> Iterator[None]:
-    number, lock = claim_domain()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(number))
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        yield
-    lock.close()
-
-
-@pytest.fixture(scope='module')
 def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return Data(tmp_path_factory.mktemp('data'))
 
 
 @pytest.fixture(scope='module')
-def client(domain: None, data: Data) -> Iterator[Client]:
+def client(module_domain: int, data: Data) -> Iterator[Client]:
     parameters = {'robot': ROBOT, 'recordings': data.folder / 'recordings'}
     with running('identifier_node', parameters) as node:
         user = Client()
@@ -291,7 +279,7 @@ def test_empty_recording_says_so(client: Client) -> None:
     ({'robot': 'planar_3r', 'model': ''}, 1, f'the model was identified for {ROBOT}'),
 ])
 def test_unusable_parameters_end_the_node(
-    domain: None, data: Data, parameters: dict[str, Any], code: int, words: str
+    module_domain: int, data: Data, parameters: dict[str, Any], code: int, words: str
 ) -> None:
     given = {k: v or data.model_file for k, v in parameters.items()}
     node = NodeProcess('identifier_node', given)

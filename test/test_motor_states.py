@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-
-from robot_dynid.cli.domain import claim_domain
 
 pytest.importorskip('rclpy')
 
@@ -22,17 +19,7 @@ pytestmark = pytest.mark.ros
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 
 
-@pytest.fixture
-def domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A DDS domain for one test."""
-    number, lock = claim_domain()
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(number))
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    yield
-    lock.close()
-
-
-@pytest.mark.usefixtures('domain')
+@pytest.mark.usefixtures('ros_domain')
 def test_motor_states_stand_beside_joint_states() -> None:
     context = rclpy.Context()
     rclpy.init(context=context)
@@ -69,7 +56,7 @@ def test_motor_states_stand_beside_joint_states() -> None:
     assert 1e-4 < np.abs(sag).max() < 1e-2
 
 
-@pytest.mark.usefixtures('domain')
+@pytest.mark.usefixtures('ros_domain')
 def test_unknown_settings_end_the_node_with_a_message() -> None:
     node = NodeProcess('simulated_robot_node', {'simulation': 'no_such_arm'})
     assert node.process.wait(PATIENCE) == 1

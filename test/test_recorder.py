@@ -31,7 +31,7 @@ def feed(store, stamps, payloads):
         store.append(data, stamp)
 
 
-def wait_until(condition, seconds=5.0):
+def wait_until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, 'took too long'
@@ -158,7 +158,7 @@ def test_kill_loses_less_than_a_second(tmp_path):
     lost = (sent[-1, 1] - sent[got - 1, 1]) * 1e-9 if got < len(sent) else 0.0
     assert lost < 1.0, f'{lost:.2f} s lost'
     assert any('metadata.yaml is missing' in f for f in log.findings)
-    assert any('not closed' in f for f in log.findings)
+    assert any('not closed' in f or 'cut off' in f for f in log.findings)
 
 
 def test_full_disk_keeps_everything_in_memory_and_recovers(tmp_path):
@@ -238,6 +238,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.ros
 @pytest.mark.usefixtures('ros_domain')
 def test_raw_subscription_over_dds(tmp_path):
     import rclpy
@@ -256,11 +257,11 @@ def test_raw_subscription_over_dds(tmp_path):
             node.create_subscription(
                 JointState, 'joint_states', store.append, QoSProfile(depth=1000), raw=True
             )
-            end = time.monotonic() + 30
+            end = time.monotonic() + 60
             while store.count < 2000 and time.monotonic() < end:
                 executor.spin_once(timeout_sec=0.1)
     finally:
-        publisher.wait(10)
+        publisher.wait(60)
         node.destroy_node()
         rclpy.shutdown(context=context)
     log = read_bag(tmp_path / 'run', NAMES)

@@ -11,8 +11,6 @@ from feasible_models import feasible_model
 from nominal import nominal_model
 from synthetic_recordings import write_recording
 
-from robot_dynid.cli.domain import claim_domain
-
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
@@ -42,18 +40,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope='module')
-def domain() -> Iterator[None]:
-    number, lock = claim_domain()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(number))
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        yield
-    lock.close()
-
-
 @pytest.fixture
-def client(domain: None) -> Iterator[Client]:
+def client(module_domain: int) -> Iterator[Client]:
     user = Client()
     yield user
     user.close()
