@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,22 @@ from robot_dynid.model.robot_file import load_robot
 from robot_dynid_interfaces.action import Excite
 
 ROBOT = 'planar_3r'
-PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
-SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, budget: 0.5}'
-LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, budget: 0.5}'
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
+SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, iterations: 10, budget: 60}'
+LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, iterations: 10, budget: 60}'
 # Wide against a loaded machine; the guards themselves are tested to the cycle without ROS.
 PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
-              'state_timeout': 0.25, 'controller_timeout': 0.4, 'tracking_window': 0.25,
-              'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
+              'state_timeout': 1.0, 'controller_timeout': 1.5, 'feedback_timeout': 3.0,
+              'acceptance_timeout': 10.0, 'result_timeout': 5.0, 'stop_timeout': 5.0,
+              'tracking_window': 1.0, 'first_pass_scale': 1.0, 'warm_up': 0,
+              'return_to_start': False}
 SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0}
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
+
+
+def seconds(stamp: Any) -> float:
+    """Return a stamp [s]."""
+    return float(stamp.sec + 1e-9 * stamp.nanosec)
 
 
 class Client:
@@ -54,6 +62,8 @@ class Client:
         self.holds: list[JointTrajectory] = []
         self.trajectories: list[JointTrajectory] = []
         self.diagnostics: list[DiagnosticArray] = []
+        self.sent: list[JointTrajectory] = []
+        self.goals: list[Any] = []
         self.state = JointState()
         self.moved_at = self.speed = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -61,6 +71,7 @@ class Client:
                   (JointTrajectory, 'joint_trajectory_controller/joint_trajectory',
                    self._on_trajectory, 10),
                   (JointTrajectory, 'excitation/trajectory', self.trajectories.append, latched),
+                  (JointTrajectory, 'excitation/sent', self.sent.append, 10),
                   (DiagnosticArray, '/diagnostics', self.diagnostics.append, 10))
         for topic in topics:
             self.node.create_subscription(*topic)
@@ -96,7 +107,7 @@ class Client:
 
     def _on_log(self, message: Log) -> None:
         if message.name == 'excitation' and message.msg.startswith(('stopping', 'slowing')):
-            self.guarded.append(message.stamp.sec + 1e-9 * message.stamp.nanosec)
+            self.guarded.append(seconds(message.stamp))
 
     def trigger(self, name: str) -> str:
         """Call ~/pause or ~/resume and return its message; it must succeed."""
@@ -111,14 +122,19 @@ class Client:
             message.header.frame_id = joint
             self.thermometer.publish(message)
 
-    def stopped_after(self, cause: float) -> tuple[float, float]:
-        """Return when, after ``cause``, the node decided, and when the controller was told."""
-        def first(times: list[float], since: float) -> float:
-            self.wait(lambda: any(at > since for at in times))
-            return next(at for at in times if at > since)
+    def stopped_after(self, cause: float) -> tuple[float, float, float]:
+        """Return when, after ``cause``, the node decided, commanded, and was heard.
 
-        guarded = first(self.guarded, cause)
-        return guarded, first(self.stops, guarded)
+        Decision and command by the clock of the node; heard is what the controller says of its
+        goals, or what came over its topic, by the clock of this process.
+        """
+        def first(times: Callable[[], Iterable[float]], since: float) -> float:
+            self.wait(lambda: any(at >= since for at in times()))
+            return next(at for at in times() if at >= since)
+
+        guarded = first(lambda: self.guarded, cause)
+        commanded = first(lambda: (seconds(m.header.stamp) for m in self.sent), guarded)
+        return guarded, commanded, first(lambda: self.stops, guarded)
 
     def hijack(self) -> None:
         """Command another motion over the topic, as a second program might."""
@@ -129,7 +145,24 @@ class Client:
     def _on_state(self, message: JointState) -> None:
         self.state, self.speed = message, float(np.abs(message.velocity).max())
         if self.speed > 0.05:
-            self.moved_at = time.monotonic()
+            self.moved_at = self.clock
+
+    @property
+    def clock(self) -> float:
+        """The robot's time [s]: the stamp of its latest state."""
+        return seconds(self.state.header.stamp)
+
+    @property
+    def rested(self) -> float:
+        """For how long [s] the robot has been at rest, by its own clock."""
+        return self.clock - self.moved_at
+
+    def later(self, time: float) -> None:
+        """Wait until the robot's clock is ``time`` s later than in its next state."""
+        before = self.state
+        self.wait(lambda: self.state is not before)
+        end = self.clock + time
+        self.wait(lambda: self.clock >= end)
 
     def _on_feedback(self, message: Any) -> None:
         self.segments.append((time.monotonic(), message.feedback.segment))
@@ -163,15 +196,17 @@ class Client:
         raise AssertionError('the simulated robot takes no parameter')
 
     def send(self, options: str = LONG, **goal: Any) -> Any:
-        for seen in (self.segments, self.holds, self.stops, self.guarded):
+        for seen in (self.segments, self.holds, self.stops, self.guarded, self.sent):
             seen.clear()
         handle = self.answer(self.action.send_goal_async(
             Excite.Goal(options=options, **goal), self._on_feedback))
         assert handle.accepted
+        self.goals.append(handle)
         return handle
 
     def result(self, handle: Any) -> tuple[int, Excite.Result]:
         answer = self.answer(handle.get_result_async())
+        self.goals = [goal for goal in self.goals if goal is not handle]
         assert answer.result.success == (answer.result.code == 0)
         return answer.status, answer.result
 
@@ -182,9 +217,15 @@ class Client:
         """Start a long excitation and return its handle while the robot moves."""
         handle = self.send(LONG)
         self.wait(lambda: self.segments and self.segments[-1][1] == 'excitation')
-        self.spin(1.0)
+        self.later(1.0)
         self.wait(lambda: self.speed > 0.2)
         return handle
+
+    def end_goals(self) -> None:
+        """Cancel the goals whose results nobody took, and wait for their ends."""
+        for handle in self.goals[:]:
+            self.answer(handle.cancel_goal_async())
+            self.result(handle)
 
     def controller_seen(self) -> bool:
         """Whether the node says that it sees the controller."""
@@ -193,7 +234,7 @@ class Client:
 
     def quiet(self) -> None:
         """Wait until the robot is seen, at rest."""
-        self.wait(lambda: time.monotonic() - self.moved_at > 0.3 and self.state.name)
+        self.wait(lambda: self.rested > 0.3 and self.state.name)
         self.wait(self.action.server_is_ready)
 
 
@@ -214,13 +255,30 @@ class Stage:
         if hasattr(self, 'node'):
             self.node.process.kill()
             self.node.process.wait()
+        self.changed = changes
         self.node = NodeProcess('excitation_node', {
             **PARAMETERS, 'recording_directory': self.folder, **self.changes, **changes})
+
+    def reset(self, **changes: Any) -> Stage:
+        """End what the test before left behind, passed or failed; where that fails, begin anew.
+
+        ``changes`` are parameters of the node which this test wants.
+        """
+        try:
+            assert self.node.process.poll() is None and self.changed == changes
+            self.client.end_goals()
+        except AssertionError:
+            self.client.goals.clear()
+            if self.robot is not None:
+                self.kill_robot()
+            self.start_node(**changes)
+        return self
 
     def with_robot(self) -> Client:
         if self.robot is None or self.robot.process.poll() is not None:
             self.robot = NodeProcess('simulated_robot_node', SIMULATION)
             self.client.wait(self.client.parameters.service_is_ready)
+            self.client.state = JointState()
             self.client.diagnostics.clear()
             self.client.wait(self.client.controller_seen)
         self.client.fault('none')

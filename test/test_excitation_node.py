@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
-
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
@@ -22,19 +20,22 @@ from robot_dynid.model.robot_file import load_robot
 from robot_dynid_interfaces.action import Excite
 
 pytestmark = pytest.mark.ros
+HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
+
 
 @pytest.fixture(scope='module')
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    domain, lock = claim_domain()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(domain))
-        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        stage = Stage(tmp_path_factory.mktemp('bags'))
-        yield stage
-        stage.close()
-    lock.close()
+def shared(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(tmp_path_factory.mktemp('bags'))
+    yield stage
+    stage.close()
     assert 'Traceback' not in stage.node.output, stage.node.output
     assert 'unexpected' not in stage.node.output, stage.node.output
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """Return the stage as a test expects it, whatever became of the test before."""
+    return shared.reset()
 
 
 def test_controller_absent_but_dry_run_works(stage: Stage) -> None:
@@ -67,7 +68,7 @@ def test_wrong_requests_are_answered(stage: Stage, goal: dict[str, str], words: 
     client = stage.with_robot()
     result = client.excite(**goal)
     assert result.code == Code.INVALID and words in result.message
-    assert time.monotonic() - client.moved_at > 0.3, 'the robot moved'
+    assert client.rested > 0.3, 'the robot moved'
 
 
 def test_success(stage: Stage) -> None:
@@ -108,9 +109,9 @@ def test_cancel_and_busy(stage: Stage) -> None:
     assert client.answer(handle.cancel_goal_async()).goals_canceling
     status, result = client.result(handle)
     assert (status, result.code) == (CANCELED, Code.CANCELLED), result.message
-    assert time.monotonic() - asked_at < 1.0
-    client.spin(0.4)
-    assert time.monotonic() - client.moved_at > 0.2, 'the robot still moves'
+    assert time.monotonic() - asked_at < HANGS
+    client.later(0.4)
+    assert client.rested > 0.2, 'the robot still moves'
 
 
 def test_another_program_takes_over(stage: Stage) -> None:
@@ -141,14 +142,14 @@ def test_interrupt_stops_the_robot_first(stage: Stage) -> None:
     status, result = client.result(handle)
     assert (status, result.code) == (ABORTED, Code.CANCELLED), result.message
     assert 'the node is shut down' in result.message
-    client.spin(0.4)
-    assert time.monotonic() - client.moved_at > 0.2, 'the robot still moves'
+    client.later(0.4)
+    assert client.rested > 0.2, 'the robot still moves'
     client.wait(lambda: stage.node.process.poll() is not None)
     assert stage.node.process.returncode == 0
-    assert time.monotonic() - asked_at < 5.0
+    assert time.monotonic() - asked_at < 3.0 * HANGS
 
 
-def test_wrong_parameters_end_the_node(stage: Stage) -> None:
+def test_wrong_parameters_end_the_node(shared: Stage) -> None:
     for name, words in (('', 'parameter robot is empty'), ('no_such_robot', 'no_such_robot')):
         node = NodeProcess('excitation_node', {'robot': name} if name else {})
         assert node.process.wait(PATIENCE) == 2
