@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from robot_dynid_interfaces.srv import (
 )
 
 ROBOT = 'seven_axis'
-PATIENCE = 30.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 #: s for a server to find its client: it drops answers to one whose reader it has not found yet
 ACQUAINTANCE = 1.0
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
@@ -47,19 +48,25 @@ SERVICES = {
 }
 
 
+@cache
+def identified() -> tuple[RawLog, IdentifiedModel]:
+    """Return the recording of a simulated seven-axis arm and its model: once for all modules."""
+    robot = load_robot(ROBOT)
+    truth = load_truth(robot)
+    request = parse_request('fourier', {'duration': 10.0, 'harmonics': 5, 'starts': 1})
+    motion = record(Arm(robot, truth), design(robot, request).trajectory)
+    log = measured(motion, robot, truth.noise, np.random.default_rng(0))
+    return log, identify(robot, [log]).model
+
+
 class Data:
     """A simulated recording of the seven-axis arm, and the model identified from it offline."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        robot = load_robot(ROBOT)
-        truth = load_truth(robot)
-        request = parse_request('fourier', {'duration': 10.0, 'harmonics': 5, 'starts': 1})
-        motion = record(Arm(robot, truth), design(robot, request).trajectory)
-        self.log: RawLog = measured(motion, robot, truth.noise, np.random.default_rng(0))
+        self.log, self.model = identified()
         self.csv = folder / 'motion.csv'
         write_csv(self.csv, self.log)
-        self.model: IdentifiedModel = identify(robot, [self.log]).model
         self.model_file = folder / 'model.yaml'
         self.model.save(self.model_file)
 

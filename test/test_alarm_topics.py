@@ -19,7 +19,7 @@ from robot_dynid.excitation.execution.guards import GuardSettings
 from robot_dynid.ros.alarm_topics import AlarmTopics
 
 pytestmark = pytest.mark.ros
-PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 PUBLISHERS = {
     'latched': QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL),
     'reliable': QoSProfile(depth=10),  # as `ros2 topic pub`

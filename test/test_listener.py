@@ -21,7 +21,7 @@ from robot_dynid.ros.listener import Listener
 
 pytestmark = pytest.mark.ros
 RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def until(condition: Any) -> None:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynid.cli.domain import claim_domain
-
 pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')
 
@@ -32,7 +30,9 @@ pytestmark = pytest.mark.ros
 ROBOT = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint',
          'wrist_1_joint', 'wrist_2_joint', 'wrist_3_joint')
 CONTROLLER = 'joint_trajectory_controller'
-PATIENCE = 15.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
+HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
+MOVES = 0.02  # rad/s; less is noise
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 
 
@@ -44,6 +44,11 @@ def trajectory(position: float, duration: float) -> JointTrajectory:
         time_from_start=Duration(sec=whole, nanosec=round((duration - whole) * 1e9)),
     )
     return JointTrajectory(joint_names=list(ROBOT), points=[point])
+
+
+def seconds(state: JointState) -> float:
+    """Return the stamp of a state [s]."""
+    return float(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
 
 
 class Client:
@@ -81,6 +86,22 @@ class Client:
             assert time.monotonic() < end, 'waited in vain'
             self.executor.spin_once(timeout_sec=0.05)
 
+    @property
+    def clock(self) -> float:
+        """The robot's time [s]: the stamp of the newest state."""
+        return seconds(self.states[-1])
+
+    def later(self, time: float) -> None:
+        """Wait until the robot's clock is ``time`` s later."""
+        count = len(self.states)
+        self.wait(lambda: len(self.states) > count)
+        end = self.clock + time
+        self.wait(lambda: self.clock >= end)
+
+    def moving(self) -> list[float]:
+        """Return the robot's times [s] at which it moved, of all states that came in."""
+        return [seconds(s) for s in self.states if np.abs(s.velocity).max() > MOVES]
+
     def result(self, future: Any) -> Any:
         self.wait(future.done)
         return future.result()
@@ -117,12 +138,8 @@ class Client:
 
 
 @pytest.fixture(scope='module')
-def client() -> Iterator[Client]:
+def client(module_domain: int) -> Iterator[Client]:
     """A client of one UR10e that all tests of this module move."""
-    patch = pytest.MonkeyPatch()
-    domain, lock = claim_domain()
-    patch.setenv('ROS_DOMAIN_ID', str(domain))
-    patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     with running('simulated_robot_node', {'robot': 'ur10e'}):
         made = Client()
         assert made.action.wait_for_server(PATIENCE)
@@ -130,8 +147,6 @@ def client() -> Iterator[Client]:
         made.wait(lambda: made.states and made.controller_states)
         yield made
         made.close()
-    lock.close()
-    patch.undo()
 
 
 @pytest.fixture
@@ -147,12 +162,12 @@ def test_states_come_in_order_at_their_rate(robot: Client) -> None:
     robot.states.clear()
     robot.controller_states.clear()
     begin = time.monotonic()
-    robot.spin(1.0)
-    expected = 500.0 * (time.monotonic() - begin)
-    assert expected * 0.8 < len(robot.states) < expected * 1.2
+    robot.later(1.0)
+    assert 0.5 < time.monotonic() - begin < HANGS, "the robot's clock is that of the wall"
+    assert 501 <= len(robot.states) < 600
     stamps = [s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in robot.states]
     assert set(np.diff(stamps)) == {2_000_000}
-    assert abs(stamps[-1] * 1e-9 - time.time()) < 0.5
+    assert abs(stamps[-1] * 1e-9 - time.time()) < HANGS
     assert list(robot.states[0].name) == sorted(ROBOT)
     assert list(robot.controller_states[0].joint_names) == list(ROBOT)
     assert 30 < len(robot.controller_states) < 70
@@ -173,9 +188,11 @@ def test_late_subscriber_gets_the_last_states(robot: Client) -> None:
 def test_goal_is_reached_with_feedback_at_20_hz(robot: Client) -> None:
     handle = robot.send(trajectory(0.2, 1.0))
     assert handle.accepted
-    begin = time.monotonic()
+    robot.states.clear()
     assert robot.end_of(handle) == (SUCCEEDED, 0, 'Goal successfully reached!')
-    assert 0.9 < time.monotonic() - begin < 1.5
+    robot.later(0.2)
+    times = robot.moving()
+    assert 0.7 < times[-1] - times[0] < 1.5
     assert 15 <= len(robot.feedback) <= 22
     feedback = robot.feedback[-1]
     assert list(feedback.joint_names) == list(ROBOT)
@@ -222,7 +239,7 @@ def test_new_goal_preempts_the_old_one(robot: Client) -> None:
 
 def test_cancel_holds_the_position(robot: Client) -> None:
     handle = robot.send(trajectory(0.5, 2.0))
-    robot.spin(1.0)
+    robot.later(1.0)
     assert robot.result(handle.cancel_goal_async()).return_code == 0
     assert robot.end_of(handle) == (CANCELED, 0, '')
     robot.spin(0.3)
@@ -238,11 +255,12 @@ def test_topic_message_takes_over_and_the_goal_succeeds_at_its_end(robot: Client
     robot.wait(lambda: robot.topic.get_subscription_count() == 1)
     handle = robot.send(trajectory(0.5, 3.0))
     robot.spin(0.3)
-    begin = time.monotonic()
+    begin = robot.clock
     robot.topic.publish(JointTrajectory())
     robot.topic.publish(trajectory(-0.1, 0.6))
     assert robot.end_of(handle)[:2] == (SUCCEEDED, 0)
-    assert 0.4 < time.monotonic() - begin < 2.0
+    robot.later(0.2)
+    assert 0.4 < robot.moving()[-1] - begin < 2.0
     np.testing.assert_allclose(robot.position(), -0.1, atol=5e-3)
 
 
@@ -250,13 +268,10 @@ def test_faults_can_be_switched(robot: Client) -> None:
     assert robot.set_fault('reject').successful
     assert not robot.send(trajectory(0.1, 0.5)).accepted
     assert robot.set_fault('effort_spike').successful
-    robot.spin(0.1)
-    state = robot.states[-1]
-    limit = 330.0 / 11.976
-    assert state.effort[list(state.name).index(ROBOT[0])] == pytest.approx(limit)
+    first, limit = sorted(ROBOT).index(ROBOT[0]), 330.0 / 11.976
+    robot.wait(lambda: robot.states[-1].effort[first] == pytest.approx(limit))
     assert robot.set_fault('no_effort').successful
-    robot.spin(0.1)
-    assert np.isnan(robot.states[-1].effort).all()
+    robot.wait(lambda: np.isnan(robot.states[-1].effort).all())
     assert robot.set_fault('stop_states').successful
     robot.spin(0.2)
     robot.states.clear()
