@@ -14,8 +14,8 @@ test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
 	$(ENV) pytest -n auto --dist worksteal -m 'not ros and not slow and not soak'
-	$(ENV) pytest -n auto --dist loadfile -m 'slow and not ros and not soak'
-	$(ENV) pytest -m 'ros and not soak'
+	$(ENV) pytest -n auto --dist loadgroup -m 'slow and not ros and not soak'
+	$(ENV) pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'ros and not soak'
 
 soak: setup
 	$(ENV) pytest -m soak
