@@ -1,6 +1,8 @@
 # One command each; `make demo` and `make test` build the environment first when it is needed.
 PYTHON ?= python3
 ENV = . .venv/env.sh &&
+# A file in one worker, so that what its tests share is made once; the long ones first.
+GROUPS = --dist loadgroup --no-loadscope-reorder
 
 .PHONY: setup demo test soak bench docs clean
 
@@ -13,9 +15,8 @@ demo: setup
 test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
-	$(ENV) pytest -n auto --dist worksteal -m 'not ros and not slow and not soak'
-	$(ENV) pytest -n auto --dist loadgroup -m 'slow and not ros and not soak'
-	$(ENV) pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'ros and not soak'
+	$(ENV) pytest -n auto $(GROUPS) -m 'not ros and not soak'
+	$(ENV) pytest -n 2 $(GROUPS) -m 'ros and not soak'
 
 soak: setup
 	$(ENV) pytest -m soak

@@ -110,13 +110,19 @@ def module_domain(compiled: None) -> Iterator[int]:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark every test that claims a DDS domain, and group tests that share what is expensive.
 
-    Such a test needs ROS, whatever its file says. A group runs in one worker of --dist loadgroup.
+    Such a test needs ROS, whatever its file says. A group, mostly a file, runs in one worker of
+    --dist loadgroup; those with slow tests come first, so that no worker is left with one.
     """
+    groups, slow = {}, set()
     for item in items:
-        shared = {'ur10e_result', 'tx40_folds'} & set(item.fixturenames)
-        item.add_marker(pytest.mark.xdist_group(min(shared, default=item.path.name)))
         if {'ros_domain', 'module_domain'} & set(item.fixturenames):
             item.add_marker(pytest.mark.ros)
+        shared = {'ur10e_result', 'tx40_folds'} & set(item.fixturenames)
+        groups[item] = min(shared, default=item.path.name)
+        item.add_marker(pytest.mark.xdist_group(groups[item]))
+        if item.get_closest_marker('slow'):
+            slow.add(groups[item])
+    items.sort(key=lambda item: groups[item] not in slow)
 
 
 @pytest.fixture
