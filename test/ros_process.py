@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-STOP_TIME = 10.0  # s a node may take to end on SIGINT
+STOP_TIME = 60.0  # s a node may take to end on SIGINT
 INTERRUPT_GAP = 0.02  # s
 
 

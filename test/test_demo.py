@@ -229,7 +229,7 @@ def test_interrupted_demo_leaves_nothing_behind(tmp_path: Path, how: signal.Sign
             children = [int(pid) for task in tasks for pid in task.read_text().split()]
             time.sleep(0.2)
         demo.send_signal(how)
-        out, err = demo.communicate(timeout=30.0)
+        out, err = demo.communicate(timeout=60.0)
     finally:
         demo.kill()
         left = [pid for pid in children if Path(f'/proc/{pid}').exists()]

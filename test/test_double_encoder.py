@@ -81,8 +81,8 @@ def test_every_joint_of_the_arm_has_a_drive() -> None:
 
 
 def thinned(log: RawLog) -> RawLog:
-    """Return every fifth row: 50 Hz, five times the rate of the paper and of the cut-off."""
-    return take(log, slice(None, None, 5))
+    """Return every other row: 125 Hz, far above the rate of the paper and the cut-off."""
+    return take(log, slice(None, None, 2))
 
 
 @pytest.mark.slow

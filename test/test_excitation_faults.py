@@ -20,7 +20,8 @@ from robot_dynid.io.bag import read_bag
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_stage import ABORTED, CANCELED, ROBOT, SHORT, SUCCEEDED, Client, Stage
+from excitation_client import ABORTED, CANCELED, ROBOT, SHORT, SUCCEEDED, Client
+from excitation_stage import Stage
 from rosbags.rosbag2 import Reader
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -141,8 +142,7 @@ def test_the_robot_is_told_at_once_and_the_user_why(stage: Stage, cause: str) ->
     if act in (hot, emergency):  # here the message is the guard; other causes take their time
         assert MEASURED[-1][2] < HANGS
     client.fault('none')
-    client.later(0.4)
-    assert client.rested > 0.1, 'the robot still moves'
+    client.comes_to_rest()
     assert result.message.endswith(f'recorded in {result.recording}')
     counts = readable(result.recording)
     assert counts['/joint_trajectory_controller/controller_state'] > 20
@@ -169,8 +169,7 @@ def test_pause_and_resume(stage: Stage) -> None:
     assert 'slowing down' in client.trigger('pause')
     client.wait(lambda: client.segments[-1][1] == 'pause')
     measured(stage, 'pause', since)
-    client.later(1.3)
-    assert client.rested > 0.1, 'the robot still moves'
+    client.comes_to_rest()
     assert 'going on with excitation' in client.trigger('resume')
     client.wait(lambda: client.speed > 0.2)
     again = client.answer(client.triggers['resume'].call_async(Trigger.Request()))
@@ -212,8 +211,7 @@ def cancelled(stage: Stage, after: float) -> None:
         return
     measured(stage, f'cancel at {after:.2f} s', since)
     assert MEASURED[-1][2] < HANGS
-    client.later(0.3)
-    assert client.rested > 0.1, 'the robot still moves'
+    client.comes_to_rest()
     readable(result.recording)
 
 

@@ -39,8 +39,8 @@ EXCITATIONS = {
     'sine-sequence': Excitation('periods: 1, configurations: 2', 'staged', 0.05),
 }
 #: a quick move to the start; and patience, for a machine that is busy with other things
-EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 0.5, 'controller_timeout': 0.5,
-                         'feedback_timeout': 1.0, 'tracking_window': 0.2,
+EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 1.0, 'controller_timeout': 1.0,
+                         'feedback_timeout': 2.0, 'tracking_window': 0.5,
                          'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
 LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 
