@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -28,10 +27,9 @@ from robot_dynid.reproduce.double_encoder import (
     stage_rows,
 )
 from robot_dynid.reproduce.double_encoder_arm import recorded
-from robot_dynid.signals.alignment import take
 from robot_dynid.simulation.arm import Arm
 from robot_dynid.simulation.truth import load_truth
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray
 
 
 def errors(moving: FloatArray, always: FloatArray) -> Judged:
@@ -80,15 +78,9 @@ def test_every_joint_of_the_arm_has_a_drive() -> None:
     assert arm.plant.elastic.all()
 
 
-def thinned(log: RawLog) -> RawLog:
-    """Return every other row: 125 Hz, far above the rate of the paper and the cut-off."""
-    return take(log, slice(None, None, 2))
-
-
 @pytest.mark.slow
 def test_every_joint_gains_and_the_deflection_has_its_share() -> None:
     data = recorded(lambda *_: None, sweeps=False)
-    data = replace(data, motion=thinned(data.motion), held_out=thinned(data.held_out))
     models = {name: judged(data, RECIPES[name]) for name in (WLS, PHYSICS, ONCE)}
     assert fall(models[WLS].always, models[ONCE].always).min() >= WANTED
     assert fall(models[WLS].moving, models[ONCE].moving).min() >= WANTED
