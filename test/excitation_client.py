@@ -107,6 +107,15 @@ class Client:
         assert answer.success, answer.message
         return str(answer.message)
 
+    def resume(self) -> str:
+        """Call ~/resume until the robot stands, as far as the node knows; return its message."""
+        while True:
+            answer = self.answer(self.triggers['resume'].call_async(Trigger.Request()))
+            if answer.success:
+                return str(answer.message)
+            assert 'still coming to rest' in answer.message
+            self.later(0.2)
+
     def warm(self, temperature: float) -> None:
         """Publish the temperature of every joint, the last one first."""
         for joint in reversed(load_robot(ROBOT).joints):
@@ -219,7 +228,9 @@ class Client:
         handle = self.send(LONG)
         self.wait(lambda: self.segments and self.segments[-1][1] == 'excitation')
         self.later(1.0)
-        self.wait(lambda: self.speed > 0.2)
+        ended = handle.get_result_async()
+        self.wait(lambda: ended.done() or self.speed > 0.2)
+        assert not ended.done(), ended.result().result.message
         return handle
 
     def end_goals(self) -> None:

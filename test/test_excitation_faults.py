@@ -170,7 +170,7 @@ def test_pause_and_resume(stage: Stage) -> None:
     client.wait(lambda: client.segments[-1][1] == 'pause')
     measured(stage, 'pause', since)
     client.comes_to_rest()
-    assert 'going on with excitation' in client.trigger('resume')
+    assert 'going on with excitation' in client.resume()
     client.wait(lambda: client.speed > 0.2)
     again = client.answer(client.triggers['resume'].call_async(Trigger.Request()))
     assert (again.success, again.message) == (False, 'not paused')
