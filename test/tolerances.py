@@ -277,3 +277,6 @@ REDUCED: Final = 1e-10
 # Accelerations of a rollout from its first 1e-7 s, relative to the largest: rounding of the
 # velocity, 1e-16 / 1e-7, and the change of the acceleration within the step. Measured: 1e-6.
 BEGINNING: Final = 1e-5
+# Second differences of friction beyond the trained speed, 20 times that, relative to the largest:
+# rounding of terms of up to a few hundred, and what tanh lacks of one at ninety widths (nothing).
+CONTINUED: Final = 1e-12

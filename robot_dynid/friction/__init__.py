@@ -19,7 +19,7 @@ from robot_dynid.friction.asymmetric import Asymmetric
 from robot_dynid.friction.compound import Compound
 from robot_dynid.friction.coulomb import Coulomb, CoulombAxes
 from robot_dynid.friction.dahl import Dahl
-from robot_dynid.friction.law import AxisMotion, FrictionLaw, Shape
+from robot_dynid.friction.law import AxisMotion, FrictionLaw, Shape, known_within
 from robot_dynid.friction.maxwell import Maxwell
 from robot_dynid.friction.stribeck import Stribeck
 from robot_dynid.friction.two_speed import TwoSpeed
@@ -52,6 +52,19 @@ def law_from(name: str, settings: Mapping[str, Any] | None = None) -> FrictionLa
     return law
 
 
+def within(law: FrictionLaw, ranges: Mapping[str, Any]) -> FrictionLaw:
+    """Return the law for an axis fitted within ``ranges``, beyond which it is linear or constant.
+
+    ``ranges`` are ``speeds`` [rad/s, m/s] and ``temperatures`` [deg C], (lowest, highest), and
+    ``longest`` [s]: settings of those laws and additions that bend.
+    """
+    if not isinstance(law, Compound):
+        found: FrictionLaw = known_within(law, ranges)
+        return found
+    return Compound(known_within(law.base, ranges), tuple(
+        (name, known_within(addition, ranges)) for name, addition in law.additions))
+
+
 def _made(name: str, kind: Any, settings: Mapping[str, Any]) -> Any:
     known = [f.name for f in fields(kind)]
     unknown = [key for key in settings if key not in known]
@@ -62,4 +75,4 @@ def _made(name: str, kind: Any, settings: Mapping[str, Any]) -> Any:
 
 
 __all__ = ['ADDITIONS', 'LAWS', 'Addition', 'AxisMotion', 'Compound', 'Coulomb', 'CoulombAxes',
-           'FrictionLaw', 'Maxwell', 'Shape', 'law_from']
+           'FrictionLaw', 'Maxwell', 'Shape', 'law_from', 'within']

@@ -57,10 +57,14 @@ class Compound:
     def sliding(self, values: FloatArray) -> FloatArray | None:
         """Return the rows of all; None when one has none."""
         first = len(self.base.parameters)
-        rows = [self.base.sliding(values[:first])]
+        base = self.base.sliding(values[:first])
+        if base is None:
+            return None
+        rows: list[FloatArray | None] = [base]
         for _, addition in self.additions:
-            rows.append(addition.sliding(values[first:first + len(addition.parameters)]))
-            first += len(addition.parameters)
+            own = values[first:first + len(addition.parameters)]
+            rows.append(addition.sliding(own, float(base[0, -1])))
+            first += len(own)
         found = [r for r in rows if r is not None]
         return np.concatenate(found) if len(found) == len(rows) else None
 

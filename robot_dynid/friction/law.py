@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from robot_dynid.types import FloatArray
 
 #: ramp [rad/s, m/s] about zero speed, where a law in steady sliding has none of its own
 SLIDING_WIDTH = 0.01
+#: lowest and highest of what a law was fitted to; None where nothing is known of it
+Range = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,59 @@ class FrictionLaw(Protocol):
 def ramp(velocity: FloatArray, width: float) -> FloatArray:
     """Return ``clip(v / width, -1, 1)``."""
     return np.asarray(np.clip(velocity / width, -1.0, 1.0))
+
+
+def continued(
+    function: Callable[[FloatArray], FloatArray], slope: Callable[[FloatArray], FloatArray],
+    velocity: FloatArray, speeds: Range,
+) -> FloatArray:
+    """Return ``function(velocity)`` (N,), which goes on along its tangent beyond ``speeds``."""
+    if speeds is None:
+        return function(velocity)
+    edge = np.clip(velocity, *speeds)
+    return np.asarray(function(edge) + slope(edge) * (velocity - edge))
+
+
+def both_ways(speeds: Range) -> Range:
+    """Return the range of a law with the same parameters forward and backward.
+
+    What it knows of one direction it knows of the other.
+    """
+    if speeds is None:
+        return None
+    top = max(-speeds[0], speeds[1])
+    return -top, top
+
+
+def tanh_continued(velocity: FloatArray, scale: float, speeds: Range) -> FloatArray:
+    """Return ``tanh(v / scale)`` (N,), linear beyond the higher of ``speeds`` in both ways."""
+    return continued(lambda v: np.asarray(np.tanh(v / scale)),
+                     lambda v: np.asarray((1.0 - np.tanh(v / scale)**2) / scale),
+                     velocity, both_ways(speeds))
+
+
+def known_within(part: Any, ranges: Mapping[str, Any]) -> Any:
+    """Return a law or an addition with those of ``ranges``, by name of its setting, it has."""
+    own = {f.name for f in fields(part)}
+    return replace(part, **{name: known for name, known in ranges.items() if name in own})
+
+
+def told(**ranges: Any) -> dict[str, Any]:
+    """Return those settings that are known, as plain types."""
+    return {name: list(known) if isinstance(known, tuple) else known
+            for name, known in ranges.items() if known is not None}
+
+
+def read_range(part: Any, law: str, name: str) -> None:
+    """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""
+    known = getattr(part, name)
+    if known is None:
+        return
+    if not isinstance(known, (list, tuple)) or len(known) != 2 or not all(
+            isinstance(x, (int, float)) and np.isfinite(x) for x in known) or known[0] > known[1]:
+        raise UsageError(f'friction law {law}: {name} must be the lowest and the highest value, '
+                         f'is {known!r}')
+    object.__setattr__(part, name, (float(known[0]), float(known[1])))
 
 
 def require_positive(law: str, name: str, value: float) -> None:

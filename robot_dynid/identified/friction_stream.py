@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.friction import AxisMotion, Compound, Coulomb, FrictionLaw, Maxwell
-from robot_dynid.friction.additions import LoadDependent
+from robot_dynid.friction.additions import Drift, LoadDependent
 from robot_dynid.friction.asymmetric import Asymmetric
 from robot_dynid.friction.dahl import Dahl
+from robot_dynid.friction.law import Range, both_ways
 from robot_dynid.friction.maxwell import DRY_LENGTH
 from robot_dynid.friction.stribeck import Stribeck
 from robot_dynid.friction.two_speed import TwoSpeed
@@ -29,16 +30,18 @@ from robot_dynid.model.monitor import (
 from robot_dynid.types import FloatArray
 
 #: an element of friction: kind, scale, amplitude, growth with load, whether it holds at rest,
-#: direction, speed above which it acts; see `FrictionTables`
-Element = tuple[float, float, float, float, float, float, float]
+#: direction, speed above which it acts, velocities beyond which it is linear; see `FrictionTables`
+Element = tuple[float, float, float, float, float, float, float, float, float]
 #: directions and how their parameters end
 SIDES = (1.0, 'p'), (-1.0, 'n')
+ANY = -np.inf, np.inf
 
 
 class FrictionStream:
     """The friction of all axes, as tables and as torques of what no table describes.
 
-    Friction that fades as a joint warms up has faded, and temperatures are those of reference;
+    Of friction that fades as a joint warms up there is what a warm one has, and temperatures are
+    those of reference;
     where friction grows with load, the acceleration counts as zero.
     """
 
@@ -97,9 +100,12 @@ def _elements(
         own = values[count:count + len(addition.parameters)]
         count += len(own)
         if isinstance(addition, LoadDependent):
-            found.append((*dry, 0.0, own[0], 0.0, 0.0, 0.0))
+            found.append((*dry, 0.0, own[0], 0.0, 0.0, 0.0, *ANY))
             continue
-        sliding = addition.sliding(own)
+        if isinstance(addition, Drift):
+            found.append(_slides(*dry, addition.warm * own[0]))
+            continue
+        sliding = addition.sliding(own, dry[1])
         if sliding is None:
             return None
         for fv, fc, f0, width in sliding:
@@ -125,26 +131,30 @@ def _rows(
         return straight, [_holds(*dry, of['fc'])], dry
     if isinstance(law, Stribeck):
         return straight, [_holds(TANH, law.width, of['fc'] + of['fs']),
-                          _holds(TANH, law.speed, -of['fs'])], (TANH, law.width)
+                          _holds(TANH, law.speed, -of['fs'], known=both_ways(law.speeds))
+                          ], (TANH, law.width)
     if isinstance(law, Asymmetric):
         return straight, [row for side, way in SIDES for row in (
             _slides(LINEAR, 1.0, of[f'fv{way}'], side),
             _holds(RAMP, law.width, of[f'fc{way}'], side))], (RAMP, law.width)
     if isinstance(law, TwoSpeed):
-        wide, above = law.steepness, law.threshold
+        wide, more = law.steepness, (law.threshold, law.speeds)
         return straight, [row for side, way in SIDES for row in (
             _holds(OPEN, wide, of[f'fc{way}'], side),
-            _slides(OPENED, wide, of[f'fv{way}'], side, above),
-            _slides(SQUARE, 1.0, of[f'fq{way}'], side, above),
-            _slides(CUBE, 1.0, of[f'fk{way}'], side, above))], (TANH, wide)
+            _slides(OPENED, wide, of[f'fv{way}'], side, *more),
+            _slides(SQUARE, 1.0, of[f'fq{way}'], side, *more),
+            _slides(CUBE, 1.0, of[f'fk{way}'], side, *more))], (TANH, wide)
     return None
 
 
-def _holds(kind: float, scale: float, amplitude: float, side: float = 0.0) -> Element:
-    return kind, scale, amplitude, 0.0, 1.0, side, 0.0
+def _holds(
+    kind: float, scale: float, amplitude: float, side: float = 0.0, known: Range = None
+) -> Element:
+    return kind, scale, amplitude, 0.0, 1.0, side, 0.0, *(known or ANY)
 
 
 def _slides(
-    kind: float, scale: float, amplitude: float, side: float = 0.0, above: float = 0.0
+    kind: float, scale: float, amplitude: float, side: float = 0.0, above: float = 0.0,
+    known: Range = None,
 ) -> Element:
-    return kind, scale, amplitude, 0.0, 0.0, side, above
+    return kind, scale, amplitude, 0.0, 0.0, side, above, *(known or ANY)

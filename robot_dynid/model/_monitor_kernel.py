@@ -19,8 +19,8 @@ from robot_dynid.model._state_kernel import (
 
 #: columns of the elements of friction: axis, kind, scale of its argument, amplitude [N m], how it
 #: grows with the load of the axis, whether it may hold an axis at rest, direction in which it acts
-#: (0: both), speed below which it does not
-AXIS, KIND, SCALE, AMPLITUDE, LOAD, HOLDS, SIDE, ABOVE, COLUMNS = range(9)
+#: (0: both), speed below which it does not, lowest and highest velocity it is not linear beyond
+AXIS, KIND, SCALE, AMPLITUDE, LOAD, HOLDS, SIDE, ABOVE, LOWEST, HIGHEST, COLUMNS = range(11)
 #: kinds: ramp of the velocity, stop operator and Dahl's state of the position; hyperbolic tangent,
 #: the same opening from a half to one, the velocity so opened; powers of the velocity
 RAMP, STOP, DAHL, TANH, OPEN, OPENED, LINEAR, SQUARE, CUBE = (
@@ -49,10 +49,24 @@ def _dot(a, b):
 
 
 @inlined
-def _of_velocity(row, velocity):
-    """Return an element of friction at an amplitude of one that has no past."""
-    if velocity * row[SIDE] < 0.0 or abs(velocity) < row[ABOVE]:
-        return 0.0
+def _slope(row, velocity):
+    """Return by how much an element of friction that has no past grows with the velocity."""
+    if row[KIND] == LINEAR:
+        return 1.0
+    if row[KIND] == SQUARE:
+        return 2.0 * abs(velocity)
+    if row[KIND] == CUBE:
+        return 3.0 * velocity**2
+    steep = abs(np.tanh(velocity / row[SCALE]))
+    rise = (1.0 - steep**2) / row[SCALE]
+    if row[KIND] == OPENED:
+        return 0.5 * (1.0 + steep + abs(velocity) * rise)
+    return rise
+
+
+@inlined
+def _within(row, velocity):
+    """Return the same at a velocity it is not linear beyond."""
     if row[KIND] == RAMP:
         return min(max(velocity / row[SCALE], -1.0), 1.0)
     if row[KIND] == LINEAR:
@@ -65,6 +79,17 @@ def _of_velocity(row, velocity):
     if row[KIND] == TANH:
         return steep
     return 0.5 * (1.0 + abs(steep)) * (steep if row[KIND] == OPEN else velocity)
+
+
+@inlined
+def _of_velocity(row, speed):
+    """Return an element of friction at an amplitude of one that has no past."""
+    velocity = min(max(speed, row[LOWEST]), row[HIGHEST])
+    if speed * row[SIDE] < 0.0 or abs(velocity) < row[ABOVE]:
+        return 0.0
+    if velocity != speed:
+        return _within(row, velocity) + _slope(row, velocity) * (speed - velocity)
+    return _within(row, velocity)
 
 
 @inlined

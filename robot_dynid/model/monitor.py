@@ -56,9 +56,10 @@ class FrictionTables:
 
     ``straight`` (a, 2): viscous friction and offset. ``elements`` (e, COLUMNS), by axis: axis,
     kind, scale, amplitude [N m], growth with the load of the axis, whether it may hold at rest,
-    direction in which it acts (0: both), speed below which it does not. With s = tanh(v / scale),
-    kinds are RAMP clip(v / scale, -1, 1), TANH s, OPEN s (1 + |s|) / 2, OPENED v (1 + |s|) / 2,
-    LINEAR v, SQUARE v |v|, CUBE v^3, and of the position STOP operator, DAHL's state. Load =
+    direction in which it acts (0: both), speed below which it does not, lowest and highest
+    velocity, beyond which it is linear (a TANH or a power, else infinite). With s = tanh(v /
+    scale), kinds are RAMP clip(v / scale, -1, 1), TANH s, OPEN s (1 + |s|) / 2, OPENED v (1 + |s|)
+    / 2, LINEAR v, SQUARE v |v|, CUBE v^3, and of the position STOP operator, DAHL's state. Load =
     ``transmission`` (a, n) @ effort of links with the parameters ``load_links`` (n, 10); both
     (0, ...) where nothing grows with it.
     """
