@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,17 +14,17 @@ from robot_dynid.errors import DataError
 from robot_dynid.information import Accumulator, Information
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.reduction.numeric import entries, random_states, reduce_numeric
+from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
 from robot_dynid.regressor.block import Block, axes_of
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
 #: samples handled at once; the regressor of a chunk stays in the cache of one core
 CHUNK = 1024
-#: length of a batch [s] and the least number of batches wanted
-BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
 #: speed [rad/s, m/s] of the motion by which the reach of a parameter is judged
 MODERATE_SPEED = 1.0
+#: length of a batch [s] and the least number of batches wanted
+BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
 #: share of its peak speed above which an axis is far from reversing
 SWIFT_SHARE = 0.05
 
@@ -65,11 +65,8 @@ class TorqueModel:
     @cached_property
     def moderate_effort(self) -> FloatArray:
         """Effort (n, b) of each base parameter at one, root mean square at about 1 rad/s."""
-        fast = random_states(self.robot, 50, np.random.default_rng(0))
-        share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
-        states = replace(fast, velocity=share * fast.velocity,
-                         acceleration=share * fast.acceleration)
-        return np.asarray(np.sqrt(np.mean(self.columns(states) ** 2, axis=2)))
+        columns = self.columns(states_at(self.robot, MODERATE_SPEED))
+        return np.asarray(np.sqrt(np.mean(columns ** 2, axis=2)))
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from robot_dynid.friction import AxisMotion, Coulomb, law_from
 from robot_dynid.identified.export import exported_urdf
 from robot_dynid.identified.friction_choice import choose_laws, grid
 from robot_dynid.identified.friction_data import FrictionData
+from robot_dynid.identified.friction_judge import Judge
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.recipe import Recipe, recipe_from_dict
@@ -161,6 +162,33 @@ def test_separable_search_ends_where_the_search_of_all_parameters_does(name):
     full = least_squares(residual, start, x_scale='jac')
     for i, shape in enumerate(names):
         assert getattr(found, shape) == pytest.approx(np.exp(full.x[i]), rel=AGAINST_FULL_SEARCH)
+
+
+@pytest.mark.parametrize(('name', 'settings', 'expected'), [
+    ('two-speed', {'threshold': 0.05}, {'fqp', 'fqn', 'fkp', 'fkn', 'fvp', 'fvn'}),
+    ('two-speed', {'threshold': 0.9}, {'fqp', 'fqn', 'fkp', 'fkn', 'fvp', 'fvn'}),
+    ('coulomb+levelling', {'width': 0.02, 'levelling': {'speed': 9.0}}, {'fv', 'fl'}),
+    ('dahl', {'length': 2e-3}, {'fv'}),
+    ('asymmetric', {'width': 0.02}, set()),
+])
+def test_choice_finds_open_what_a_fit_reports_as_not_excited(name, settings, expected):
+    robot, rng, law = load_robot('planar_3r'), np.random.default_rng(7), law_from(name, settings)
+    time, q, qd, qdd = motion(7, robot.n, reach=0.03)  # slow: 0.1 rad/s
+    effort = np.clip(qd / 0.02, -1.0, 1.0) + 0.05 * rng.normal(size=q.shape)
+    samples = Samples(robot.joints, time, q, qd, qdd, effort, effort, (0,))
+    model = nominal_model('planar_3r')
+    torque = type(model.torque_model).of(robot.with_gravity(np.zeros(3)),
+                                         model.structure.blocks(robot)[:1])
+    data, simple = FrictionData(torque, axes_of(robot), [samples]), ('coulomb', Coulomb(0.02))
+    factors = data.factors([[simple, (name, law)]] + 2 * [[simple]], None)
+    judge = Judge.of(factors, 0, 3 * [simple[1]], np.ones(3))
+    reported = data.left_open([(name, law), simple, simple], None)
+    unavoidable = data.left_open(3 * [simple], None)
+    for found in (data.names(0, law) & reported, {f'{p}1' for p in judge.left_open(law)}):
+        assert found - unavoidable == {f'{p}1' for p in expected}
+    assert judge.excited(law) == (not expected)
+    laws, _, _ = choose_laws(data, 'auto', 3 * [simple[1]], False)
+    assert data.left_open(laws, None) <= unavoidable
 
 
 def test_joint_that_never_leaves_presliding_keeps_coulomb_and_is_named():

@@ -42,12 +42,18 @@ class AxisChoice:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A law with its name, and the held-out errors of the folds."""
+    """A law with its name, the held-out errors of the folds, and whether data excites it."""
 
     name: str
     law: FrictionLaw
     errors: FloatArray
     score: float
+    excited: bool
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Order of preference among the shapes of a law, the least first."""
+        return not self.excited, self.score
 
     @property
     def size(self) -> int:
@@ -55,9 +61,9 @@ class Judged:
         return len(self.law.parameters) + len(self.law.shapes)
 
     def beats(self, other: Judged, gain: float) -> bool:
-        """Return whether the error is lower by ``gain``, and lower in most folds."""
+        """Return whether the error is lower by ``gain``, and in most folds, if excited."""
         lower = self.score < (1.0 - gain) * other.score
-        return lower and float(np.mean(self.errors < other.errors)) > 0.5
+        return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
 
 
 Improve = Callable[[int, Judge, Named], tuple[Named, list[Judged]]]
@@ -103,8 +109,8 @@ def judged(judge: Judge, candidates: Sequence[Named]) -> list[Judged]:
     for name, law in candidates:
         settled = judge.settled(law)
         errors = judge.errors(settled)
-        found = Judged(name, settled, errors, judge.score(errors))
-        if name not in best or found.score < best[name].score:
+        found = Judged(name, settled, errors, judge.score(errors), judge.excited(settled))
+        if name not in best or found.rank < best[name].rank:
             best[name] = found
     return list(best.values())
 
@@ -112,9 +118,10 @@ def judged(judge: Judge, candidates: Sequence[Named]) -> list[Judged]:
 def simplest(found: Sequence[Judged], gain: float) -> Judged:
     """Return the simplest law: one with more parameters must beat it by ``gain``.
 
-    None is simpler than Coulomb's, whose ramp is that of all axes.
+    None is simpler than Coulomb's, whose ramp is that of all axes; the data must excite all
+    parameters of any other.
     """
-    ordered = sorted(found, key=lambda f: (f.name != 'coulomb', f.size))
+    ordered = sorted(found, key=lambda f: (f.name != 'coulomb', not f.excited, f.size))
     chosen = ordered[0]
     for other in ordered[1:]:
         if other.beats(chosen, gain):
@@ -165,10 +172,39 @@ def choose_laws(
     on_grid = tuple(current)
     for axis in range(len(current)):
         current[axis] = refined(data, factors, axis, on_grid, noise, data.load(links))
+    if wanted == AUTO:
+        simple = [('coulomb', law) for law in coulomb]
+        current = _excited(data, list(zip(current, on_grid, simple, strict=True)), links)
     choices = tuple(AxisChoice(label, own[0], tuple(seen.items()), reason)
                     for label, own, seen, reason in zip(data.axes.labels, current, tried, reasons,
                                                         strict=True))
     return current, choices, links
+
+
+def _excited(
+    data: FrictionData, wanted: Sequence[tuple[Named, ...]], links: FloatArray | None
+) -> list[Named]:
+    """Return the first law ``wanted`` on each axis that leaves no parameter open.
+
+    So a fit to the same data reports none of them as not excited, but for those that are open
+    with the last law, too, which is taken as it is.
+    """
+    place = [0] * len(wanted)
+    last = [own[-1] for own in wanted]
+    unavoidable: set[str] | None = None
+    while True:
+        current = [own[i] for own, i in zip(wanted, place, strict=True)]
+        if current == last:
+            return current
+        if unavoidable is None:
+            unavoidable = data.left_open(last, links)
+        lost = data.left_open(current, links) - unavoidable
+        back = [i for i, named in enumerate(current)
+                if named != last[i] and lost & data.names(i, named[1])]
+        if not back:
+            return current
+        for i in back:
+            place[i] += 1
 
 
 def _rounds(
@@ -216,7 +252,7 @@ def _add(
         tried = [judged(judge, extended((chosen.name, chosen.law), added, settings))[0]
                  for added, settings in left.items()]
         found += tried
-        best = min(tried, key=lambda f: f.score) if auto else tried[0]
+        best = min(tried, key=lambda f: f.rank) if auto else tried[0]
         if auto and not best.beats(chosen, GAIN):
             break
         chosen = best

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.experiment import TorqueModel
+from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.identified.friction_dictionary import Dictionary, Factors
 from robot_dynid.identified.friction_judge import noise_of, solution
@@ -82,6 +83,16 @@ class FrictionData:
         _, values = solution(factors, laws, noise)
         standard = self.model.reduction.standard_values(values[:factors.links])
         return np.asarray(standard[:10 * self.model.robot.n].reshape(-1, 10))
+
+    def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
+        """Return the names of the parameters that a fit with ``laws`` reports as not excited."""
+        friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
+        model = TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
+        return set(LeastSquares().fit(Experiment.of(model, self.recordings)).not_excited)
+
+    def names(self, axis: int, law: FrictionLaw) -> set[str]:
+        """Return the names of the parameters of ``law`` on an axis."""
+        return {f'{p}{self.axes.labels[axis]}' for p in law.parameters}
 
     def load(self, links: FloatArray | None) -> Load | None:
         """Return what the axes transmit with ``links``."""

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.estimation.held_out import FOLDS
-from robot_dynid.experiment import CHUNK, Regression, TorqueModel
+from robot_dynid.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.friction import AxisMotion, FrictionLaw
 from robot_dynid.friction.law import Shape
 from robot_dynid.information import merged, triangle
+from robot_dynid.reduction.numeric import states_at
 from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
@@ -97,7 +98,8 @@ class Factors:
 
     Of these columns the factors of joint j hold ``active[j]`` only, the others are zero.
     ``links`` is the number of columns of links and rotors; ``first`` (a + 1,) the first dictionary
-    column of every axis, and the end; ``samples`` the count in every fold.
+    column of every axis, and the end; ``samples`` the count in every fold; ``reach`` (rows, d) the
+    effort of each dictionary column at one, root mean square at about 1 rad/s.
     """
 
     friction: JointFriction
@@ -106,6 +108,7 @@ class Factors:
     links: int
     first: NDArray[np.int64]
     samples: NDArray[np.int64]
+    reach: FloatArray
 
     @classmethod
     def of(
@@ -127,7 +130,11 @@ class Factors:
             done += len(samples)
         folds = tuple(tuple(merged(f) for f in fold) for fold in parts if fold[0])
         sizes = np.diff(edges)
-        return cls(friction, folds, tuple(active), links, first, sizes[sizes > 0])
+        states = states_at(model.robot, MODERATE_SPEED)
+        reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
+        acting = np.abs(np.repeat(friction.axes.effort, counts, axis=0))
+        return cls(friction, folds, tuple(active), links, first, sizes[sizes > 0],
+                   (acting * reach[:, None]).T)
 
     @cached_property
     def whole(self) -> tuple[FloatArray, ...]:

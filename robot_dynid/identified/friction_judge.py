@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from robot_dynid.estimation.least_squares import OPEN_SHARE
 from robot_dynid.friction import Compound, FrictionLaw, Maxwell
 from robot_dynid.identified.friction_dictionary import Dictionary, Factors
 from robot_dynid.information import triangle
@@ -25,7 +27,8 @@ class Judge:
     ``whole`` (d, d + 1) and ``train[f]`` are factors of ``[columns, filtered effort]`` over all
     data and over all folds but f; ``test[f]`` of ``[columns, raw effort]`` of fold f, less what
     the eliminated parameters of the fit explain, each joint divided by its own noise;
-    ``samples`` of every fold.
+    ``samples`` of every fold. ``norms`` (d,) of the columns before the elimination; ``reach`` (d,)
+    their effort at one and about 1 rad/s, over all effort that was measured.
     """
 
     dictionary: Dictionary
@@ -33,6 +36,8 @@ class Judge:
     train: tuple[FloatArray, ...]
     test: tuple[FloatArray, ...]
     samples: NDArray[np.int64]
+    norms: FloatArray
+    reach: FloatArray
 
     @classmethod
     def of(cls, factors: Factors, axis: int, laws: Sequence[FrictionLaw], noise: FloatArray
@@ -52,7 +57,10 @@ class Judge:
             left = [(factor[j][:, [*own, -1]] - factor[j][:, rest] @ explained) / noise[j]
                     for j in rows]
             test.append(triangle(np.asfortranarray(np.vstack(left))))
-        return cls(_dictionary(factors, axis), whole, tuple(train), tuple(test), factors.samples)
+        norms = np.sqrt(sum(np.sum((factors.whole[j][:, own] / noise[j])**2, axis=0)
+                            for j in rows))
+        return cls(_dictionary(factors, axis), whole, tuple(train), tuple(test), factors.samples,
+                   norms, _relative_reach(factors)[own - factors.links])
 
     def settled(self, law: FrictionLaw) -> FrictionLaw:
         """Return the law with the presliding lengths only that its prediction needs.
@@ -71,6 +79,36 @@ class Judge:
             if not scores or min(scores) > bound:
                 return law
             law = shorter[int(np.argmin(scores))]
+
+    def excited(self, law: FrictionLaw) -> bool:
+        """Return whether the data leaves no parameter of ``law`` open but those of the first law.
+
+        The first law of the dictionary is Coulomb's, whose parameters there is no way round.
+        """
+        return self.left_open(law) <= self._unavoidable
+
+    @cached_property
+    def _unavoidable(self) -> set[str]:
+        return self.left_open(self.dictionary.laws[0])
+
+    def left_open(self, law: FrictionLaw) -> set[str]:
+        """Return the parameters of ``law`` that an estimate would report as not excited.
+
+        They are in combinations with other columns that the data does not tell apart, or could
+        explain within their deviation, at about 1 rad/s, all effort that was measured. The
+        deviation is that of the folds (jackknife).
+        """
+        index = self.dictionary.index(law)
+        norms = self.norms[index]
+        scale = np.where(norms > 0.0, norms, 1.0)
+        _, s, vt = np.linalg.svd(self.whole[:, index] / scale)
+        s = np.pad(s, (0, len(index) - len(s)))
+        unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_SHARE
+        free = np.zeros(len(index), dtype=bool)
+        found = np.array([_fitted(train, index, free) for train in self.train])
+        deviation = np.sqrt(len(found) - 1.0) * np.std(found, axis=0)
+        vague = deviation * self.reach[index] > 1.0
+        return {p for p, lost in zip(law.parameters, unclear | vague, strict=True) if lost}
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
@@ -128,6 +166,17 @@ def _with_lengths(law: FrictionLaw, lengths: tuple[float, ...]) -> FrictionLaw:
         return replace(law, base=_with_lengths(law.base, lengths))
     assert isinstance(law, Maxwell)
     return replace(law, lengths=lengths)
+
+
+def _relative_reach(factors: Factors) -> FloatArray:
+    """Return the reach (d,) of all dictionary columns over the effort of the joint it is most in.
+
+    As `estimation.least_squares.unknown_columns`.
+    """
+    size = np.array([np.linalg.norm(w[:, -1]) for w in factors.whole]) / np.sqrt(
+        factors.samples.sum())
+    most = np.argmax(factors.reach, axis=0)
+    return np.asarray(factors.reach.max(axis=0) / np.maximum(size[most], np.finfo(float).tiny))
 
 
 def _dictionary(factors: Factors, axis: int) -> Dictionary:

@@ -34,6 +34,13 @@ def random_states(robot: RobotModel, count: int, rng: np.random.Generator) -> Sa
                    velocity=2.0 * qd, acceleration=4.0 * qdd, starts=tuple(range(count)))
 
 
+def states_at(robot: RobotModel, speed: float) -> Samples:
+    """Return unrelated states at about ``speed`` [rad/s, m/s], root mean square."""
+    fast = random_states(robot, 50, np.random.default_rng(0))
+    share = speed / float(np.sqrt(np.mean(fast.velocity**2)))
+    return replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
+
+
 def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples) -> FloatArray:
     """Return the regressor (rows, p, N) of all standard parameters of all blocks."""
     return _assembled(robot, blocks, samples, [block.history(samples) for block in blocks])
