@@ -40,6 +40,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         warnings += [told + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
         warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
             if given else []
+    warnings += model.trained.told(model.robot, dict(
+        zip(CHANNELS, states, strict=False), acceleration=found['acceleration']))
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
     return {'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},

@@ -26,17 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
-    model, (position, velocity, acceleration) = read_model_and_states(arguments, CHANNELS)
-    effort = model.inverse(position, velocity, acceleration)
+    model, states = read_model_and_states(arguments, CHANNELS)
+    effort = model.inverse(*states)
+    warnings = model.trained.told(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:
         write_rows(arguments.out, model.joints, {'effort': effort})
     return {'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
-            'not_identified': model.not_identified}
+            'not_identified': model.not_identified, 'warnings': warnings}
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a CSV table, unless it went into a file."""
     if result['not_identified']:
         terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
+    for text in result['warnings']:
+        terminal.note(text, style='yellow')
     if not result['out']:
         show_rows(result['joints'], {'effort': result['effort']})

@@ -42,6 +42,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     return {
         'robot': model.robot.name, 'model': arguments.model, 'files': len(logs),
         'joints': joint_scores(validation), 'not_identified': model.not_identified,
+        'outside': {t.source: [vars(one) for one in t.outside]
+                    for t in validation.traces if t.outside},
         'findings': {log.source: log.findings for log in logs if log.findings},
         'warnings': validation.warnings, 'report': arguments.report,
         'seconds': time.perf_counter() - started,

@@ -44,6 +44,7 @@ from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.recordings import Prepared, Progress, Recordings
 from robot_dynid.identified.selection import Choice, excerpt
 from robot_dynid.identified.three_loops import Stopwatch
+from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
@@ -122,14 +123,16 @@ def _identify(
     estimate = _judged(fitted, robot, held)
     warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
                 *_advice(estimate, choice), *_outside(original, estimate), *deflected.warnings]
+    extent = Extent.merged(tuple(prepared.extents.values()))
     identified = IdentifiedModel(
-        robot=robot, structure=choice.structure, reduction=model.reduction,
+        robot=robot, structure=choice.structure.within(extent), reduction=model.reduction,
         values=estimate.values, std=estimate.std,
         control=control_parameters(original), preprocessing=choice.preprocessing,
         method=method, status=estimate.status.value, not_identified=estimate.not_identified,
         provenance={**_provenance(logs, (experiment, estimate), choice, weights),
                     **recorded, **deflected.provenance},
         feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
+        trained=Trained(extent.quantities),
     )
     identified, told = with_gears(identified, logs[0], part, recipe)
     warnings += [*told, *impossible(identified)]

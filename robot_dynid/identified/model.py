@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.blas import one_blas_thread, one_blas_thread_for
 from robot_dynid.errors import ModelError, UsageError
@@ -22,6 +22,7 @@ from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.states import checked_states
 from robot_dynid.identified.structure import Structure
+from robot_dynid.identified.trained import Trained
 from robot_dynid.model import dynamics
 from robot_dynid.model.integrate import AxisFriction, Integrator, Rollout
 from robot_dynid.model.momentum import InverseDynamics
@@ -45,6 +46,7 @@ class IdentifiedModel:
     standard parameters that a real robot can have, where the fit gave such: ``values`` are
     ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint side, whatever unit the
     robot reports. ``residual_models`` add, joint by joint, what the deflection of gears tells.
+    ``trained`` are the ranges of the recordings it was fitted to, empty where not known.
     """
 
     robot: RobotModel
@@ -61,6 +63,7 @@ class IdentifiedModel:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     feasible: FloatArray | None = None
     residual_models: tuple[ResidualModel | None, ...] = ()
+    trained: Trained = field(default_factory=Trained)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -244,6 +247,15 @@ class IdentifiedModel:
             raise UsageError('effort holds numbers that are not finite')
         return rollout(self, states, held, dt)
 
+    def outside(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which joints (K, n) or (n,) are outside the ranges the model was trained in."""
+        given = {'position': q, 'velocity': qd, **({} if qdd is None else {'acceleration': qdd})}
+        states, single = checked_states(self.joints, given)
+        beyond = self.trained.outside(self.robot, dict(zip(given, states, strict=True)))
+        return beyond[0] if single else beyond
+
     @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
         """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""
@@ -270,13 +282,7 @@ class IdentifiedModel:
 
     def save(self, path: str | Path) -> None:
         """Write the model; an existing file is replaced only once the new one is complete."""
-        target = Path(path)
-        temporary = target.with_name(f'.{target.name}.tmp')
-        try:
-            temporary.write_text(self.to_yaml(), encoding='utf-8')
-            temporary.replace(target)
-        except OSError as error:
-            raise ModelError(f'{target}: cannot be written ({error.strerror})') from None
+        model_file.write(self.to_yaml(), path)
 
     @classmethod
     def from_yaml(cls, text: str, source: str = 'model') -> IdentifiedModel:
@@ -289,13 +295,7 @@ class IdentifiedModel:
 
         Raises UsageError when there is no such file, ModelError when it cannot be used.
         """
-        try:
-            text = Path(path).read_text(encoding='utf-8')
-        except OSError as error:
-            raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
-        except UnicodeDecodeError:
-            raise ModelError(f'{path}: is not a text file') from None
-        model = cls.from_yaml(text, str(path))
+        model = cls.from_yaml(model_file.read(path), str(path))
         if robot is not None:
             model.require(robot)
         return model

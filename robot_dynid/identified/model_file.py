@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
 
-from robot_dynid.errors import DynIdError, ModelError
+from robot_dynid.errors import DynIdError, ModelError, UsageError
 from robot_dynid.identified.structure import Structure
+from robot_dynid.identified.trained import Trained
 from robot_dynid.model.plain import robot_from_plain, robot_to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.residual import ResidualModel, residual_from_plain
@@ -52,6 +54,7 @@ def dump(model: IdentifiedModel) -> str:
             'friction': _friction(model.structure),
         },
         **_residual(model),
+        **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
         'provenance': dict(model.provenance), 'robot': robot_to_plain(model.robot),
         'reduction': {'standard': list(reduction.standard), 'gap': float(reduction.gap),
                       'combinations': combinations},
@@ -92,6 +95,27 @@ def _feasible(model: IdentifiedModel) -> dict[str, Any]:
         return {}
     values = (float(value) for value in model.feasible)
     return {'feasible': dict(zip(model.reduction.standard, values, strict=True))}
+
+
+def write(text: str, path: str | Path) -> None:
+    """Write the text; an existing file is replaced only once the new one is complete."""
+    target = Path(path)
+    temporary = target.with_name(f'.{target.name}.tmp')
+    try:
+        temporary.write_text(text, encoding='utf-8')
+        temporary.replace(target)
+    except OSError as error:
+        raise ModelError(f'{target}: cannot be written ({error.strerror})') from None
+
+
+def read(path: str | Path) -> str:
+    """Return the text of a file. Raises UsageError without it, ModelError when it is no text."""
+    try:
+        return Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
+    except UnicodeDecodeError:
+        raise ModelError(f'{path}: is not a text file') from None
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
@@ -141,6 +165,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'warnings': tuple(content['warnings']), 'provenance': content['provenance'],
         'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
         'residual_models': _read_residual(content.get('residual'), robot.joints),
+        'trained': Trained.from_plain(content.get('trained'), robot.joints),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from robot_dynid.identified.friction_curves import friction_curves, solos_of
 from robot_dynid.identified.recipe import Recipe
+from robot_dynid.identified.trained import Extent
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
@@ -44,9 +45,9 @@ class Recordings(Sequence[Repaired]):
 class Prepared:
     """Prepares recordings, the next one on a second thread while one is worked on.
 
-    What was repaired and averaged, and where single joints moved, is noted when the recordings are
-    gone through for the first time. The first KEPT_ROWS rows stay in memory, for estimators that
-    go through them again.
+    What was repaired and averaged, where single joints moved and the extent of the motion is noted
+    when the recordings are gone through for the first time. The first KEPT_ROWS rows stay in
+    memory, for estimators that go through them again.
     """
 
     robot: RobotModel
@@ -57,6 +58,7 @@ class Prepared:
     averaged: dict[int, Averaging] = field(default_factory=dict)
     kept: dict[int, Samples] = field(default_factory=dict)
     solos: dict[int, list[Solo]] = field(default_factory=dict)
+    extents: dict[int, Extent] = field(default_factory=dict)
 
     def _ready(self, i: int) -> Samples:
         if i in self.kept:
@@ -68,6 +70,7 @@ class Prepared:
         if recording.averaging is not None:
             self.averaged.setdefault(i, recording.averaging)
         samples = prepare(self.robot, recording, self.settings)
+        self.extents.setdefault(i, Extent.of(self.robot, samples))
         if sum(map(len, self.kept.values())) + len(samples) <= KEPT_ROWS:
             self.kept[i] = samples
         return samples

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.experiment import TorqueModel
-from robot_dynid.friction import FrictionLaw, law_from
+from robot_dynid.friction import FrictionLaw, law_from, within
+from robot_dynid.identified.trained import Extent
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import Block, JointFriction, axes_of, frictionless_blocks
@@ -48,6 +49,11 @@ class Structure:
             if needed and load is not None else None
         return cls(rotor_inertia, tuple(name for name, _ in laws),
                    tuple(dict(law.settings()) for _, law in laws), kept)
+
+    def within(self, extent: Extent) -> Structure:
+        """Return it for a fit to recordings of ``extent``, beyond which no law bends."""
+        laws = [within(law, extent.of_axis(i)) for i, law in enumerate(self.laws)]
+        return replace(self, settings=tuple(dict(law.settings()) for law in laws))
 
     @cached_property
     def laws(self) -> tuple[FrictionLaw, ...]:

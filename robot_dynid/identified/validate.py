@@ -13,6 +13,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.experiment import swift
 from robot_dynid.identified.deflection import unused
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
@@ -50,7 +51,8 @@ class Trace:
     evaluated at its stamp. ``moving`` (N,) is 1 while any joint moves; ``repeatability`` (n,)
     [N m] the deviation of the robot from itself, where the motion of the recording repeats;
     ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
-    ``remark`` says what of the model could not be used.
+    ``remark`` says what of the model could not be used, ``outside`` what was beyond the ranges the
+    model was trained in.
     """
 
     source: str
@@ -62,6 +64,7 @@ class Trace:
     repeatability: FloatArray | None
     near: NDArray[np.bool_] | None = None
     remark: str = ''
+    outside: tuple[Outside, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,7 @@ def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
     traces = tuple(_trace(model, r) for r in recordings)
     notes = [note for r in recordings for note in r.notes]
     notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
+    notes += [f'{t.source}: {told}' for t in traces for told in sentences(t.outside)]
     return Validation(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),
@@ -119,6 +123,7 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
         model.torque_model.effort(samples, model.control)[own], moving(samples)[own],
         repeatability(samples), swift(model.robot, samples)[own] < 0.5,
         unused(model.robot, model.residual_models, samples),
+        model.trained.found(model.robot, measured(model.robot, samples)),
     )
 
 

@@ -92,6 +92,8 @@ class DynamicsServices:
             response.motor_acceleration = numbers(motor if order is None else motor[:, order.back])
         else:
             qdd = _checked(partial(model.accelerations, *states), given, request, model)
+        _mark(response, model, {'position': states[0], 'velocity': states[1],
+                                'effort': states[2], 'acceleration': qdd})
         response.acceleration = numbers(qdd if order is None else qdd[:, order.back])
         if request.mass_matrix:
             inertia = model.mass_matrix(states[0])
@@ -110,6 +112,7 @@ class DynamicsServices:
         if order is not None:
             q, qd, qdd = (a[:, order.to_model] for a in (q, qd, qdd))
         effort = _checked(partial(model.inverse, q, qd, qdd), given, request, model)
+        _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd})
         response.effort = numbers(effort if order is None else effort[:, order.back])
 
     def _rollout(self, request: Any, response: Any) -> None:
@@ -144,6 +147,8 @@ class DynamicsServices:
         response.limit_joint = [model.joints[j] if j >= 0 else '' for j in result.limit_joint]
         response.stop_step = result.stop_step.tolist()
         response.message = '; '.join(result.warnings)
+        _mark(response, model, {name: getattr(result, name).reshape(-1, n)
+                                for name in ('position', 'velocity')})
 
 
 def _checked(
@@ -161,6 +166,13 @@ def _checked(
         require_finite(given, names)
         raise UsageError('the result is beyond all numbers: are the units of the request right?')
     return result
+
+
+def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray]) -> None:
+    """Add to the message what of ``states`` (K, n) is outside what the model was trained in."""
+    told = model.trained.told(model.robot, states)
+    if told:
+        response.message = '; '.join(filter(None, (response.message, *told)))
 
 
 def _steps(effort: Any, q: FloatArray) -> FloatArray:

@@ -1,0 +1,189 @@
+"""The ranges a model was trained in, and what of other states is outside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.model.robot import PRISMATIC, RobotModel
+from robot_dynid.regressor import axes_of
+from robot_dynid.types import FloatArray, Samples
+
+#: units of what is compared, of joints that turn and of those that slide
+UNITS = {'position': ('rad', 'm'), 'velocity': ('rad/s', 'm/s'),
+         'acceleration': ('rad/s^2', 'm/s^2'), 'effort': ('N m', 'N'),
+         'temperature': ('deg C', 'deg C')}
+#: share of a range by which two recordings of one motion differ; less beyond it is not told
+MARGIN = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """Least and greatest values in recordings.
+
+    ``quantities`` (n, 2) of the joints by name, keys of UNITS; ``speeds`` (a, 2) of the axes of
+    friction, zero among them, and ``temperatures`` (a, 2), None where they were not measured;
+    ``seconds`` of the longest recording.
+    """
+
+    quantities: dict[str, FloatArray]
+    speeds: FloatArray
+    temperatures: FloatArray | None
+    seconds: float
+
+    @classmethod
+    def of(cls, robot: RobotModel, samples: Samples) -> Extent:
+        """Return those of one recording."""
+        axes = axes_of(robot)
+        turning = samples.velocity @ axes.matrix.T
+        share = np.abs(axes.matrix) / np.abs(axes.matrix).sum(axis=1, keepdims=True)
+        warm = samples.temperature
+        quantities = {name: _ends(values) for name, values in measured(robot, samples).items()}
+        return cls({**quantities, 'velocity': _with_rest(quantities['velocity'])},
+                   _with_rest(_ends(turning)), None if warm is None else _ends(warm @ share.T),
+                   float(samples.time[-1] - samples.time[0]))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Extent]) -> Extent:
+        """Return those of several recordings; what one of them lacks is not known."""
+        names = [name for name in parts[0].quantities if all(name in p.quantities for p in parts)]
+        warm = [p.temperatures for p in parts if p.temperatures is not None]
+        return cls({name: _wider([p.quantities[name] for p in parts]) for name in names},
+                   _wider([p.speeds for p in parts]),
+                   _wider(warm) if len(warm) == len(parts) else None,
+                   max(p.seconds for p in parts))
+
+    def of_axis(self, axis: int) -> dict[str, Any]:
+        """Return the ranges of one axis that `friction.within` takes."""
+        found: dict[str, Any] = {'speeds': tuple(self.speeds[axis].tolist())}
+        if self.seconds > 0.0:
+            found['longest'] = self.seconds
+        if self.temperatures is not None:
+            found['temperatures'] = tuple(self.temperatures[axis].tolist())
+        return found
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Samples of one joint that are outside what a model was trained in.
+
+    ``beyond``: by how much at most; ``share`` of the samples; ``trained``: the range.
+    """
+
+    joint: str
+    quantity: str
+    unit: str
+    beyond: float
+    share: float
+    trained: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """The joint and by how much."""
+        low, high = self.trained
+        return (f'{self.joint} by up to {self.beyond:.3g} {self.unit} in {100.0 * self.share:.3g} '
+                f'% of the samples (trained from {low:.3g} to {high:.3g})')
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The ranges (n, 2) of the joints of a robot in the recordings of a fit, by name.
+
+    Names are keys of UNITS; what is not known is missing, and nothing is outside of it.
+    """
+
+    quantities: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def outside(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
+        """Return where (N, n) one of the ``states`` (N, n), by name, is outside its range."""
+        shape = next(iter(states.values())).shape
+        found = np.zeros(shape, dtype=bool)
+        for name, values in states.items():
+            if name in self.quantities:
+                found |= self._beyond(robot, name, values) > 0.0
+        return found
+
+    def found(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
+        """Return what of ``states`` (N, n) is outside by more than MARGIN of the range."""
+        told = []
+        for name, values in states.items():
+            if name not in self.quantities or not len(values):
+                continue
+            ranges, beyond = self.quantities[name], self._beyond(robot, name, values)
+            for j, joint in enumerate(robot.joints):
+                low, high = ranges[j].tolist()
+                most = float(beyond[:, j].max())
+                if most > MARGIN * (high - low):
+                    unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
+                    told.append(Outside(joint, name, unit, most,
+                                        float(np.mean(beyond[:, j] > 0.0)), (low, high)))
+        return tuple(told)
+
+    def told(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
+        """Return the same in sentences, one for a quantity."""
+        return sentences(self.found(robot, states))
+
+    def _beyond(self, robot: RobotModel, name: str, values: FloatArray) -> FloatArray:
+        """Return by how much values (N, n) are outside; positions may differ by whole turns."""
+        low, high = self.quantities[name].T
+        if name == 'position':
+            turn = np.array([np.inf if kind == PRISMATIC else 2.0 * np.pi
+                             for kind in robot.types])
+            middle, once = 0.5 * (low + high), np.isfinite(turn)
+            turns = np.where(once, np.round((values - middle) / turn), 0.0)
+            values = values - turns * np.where(once, turn, 0.0)
+        return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
+
+    def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
+        """Return the ranges in plain types, by joint."""
+        return {joint: {name: ends[j].tolist() for name, ends in self.quantities.items()}
+                for j, joint in enumerate(joints)}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any] | None, joints: tuple[str, ...]) -> Trained:
+        """Read them; raises KeyError, TypeError or ValueError where they are damaged."""
+        if content is None:
+            return cls()
+        names = [name for name in UNITS if name in content[joints[0]]]
+        quantities = {name: np.array([content[joint][name] for joint in joints],
+                                     dtype=np.float64) for name in names}
+        for name, ends in quantities.items():
+            if ends.shape != (len(joints), 2) or not np.all(ends[:, 0] <= ends[:, 1]):
+                raise ValueError(f'trained ranges of {name}')
+        return cls(quantities)
+
+
+def measured(robot: RobotModel, samples: Samples) -> dict[str, FloatArray]:
+    """Return what (N, n) of ``samples`` is compared: the efforts are those of the drives."""
+    found = {'position': samples.position, 'velocity': samples.velocity,
+             'acceleration': samples.acceleration, 'temperature': samples.temperature,
+             'effort': None if robot.drive.torque_sensors else samples.effort}
+    return {name: values[:, :robot.n] for name, values in found.items() if values is not None}
+
+
+def sentences(found: Iterable[Outside]) -> tuple[str, ...]:
+    """Return what is outside in sentences, one for a quantity."""
+    by_name: dict[str, list[str]] = {}
+    for one in found:
+        by_name.setdefault(one.quantity, []).append(one.words)
+    return tuple(f'{name} outside what the model was trained in: {"; ".join(words)}'
+                 for name, words in by_name.items())
+
+
+def _ends(values: FloatArray) -> FloatArray:
+    """Return the least and the greatest of each column (k, 2)."""
+    return np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
+
+
+def _with_rest(speeds: FloatArray) -> FloatArray:
+    """Return ranges (k, 2) of velocities that hold rest: the top speed in either direction."""
+    return np.stack([np.minimum(speeds[:, 0], 0.0), np.maximum(speeds[:, 1], 0.0)], axis=1)
+
+
+def _wider(ends: Sequence[FloatArray]) -> FloatArray:
+    return np.stack([np.min([e[:, 0] for e in ends], axis=0),
+                     np.max([e[:, 1] for e in ends], axis=0)], axis=1)
