@@ -14,7 +14,7 @@ from tolerances import AGAINST_FULL_SEARCH, PRESLIDING_AMPLITUDE
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import AxisMotion, Coulomb, law_from
 from robot_dynid.identified.export import exported_urdf
-from robot_dynid.identified.friction_choice import choose_laws, grid
+from robot_dynid.identified.friction_choice import choose_laws, excited_laws, grid
 from robot_dynid.identified.friction_data import FrictionData
 from robot_dynid.identified.friction_judge import Judge
 from robot_dynid.identified.identify import identify
@@ -187,6 +187,8 @@ def test_choice_finds_open_what_a_fit_reports_as_not_excited(name, settings, exp
     for found in (data.names(0, law) & reported, {f'{p}1' for p in judge.left_open(law)}):
         assert found - unavoidable == {f'{p}1' for p in expected}
     assert judge.excited(law) == (not expected)
+    kept = excited_laws(data, [((name, law), simple), (simple,), (simple,)], None)
+    assert kept == [simple if expected else (name, law), simple, simple]
     laws, _, _ = choose_laws(data, 'auto', 3 * [simple[1]], False)
     assert data.left_open(laws, None) <= unavoidable
 

@@ -174,14 +174,14 @@ def choose_laws(
         current[axis] = refined(data, factors, axis, on_grid, noise, data.load(links))
     if wanted == AUTO:
         simple = [('coulomb', law) for law in coulomb]
-        current = _excited(data, list(zip(current, on_grid, simple, strict=True)), links)
+        current = excited_laws(data, list(zip(current, on_grid, simple, strict=True)), links)
     choices = tuple(AxisChoice(label, own[0], tuple(seen.items()), reason)
                     for label, own, seen, reason in zip(data.axes.labels, current, tried, reasons,
                                                         strict=True))
     return current, choices, links
 
 
-def _excited(
+def excited_laws(
     data: FrictionData, wanted: Sequence[tuple[Named, ...]], links: FloatArray | None
 ) -> list[Named]:
     """Return the first law ``wanted`` on each axis that leaves no parameter open.
