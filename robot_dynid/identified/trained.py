@@ -114,13 +114,12 @@ class Trained:
             if name not in self.quantities or not len(values):
                 continue
             ranges, beyond = self.quantities[name], self._beyond(robot, name, values)
-            for j, joint in enumerate(robot.joints):
+            most = beyond.max(axis=0)
+            for j in np.flatnonzero(most > MARGIN * np.ptp(ranges, axis=1)):
                 low, high = ranges[j].tolist()
-                most = float(beyond[:, j].max())
-                if most > MARGIN * (high - low):
-                    unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
-                    told.append(Outside(joint, name, unit, most,
-                                        float(np.mean(beyond[:, j] > 0.0)), (low, high)))
+                unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
+                told.append(Outside(robot.joints[j], name, unit, float(most[j]),
+                                    float(np.mean(beyond[:, j] > 0.0)), (low, high)))
         return tuple(told)
 
     def told(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
@@ -131,11 +130,8 @@ class Trained:
         """Return by how much values (N, n) are outside; positions may differ by whole turns."""
         low, high = self.quantities[name].T
         if name == 'position':
-            turn = np.array([np.inf if kind == PRISMATIC else 2.0 * np.pi
-                             for kind in robot.types])
-            middle, once = 0.5 * (low + high), np.isfinite(turn)
-            turns = np.where(once, np.round((values - middle) / turn), 0.0)
-            values = values - turns * np.where(once, turn, 0.0)
+            turns = np.round((values - 0.5 * (low + high)) / (2.0 * np.pi))
+            values = values - np.where(robot.types == PRISMATIC, 0.0, 2.0 * np.pi) * turns
         return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
 
     def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
