@@ -1,0 +1,55 @@
+"""Nodes of the package in the process of the test: real messages, nothing started, nothing mocked.
+
+The test spins the executor itself, so nothing happens in a node but what the test asks for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+
+
+class Spinner:
+    """An executor that spins only while a test waits."""
+
+    def __init__(self, *nodes: Any) -> None:
+        self._executor = SingleThreadedExecutor(context=nodes[0].context)
+        for node in nodes:
+            self._executor.add_node(node)
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        """Spin until the condition holds."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, 'waited in vain'
+            self._executor.spin_once(timeout_sec=0.01)
+
+    def answer(self, future: Any) -> Any:
+        """Spin until there is an answer, and return it."""
+        self.wait(future.done)
+        return future.result()
+
+
+@contextmanager
+def made(kind: Callable[[], Any], **parameters: Any) -> Iterator[Any]:
+    """Make a node with these parameters, as its `main` does, and end it with the block."""
+    pairs = [part for name, value in parameters.items() for part in ('-p', f'{name}:={value}')]
+    rclpy.init(args=['--ros-args', *pairs], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = kind()
+        try:
+            yield node
+        finally:
+            for end in ('close', 'stop'):
+                getattr(node, end, lambda: None)()
+            node.destroy_node()
+    finally:
+        rclpy.shutdown()
