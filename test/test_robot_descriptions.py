@@ -200,7 +200,20 @@ def test_what_a_good_robot_file_says(tmp_path: Path) -> None:
     assert np.array_equal(robot.drive.coupling, [[1.0, 0.0], [1.0, 1.0]])
     assert list(robot.gravity) == [0.0, 9.81, 0.0]
     assert list(robot.limits.lower) == [-1.0, -2.0]
+    assert list(robot.limits.upper) == [1.0, 2.0]
     assert robot.limits.acceleration[1] == 4.0
+
+
+@pytest.mark.parametrize(('lower', 'upper'), [(-0.25, 0.5), (-0.25, 1.5), (-1.5, 0.5)])
+def test_position_limits_of_the_robot_file_are_taken_as_they_stand(
+    tmp_path: Path, lower: float, upper: float
+) -> None:
+    """Neither the wider nor the narrower ones of the URDF (-1 to 1) get in between."""
+    given = f'limits: {{shoulder: {{position: [{lower}, {upper}], velocity: 1.5, effort: 9}}}}'
+    robot = load_robot(settings_file(tmp_path, f'{SETTINGS.rpartition("limits")[0]}{given}'))
+    assert (robot.limits.lower[0], robot.limits.upper[0]) == (lower, upper)
+    assert list(robot.limits.velocity) == [1.5, 3.0]
+    assert list(robot.limits.effort) == [9.0, 20.0]
 
 
 BAD_SETTINGS = {
