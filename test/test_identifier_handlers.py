@@ -22,6 +22,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.model.integrate import work_of
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros import dynamics_services, identify_action
 from robot_dynid.ros.dynamics_services import DynamicsServices
@@ -148,11 +149,18 @@ def test_rollouts_have_a_largest_number_of_states(services: DynamicsServices) ->
     assert dynamics_services._steps(zeros(3 * largest), np.zeros((1, 3))).shape == (1, largest, 3)
 
 
-def test_rollouts_have_a_largest_amount_of_work(services: DynamicsServices) -> None:
-    """Time is split into internal steps, of which long steps have many."""
+def test_rollouts_have_a_largest_amount_of_work(
+    services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long steps are made of many internal ones."""
     request = ComputeRollout.Request(
-        position=zeros(3), velocity=zeros(3), effort=zeros(300), dt=1e3)
-    with pytest.raises(UsageError, match='more than the 5000000 internal steps allowed'):
+        position=zeros(3), velocity=zeros(3), effort=zeros(30), dt=1.0)
+    work = work_of(1, 10, 1.0)
+    assert work > 1000
+    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work)
+    services._rollout(request, ComputeRollout.Response())
+    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work - 1)
+    with pytest.raises(UsageError, match=f'more than the {work - 1} internal steps allowed'):
         services._rollout(request, ComputeRollout.Response())
 
 
