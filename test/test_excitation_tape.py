@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Duration
 from rclpy.serialization import deserialize_message
+from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.ros.excitation_tape import serialized
+from robot_dynid.errors import DataError
+from robot_dynid.ros.excitation_tape import ExcitationTape, serialized
 
 KIND = 'trajectory_msgs/msg/JointTrajectory'
 
@@ -33,3 +38,24 @@ def test_a_trajectory_is_written_without_a_rest(joints: int, points: int, segmen
     assert read.header.frame_id == segment
     assert [list(p.positions) for p in read.points] == [list(p.positions) for p in message.points]
     assert [p.time_from_start.nanosec for p in read.points] == list(range(points))
+
+
+@pytest.mark.ros
+def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
+    node: Any, tmp_path: Path
+) -> None:
+    tape = ExcitationTape(node, (tmp_path, 'arm'), 'controller')
+    with pytest.raises(DataError, match=r'disk has \d+ MB left, a recording of 1000000000000 s'):
+        tape.begin(1e12)
+    assert not tape.running
+    path = tape.begin(1.0)
+    assert path.parent == tmp_path
+    tape.put('move', JointTrajectory(joint_names=['a']))
+    tape.put('hold', JointTrajectory(joint_names=['a']))
+    tape.close()
+    with Reader(path) as reader:
+        counts = {c.topic: c.msgcount for c in reader.connections}
+        assert counts['/listening/sent'] == 2
+        sent = [get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(data, KIND).header.frame_id
+                for c, _, data in reader.messages() if c.topic == '/listening/sent']
+    assert sent == ['move', 'hold']

@@ -23,6 +23,20 @@ def test_joint_states_in_parts_any_order_and_repeated():
     assert states.missing('position') == JOINTS, 'a field of the wrong length is no measurement'
 
 
+def test_joints_published_apart_with_one_stamp_are_all_news():
+    states = JointStates(JOINTS)
+    assert states.update(1.0, ['shoulder'], 5.0, ([0.1], [], []))
+    assert states.update(1.1, ['elbow'], 5.0, ([0.2], [], []))
+    assert states.update(1.2, JOINTS[::-1], 6.0, ([0.4, 0.3], [], []))
+    assert list(states.position) == [0.3, 0.4]
+    assert states.update(1.3, ['shoulder'], 7.0, ([0.5], [], []))
+    assert states.update(1.4, JOINTS, 7.0, ([0.5, 0.6], [], [])), 'the elbow is news'
+    assert list(states.position) == [0.5, 0.6]
+    assert states.oldest(1.5) == ('shoulder', pytest.approx(0.1))
+    states.update(1.6, ['elbow'], 8.0, ([0.6], [], []))
+    assert states.oldest(2.0) == ('shoulder', pytest.approx(0.6))
+
+
 def test_speed_comes_from_positions_where_there_is_no_velocity():
     """Over 50 ms: an encoder step of 1e-3 rad per message of 1 ms is no speed of 1 rad/s."""
     states = JointStates(JOINTS)

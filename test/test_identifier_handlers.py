@@ -33,7 +33,11 @@ from robot_dynid.ros.identify_action import IdentifyAction
 from robot_dynid.ros.recorder import Recorder
 from robot_dynid.ros.recording import Recording
 from robot_dynid_interfaces.action import Identify
-from robot_dynid_interfaces.srv import ComputeForwardDynamics, ComputeRollout
+from robot_dynid_interfaces.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    ComputeRollout,
+)
 
 pytestmark = pytest.mark.ros
 
@@ -179,3 +183,18 @@ def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
     services._forward(request, response)
     expected = model.mass_matrix(q[None])[0][np.ix_(order, order)]
     np.testing.assert_array_equal(np.reshape(response.mass_matrix, (3, 3)), expected)
+
+
+def test_inverse_dynamics_answers_in_the_order_of_the_request(
+    services: DynamicsServices, model: IdentifiedModel
+) -> None:
+    motion, order = np.random.default_rng(3).normal(size=(3, 2, 3)), [1, 2, 0]
+    names = ('position', 'velocity', 'acceleration')
+    request = ComputeInverseDynamics.Request(
+        joint_names=[model.joints[i] for i in order],
+        **{name: array.array('d', values[:, order].ravel())
+           for name, values in zip(names, motion, strict=True)})
+    response = ComputeInverseDynamics.Response()
+    services._inverse(request, response)
+    expected = model.inverse(*motion)[:, order]
+    np.testing.assert_allclose(np.reshape(response.effort, (2, 3)), expected, rtol=1e-12)
