@@ -220,13 +220,13 @@ def test_motor_and_effort_topics(tmp_path):
 def test_torque_behind_gears_and_motors_of_some_joints(tmp_path, write):
     motor, torque = motion(seed=8), motion(seed=9)
     torque[:, 1] = np.nan
-    log = RawLog('x', ('a', 'b'), 0.01 * np.arange(len(motor)), motion(), effort=motion(seed=7),
-                 motor_position=motor, joint_torque=torque)
+    log = RawLog('x', ('a', 'b'), 0.01 * np.arange(len(motor)), motion(), motion(seed=6),
+                 motion(seed=7), motor_position=motor, joint_torque=torque)
     path = tmp_path / 'log.csv'
     write(path, log)
     again = read_csv(path) if write is write_csv else read_bag(path)
-    np.testing.assert_array_equal(again.joint_torque, torque)
-    np.testing.assert_array_equal(again.motor_position, motor)
+    for name in ('position', 'velocity', 'effort', 'motor_position', 'joint_torque'):
+        np.testing.assert_array_equal(getattr(again, name), getattr(log, name), name)
 
 
 def test_a_further_topic_may_have_some_joints_only(tmp_path):
