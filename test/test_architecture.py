@@ -32,7 +32,7 @@ OUTSIDE_CORE = {'io', 'simulation', 'report', 'reproduce', '__init__', 'cli', 'r
 KERNELS = {'model/_kernels.py', 'model/_forward_kernel.py', 'model/_regressor_kernel.py'}
 NOT_IN_CORE = {'logging', 'random', 'time', 'rich', 'mujoco', 'rclpy', 'pickle', 'subprocess'}
 MESSAGE_SUFFIXES = ('_msgs', '_srvs', '_interfaces')
-LONGEST_MODULE = 300
+LONGEST_MODULE = 600
 LONGEST_BODY = 45
 
 SOURCES = sorted(PACKAGE.rglob('*.py'))
