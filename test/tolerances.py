@@ -285,3 +285,5 @@ CONTINUED: Final = 1e-12
 # of 10 %: the rest is what the slow motion says of the links. Measured: 0.16 and 0.20 by seed, and
 # 1.66 and 0.87 while laws with parameters that the data leaves open were taken.
 EXTRAPOLATED: Final = 0.3
+# Quantiles in tables of textbooks have three decimals: half a unit of the last one.
+TABULATED: Final = 0.5e-3
