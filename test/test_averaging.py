@@ -247,3 +247,14 @@ def test_command_and_report_show_the_noise(robot, tmp_path, capsys):
     (tmp_path / 'recipe.yaml').write_text('period: 5\n')
     assert main([str(tmp_path / a) if '.' in a else a for a in arguments]) == 1
     assert 'nearest period found is 8' in capsys.readouterr().err
+
+
+def test_a_mean_period_of_currents_becomes_torque_by_the_gains(robot):
+    gains = np.array([10.0, -2.0, 0.5])
+    amps = replace(robot, drive=replace(robot.drive, kind='current', gains=gains))
+    log, _, _ = recording(robot, periods=3)
+    as_it_is, scaled = (prepare(one, average(one, log, Periodic(PERIOD)), WHOLE)
+                        for one in (robot, amps))
+    for name in ('measured', 'effort'):
+        np.testing.assert_allclose(getattr(scaled, name), gains * getattr(as_it_is, name))
+    np.testing.assert_allclose(scaled.noise, np.abs(gains) * as_it_is.noise)

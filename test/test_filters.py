@@ -158,3 +158,12 @@ def test_both_sides_of_a_linear_law_stay_equal_under_the_filter():
     left = zero_phase_low_pass(effort, 10.0, DT)
     right = zero_phase_low_pass(speed, 10.0, DT) @ np.array([[2.0, 0.3], [-1.0, 4.0]])
     assert left == pytest.approx(right, abs=SAME_FORMULA)
+
+
+def test_position_decides_at_low_frequencies_however_noisy_it_is():
+    """Measured velocity may carry an offset, whatever its noise says about it."""
+    rng = np.random.default_rng(7)
+    q, v = np.sin(TIME)[:, None], np.cos(TIME)[:, None]
+    fused = fused_velocity(q + 1e-3 * rng.normal(size=q.shape),
+                           v + 0.05 + 1e-4 * rng.normal(size=q.shape), DT)
+    assert np.mean((fused - v)[MIDDLE]) == pytest.approx(0.0, abs=2e-3)

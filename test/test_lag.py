@@ -6,11 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chains import random_chain
+from motions import STEP, lively, torque_model
 from recordings import DT, effort_error, errors, motion, prepared, recording, regular
-from tolerances import ENDS, LAG, RESAMPLED
+from tolerances import DEVIATION_RATIO, ENDS, LAG, RESAMPLED
 
+from robot_dynid.identified.selection import effort_lag
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.signals.alignment import shift, velocity_lag
+from robot_dynid.signals.prepare import Preprocessing, Repaired
+from robot_dynid.types import RawLog
 
 
 @pytest.fixture(scope='module')
@@ -52,3 +57,38 @@ def test_effort_lag_setting_moves_the_effort(robot):
     log = replace(recording(time), effort=5.0 * qd + 3.0 * qdd)
     samples, _ = prepared(robot, log, effort_lag=0.006)
     assert effort_error(samples) < 10 * RESAMPLED
+
+
+def coloured(rng, count, step):
+    """Return noise (count, 3) of deviation one that stays alike for a tenth of a second."""
+    window = round(0.1 / step)
+    sums = np.cumsum(rng.normal(size=(count + window, 3)), axis=0)
+    return (sums[window:] - sums[:-window]) / np.sqrt(window)
+
+
+def assert_honest(lags):
+    """Fail unless errors of lags that are zero are as large as their deviations say."""
+    error, stated = (np.sqrt(np.mean(np.square(values))) for values in zip(
+        *((lag.seconds, lag.std) for lag in lags), strict=True))
+    assert DEVIATION_RATIO[0] < error / stated < DEVIATION_RATIO[1]
+
+
+def test_deviation_of_the_lag_of_velocity_holds_for_coloured_noise():
+    rng = np.random.default_rng(11)
+    time = regular(5.0)
+    q, qd, _ = motion(time)
+    assert_honest(velocity_lag(q, qd + 0.01 * coloured(rng, len(time), DT), DT)
+                  for _ in range(200))
+
+
+def test_deviation_of_the_lag_of_effort_holds_for_coloured_noise():
+    rng = np.random.default_rng(12)
+    model = torque_model(random_chain(rng, 1))
+    clean = lively(model, 6000)
+    settings = Preprocessing(10.0, decimate=False)
+    lags = []
+    for _ in range(40):
+        noisy = clean.effort + 0.01 * clean.effort.std() * coloured(rng, 6000, STEP)[:, :1]
+        log = RawLog('run', clean.joints, clean.time, clean.position, clean.velocity, noisy)
+        lags.append(effort_lag(model, [Repaired('run', (log,), STEP, ())], settings))
+    assert_honest(lags)
