@@ -16,8 +16,10 @@ from tolerances import COVERAGE_OF_FEW, POLISHED, RECOVERED, SAME_OPTIMUM, SAME_
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import ESTIMATORS, LeastSquares, Status, conic
 from robot_dynid.estimation.bounds import Bounds
+from robot_dynid.estimation.certificate import active_constraints
 from robot_dynid.estimation.feasible import Feasible, Task
 from robot_dynid.estimation.intervals import standard_intervals
+from robot_dynid.estimation.program import ASKED, LEAST, PRIORS, SHORT
 from robot_dynid.estimation.sequential import SequentialFeasible
 from robot_dynid.experiment import Experiment
 from robot_dynid.model.inertia import parameters_from_com
@@ -245,3 +247,22 @@ def test_heavier_robot_of_the_same_shape_has_the_same_dimensionless_answer():
         estimate = Feasible(prior_weight=1e-2).fit(experiment)
         found.append(estimate.standard / mass)
     assert found[1] == pytest.approx(found[0], rel=SAME_ROBOT, abs=SAME_ROBOT)
+
+
+@pytest.mark.parametrize('prior', PRIORS)
+def test_what_least_squares_would_turn_inside_out_ends_at_the_least_it_may_be(prior):
+    rng = np.random.default_rng(16)
+    robot = load_robot('planar_3r')
+    experiment = recorded(robot, robot.nominal, rng, count=300).experiment
+    task = Task.of(experiment, prior, Bounds())
+    whitening = task.feasible.whitening
+    wanted = whitening.centre.copy()
+    wanted[whitening.bodies] *= -1.0
+    found = task.whole.minimise(np.eye(len(wanted)), wanted, 1e-6)
+    assert found.usable and task.feasible.holds(found.values)
+    least = whitening.least(found.values)
+    assert np.all(least >= LEAST) and LEAST > 0.0
+    if prior == 'euclidean':  # nothing but the cone keeps it up
+        assert least == pytest.approx(np.full(robot.n, ASKED), abs=SHORT)
+        assert active_constraints(task.feasible, found.values)[:3] == tuple(
+            f'inertia of {body} at its least' for body in robot.bodies)

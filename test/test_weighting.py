@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from motions import STEP, lively
+from tolerances import NOISE_LEVEL
 
 from robot_dynid.cli.truth import distance, true_base
 from robot_dynid.estimation import ESTIMATORS
@@ -19,9 +21,12 @@ from robot_dynid.model.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.types import FloatArray, RawLog
 
 ROBOT = load_robot('planar_3r')
 SETTINGS = Preprocessing(15.0)
+#: hardly smooths recordings of 100 Hz, so errors near and far from reversals stay apart
+FINE = Preprocessing(40.0)
 MODEL = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.002}).torque_model(ROBOT)
 
 
@@ -76,3 +81,28 @@ def test_swift_rows_are_far_from_reversals_in_time(sticking: Repaired) -> None:
         for k in reversals:
             assert not far[max(k - reach + 1, 0):k + reach, j].any()
         assert far[:, j].any()
+
+
+def spoiled(near: FloatArray, far: FloatArray | None = None) -> Repaired:
+    """Return a recording with errors ``near`` (N, n) reversals, and others ``far`` from them."""
+    clean = lively(MODEL, len(near))
+    swiftly = swift(ROBOT, replace(clean, cutoff=FINE.cutoff)) > 0.5
+    assert clean.effort is not None
+    effort = clean.effort + np.where(swiftly, 0.0 if far is None else far, near)
+    return Repaired('run', (RawLog('run', clean.joints, clean.time, clean.position,
+                                   clean.velocity, effort),), STEP, ())
+
+
+def test_weights_are_the_root_of_the_ratio_of_residuals() -> None:
+    noise = np.random.default_rng(3).normal(size=(6000, 3))
+    ratio = np.array([0.8, 0.6, 0.4])
+    weights = slow_weights(MODEL, [spoiled(0.3 * noise, 0.3 * ratio * noise)], FINE)
+    np.testing.assert_allclose(weights, np.sqrt(ratio), rtol=NOISE_LEVEL)
+
+
+def test_weights_that_would_spoil_the_prediction_are_not_used() -> None:
+    """What is left over near reversals is no noise here, but would be predicted worse."""
+    position = lively(MODEL, 6000).position
+    noise = 0.01 * np.random.default_rng(4).normal(size=(6000, 3))
+    weights = slow_weights(MODEL, [spoiled(3.0 * np.cos(position) + noise, noise)], FINE)
+    assert weights.tolist() == [1.0, 1.0, 1.0]
