@@ -20,6 +20,7 @@ test: setup
 
 soak: setup
 	$(ENV) pytest -m soak
+	$(ENV) pytest -m 'hypothesis and not soak and not ros' --hypothesis-profile=soak
 
 bench: setup
 	$(ENV) for name in regressor identify forward rollout monitor contact; do robot-dynid bench $$name || exit 1; done

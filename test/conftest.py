@@ -26,6 +26,8 @@ from robot_dynid.io.log import load_log  # noqa: E402
 from robot_dynid.model.robot_file import load_robot  # noqa: E402
 from robot_dynid.model.warm_up import warm_up  # noqa: E402
 
+#: the examples tests try, and the tests that may be skipped
+pytest_plugins = ('hypothesis_profile', 'allowed_skips')
 ROOT = Path(__file__).resolve().parents[1]
 
 

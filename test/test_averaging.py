@@ -120,7 +120,7 @@ def test_noise_is_found_and_approach_left_out(robot):
     assert len(samples) == round(PERIOD / DT) and samples.part(slice(0, 9)).noise == samples.noise
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000), jitter=st.floats(0.0, 0.4), clock=st.floats(-4e-4, 4e-4))
 def test_jitter_gaps_and_another_clock(robot, seed, jitter, clock):
     log, motion, begin = recording(robot, seed=seed, noise=0.1)

@@ -21,7 +21,7 @@ from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import CHANNELS, RawLog
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_decoder_agrees_with_rosbags(data):
     decoder = JointStateDecoder()
@@ -64,7 +64,7 @@ def test_encoder_writes_what_rosbags_writes():
             assert data == raw(('a', 'bcd', 'ef'), stamps[k], values[k], row, values[k], '')
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_round_trip(tmp_path_factory, data):
     count, n = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))

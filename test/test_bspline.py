@@ -17,7 +17,7 @@ TIGHT = 1.01
 SPLINES = st.tuples(st.integers(2, 40), st.floats(0.5, 100.0), st.integers(0, 2**32 - 1))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(SPLINES)
 def test_bounds_hold_and_are_tight(spline):
     knots, duration, seed = spline
@@ -32,7 +32,7 @@ def test_bounds_hold_and_are_tight(spline):
         assert np.all(largest <= bound) and np.all(bound < TIGHT * largest), name
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(random_boxes(), SPLINES)
 def test_random_splines_keep_every_limit_and_use_one(limits, spline):
     knots, duration, seed = spline
@@ -49,7 +49,7 @@ def test_random_splines_keep_every_limit_and_use_one(limits, spline):
         assert not np.any(getattr(ends, name))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(SPLINES)
 def test_the_basis_is_that_of_the_trajectory(spline):
     knots, duration, seed = spline

@@ -45,7 +45,7 @@ def random_arm(seed: int) -> RobotModel:
     return replace(robot, drive=Drive('torque', elastic=elastic))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_categories_are_those_of_the_definition(seed: int) -> None:
     """By the rank of the regressor with and without a column, whatever the reduction says."""

@@ -25,7 +25,7 @@ def planned(limits, judge=None, **options):
     return design_within(limits, parse_request('constant-velocity', options), judge or Judge())
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(random_boxes(), st.floats(0.01, 1.0), st.floats(0.1, 3.0))
 def test_a_sweep_bounds_its_motion_tightly(limits, share, seconds):
     speed = share * limits.velocity[0]

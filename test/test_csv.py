@@ -33,7 +33,7 @@ def log_file(folder, table, header=HEADER):
     return text_file(folder, text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_round_trip_keeps_every_bit(tmp_path_factory, data):
     joints = tuple(data.draw(st.lists(st.sampled_from('abcde'), min_size=1, unique=True)))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
@@ -89,7 +90,7 @@ def test_blocks_lower_the_condition_number_of_every_part():
         assert value < np.median([score.parts[part] for score in random_scores('tx40')]), part
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=COSTLY)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.booleans(), st.integers(2, 6))
 def test_random_robots_keep_all_limits(seed, joints, tree, harmonics):
     rng = np.random.default_rng(seed)

@@ -64,7 +64,7 @@ def coal_distance(shapes):
     return Coal(shapes, pair)(NOWHERE, np.zeros(1, int), np.zeros(1, int))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seeds, st.sampled_from([0.05, 0.15, 0.4]))
 def test_distances_are_those_of_mujoco_and_of_their_points(drawn, seed, spread):
     shapes = drawn(seed, spread)
@@ -81,7 +81,7 @@ def test_distances_are_those_of_mujoco_and_of_their_points(drawn, seed, spread):
     assert max(capsules, 0.0) <= max(distance, 0.0) + GJK
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seeds)
 def test_height_over_the_floor_is_that_of_the_lowest_point(drawn, seed):
     shape = drawn(seed, 0.3)[0]
@@ -102,7 +102,7 @@ def surface(shape, ways):
     return np.sign(ways) * shape.edges + disc + shape.ball * ways
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seeds, st.sampled_from([0.05, 0.15, 0.4]))
 def test_capsules_and_boxes_in_closed_form_agree_with_coal(seed, spread):
     rng = np.random.default_rng(seed)

@@ -103,7 +103,7 @@ def standard_of(values: dict[str, float], names: tuple[str, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize('spins', [False, True], ids=['Spong', 'rotors on links'])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_regressor_times_parameters_is_lagranges_equation(spins: bool, seed: int) -> None:
     """All parameters at random, ours by rows: whole effort of a joint, then its motor."""

@@ -105,7 +105,7 @@ def test_power_is_the_rate_of_energy_and_what_dampers_take() -> None:
                                atol=ENERGY_RATE * np.abs(rate).max())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_motors_that_follow_make_a_rigid_robot(seed: int, joints: int) -> None:
     """With theta = q first rows are Pinocchio's inverse dynamics, rotors and friction on top."""
@@ -135,7 +135,7 @@ def test_motors_that_follow_make_a_rigid_robot(seed: int, joints: int) -> None:
                                    atol=SAME_FORMULA * np.abs(a).max())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_gears_add_their_own_parameters_only(seed: int) -> None:
     """A gear adds K, D, s to what a torque sensor behind a rigid one would show, no more."""

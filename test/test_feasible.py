@@ -10,6 +10,7 @@ from chains import random_chain
 from feasible_recordings import assert_real, model_of, motion, moved, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 from tolerances import COVERAGE_OF_FEW, POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT
 
@@ -34,7 +35,7 @@ def spoiled(robot, rng, share):
     return robot.with_nominal([moved(body, rng, share) for body in robot.nominal])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), noise=st.floats(0.01, 0.5), joints=st.integers(1, 4),
        method=st.sampled_from(METHODS), prior=st.sampled_from(['entropic', 'euclidean']),
        weight=st.sampled_from([None, 1e-3]))
@@ -48,7 +49,7 @@ def test_chains_with_any_noise_stay_real(seed, noise, joints, method, prior, wei
     assert_real(data.model, estimate, rng)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=COSTLY)
 @given(seed=st.integers(0, 10**6), noise=st.floats(0.0, 0.2), method=st.sampled_from(METHODS))
 def test_trees_with_links_without_inertial_stay_real(seed, noise, method):
     rng = np.random.default_rng(seed)

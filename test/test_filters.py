@@ -51,7 +51,7 @@ def test_low_pass_keeps_constants_and_lines_and_columns_apart():
     assert zero_phase_low_pass(line, 5.0, DT) == pytest.approx(line, abs=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 60), st.floats(0.5, 200.0))
 def test_low_pass_never_fails_on_short_stretches(count, cutoff):
     values = np.random.default_rng(count).normal(size=(count, 2))

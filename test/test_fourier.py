@@ -42,7 +42,7 @@ def random_boxes(draw):
                acceleration=acceleration, jerk=jerk)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(random_boxes(), st.integers(2, 8), st.floats(1.0, 60.0), st.integers(1, 3),
        st.integers(0, 2**32 - 1))
 def test_no_limit_is_broken_on_a_fine_grid(limits, harmonics, duration, periods, seed):
@@ -61,7 +61,7 @@ def test_no_limit_is_broken_on_a_fine_grid(limits, harmonics, duration, periods,
     assert np.all(np.nanmin(ratios, axis=0) < 1.005), 'some joint reaches none of its limits'
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(random_boxes(), st.integers(2, 8), st.floats(1.0, 60.0), st.integers(0, 2**32 - 1))
 def test_rest_at_both_ends_and_range_in_the_middle(limits, harmonics, duration, seed):
     trajectory = random_fourier(
@@ -113,7 +113,7 @@ def test_contract_of_every_trajectory(name, tmp_path):
     assert np.array_equal(again.sample(time).position, motion.position)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(random_boxes(), st.integers(0, 2**32 - 1))
 def test_quintic_move_keeps_limits_and_is_not_slow(limits, seed):
     start, goal = np.random.default_rng(seed).uniform(limits.lower, limits.upper,

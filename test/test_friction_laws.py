@@ -66,7 +66,7 @@ def test_parity(name, motion):
 
 
 @pytest.mark.parametrize('name', NAMES)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_nonnegative_parameters_dissipate(name, seed):
     law, rng = law_from(name), np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def test_presliding_keeps_its_torque_at_rest(name):
     np.testing.assert_allclose(held, 1.0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.lists(st.floats(1e-5, 1e-1), min_size=1, max_size=4))
 def test_stop_operator_by_brute_force(seed, lengths):
     """The spring is pulled until it slips: its end is dragged along at the stretch ``length``."""

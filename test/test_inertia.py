@@ -16,7 +16,7 @@ vectors = hnp.arrays(np.float64, 3, elements=number)
 angles = hnp.arrays(np.float64, 3, elements=st.floats(-np.pi, np.pi))
 parameters = hnp.arrays(np.float64, 10, elements=number)
 masses = st.floats(0.01, 50.0)
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=60)
 
 
 @st.composite

@@ -136,7 +136,7 @@ def test_number_of_batches_stays_bounded_and_lengths_alike():
         np.linalg.lstsq(*data.stacked(), rcond=None)[0], rel=LEAST_SQUARES)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 400), st.integers(1, 60), st.integers(1, 80))
 def test_no_sample_is_lost_or_counted_twice(count, batch, chunk):
     data = Data(count)

@@ -60,7 +60,7 @@ def test_the_chain_rule_holds_up_to_the_jerk(before, after):
                            atol=PACE_DERIVATIVES * np.abs(slope).max())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.floats(0.0, 4.3), st.sampled_from([0.5, 0.95, 1.0]),
        st.sampled_from([np.nan, 300.0]))
 def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):

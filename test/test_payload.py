@@ -69,7 +69,7 @@ def test_the_difference_gives_the_payload(name):
     np.testing.assert_allclose(found.inertia, inertia, atol=PAYLOAD_EXACT * mass)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.0, 0.5))
 def test_any_robot_any_noise_gives_a_body_that_can_exist(seed, noise):
     robot = random_chain(seed)

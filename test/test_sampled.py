@@ -67,7 +67,7 @@ def test_bad_points_are_found(name, words):
     assert any(words in fault for fault in faults(points, LIMITS, 600.0))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.floats(0.002, 0.2), st.integers(2, 8))
 def test_control_points_bound_the_interpolation(seed, period, count):
     """Against the interpolating polynomial itself, evaluated by numpy on a fine grid."""
@@ -95,7 +95,7 @@ def test_control_points_bound_the_interpolation(seed, period, count):
             curve = curve.deriv()
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.floats(5.0, 30.0))
 def test_a_design_that_uses_all_of_the_limits_passes_the_check(seed, harmonics, duration):
     fourier = random_fourier(

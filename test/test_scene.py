@@ -9,6 +9,7 @@ import pytest
 from colliding_robots import colliding_robot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis_profile import COSTLY
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.errors import RobotError, UsageError
@@ -134,7 +135,7 @@ def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
         assert abs(value - exact[body]) < 0.3
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=COSTLY)
 @given(seeds, st.integers(2, 6), st.sampled_from([0.0, 0.5]))
 def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, branching):
     rng = np.random.default_rng(seed)
@@ -229,7 +230,7 @@ def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatc
         assert np.array_equal(column < required[pair], table[pair] < required[pair])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seeds, st.floats(0.0, 0.3), st.sampled_from(['cylinder', 'capsule', 'sphere', 'box']))
 def test_a_turn_changes_no_distance_by_more_than_the_swing(seed, tilt, kind):
     rng = np.random.default_rng(seed)

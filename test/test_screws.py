@@ -31,7 +31,7 @@ from robot_dynid.types import FloatArray
 
 number = st.floats(-2.0, 2.0, allow_subnormal=False)
 vectors = hnp.arrays(np.float64, 3, elements=number)
-quick = settings(max_examples=60, deadline=None, derandomize=True)
+quick = settings(max_examples=60)
 
 PLANAR = """
 screws:

@@ -54,7 +54,7 @@ def test_in_between_it_is_the_plain_sine_of_full_amplitude():
     assert np.abs(motion.velocity[:, 1]).max() == pytest.approx(0.4 * 2 * np.pi * 0.7, rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0.01, 3.0), st.floats(0.05, 3.0), st.integers(1, 5))
 def test_peaks_bound_the_motion_and_are_nearly_reached(amplitude, frequency, periods):
     one = swing(amplitude, frequency, periods)

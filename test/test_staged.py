@@ -184,7 +184,7 @@ def test_a_stage_can_be_written_by_hand():
     assert estimate.values == pytest.approx(truth, rel=RECOVERED, abs=RECOVERED)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_stages_never_find_more_than_there_is(seed):
     """Over random robots: free directions and found combinations always add up."""

@@ -1,0 +1,55 @@
+"""Rules of the tests themselves: skips are named, examples are enough and always the same."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from allowed_skips import ALLOWED, allowed
+from hypothesis import settings
+from hypothesis_profile import FEWEST
+
+pytest_plugins = ('pytester',)
+TESTS = Path(__file__).parent
+
+
+@pytest.mark.parametrize(('body', 'code', 'told'), [
+    ("def test(): pytest.skip('out of order')", 1, 'test_it.py::test: Skipped: out of order'),
+    ("pytest.importorskip('no_such_module')\ndef test(): pass", 1, "import 'no_such_module'"),
+    ("@pytest.mark.skipif(True, reason='no time')\ndef test(): pass", 1, 'no time'),
+    ("@pytest.mark.parametrize('none', [])\ndef test(none): pass", 1, 'empty parameter set'),
+    (f"def test(): pytest.skip({min(ALLOWED)!r} + ' of recordings')", 0, ''),
+    ('@pytest.mark.xfail\ndef test(): assert False', 0, ''),
+])
+def test_a_skip_that_is_not_named_fails_the_run(
+    pytester: pytest.Pytester, body: str, code: int, told: str
+) -> None:
+    pytester.makepyfile(test_it=f'import pytest\n{body}\ndef test_more(): pass\n')
+    done = pytester.runpytest_inprocess('-p', 'allowed_skips', '-p', 'no:cacheprovider')
+    assert done.ret == code
+    assert told in done.stdout.str()
+    assert ('put the reason into test/allowed_skips.py' in done.stdout.str()) == bool(code)
+
+
+def test_reasons_are_told_apart_from_their_beginning() -> None:
+    assert allowed('Skipped: figaroh is not installed')
+    assert not allowed('Skipped: because figaroh is not installed')
+
+
+def test_examples_are_always_the_same_and_enough() -> None:
+    assert settings.get_current_profile_name() in ('same', 'soak')
+    assert settings.get_profile('same').derandomize
+    assert not settings.get_profile('soak').derandomize
+    for path in sorted(TESTS.glob('*.py')):
+        text = path.read_text()
+        if path.name == 'hypothesis_profile.py' or ' settings\n' not in text:
+            continue
+        for call in ast.walk(ast.parse(text)):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) \
+                    and call.func.id == 'settings':
+                given = {word.arg: word.value for word in call.keywords}
+                where = f'{path.name}:{call.lineno}'
+                assert set(given) == {'max_examples'}, f'{where}: the profile says the rest'
+                count = given['max_examples']
+                assert ast.unparse(count) == 'COSTLY' or int(ast.unparse(count)) >= FEWEST, where
