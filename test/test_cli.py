@@ -271,8 +271,24 @@ def test_every_verb_explains_itself(capsys: Capture) -> None:
 
 
 def test_model_of_another_robot_is_refused(run: Run, stage: Stage) -> None:
-    error = run('validate', stage.model, stage.test, '--robot', 'puma560', code=1)['error']
-    assert 'puma560' in error
+    for verb in ('validate', 'forward', 'inverse', 'contact'):
+        words = (verb, stage.model, stage.test, '--robot')
+        assert 'was identified for planar_3r' in run(*words, 'puma560', code=1)['error']
+    assert list(run(*words, ROBOT)['recordings'].values())
+
+
+def test_thresholds_of_contacts_follow_margin_and_gain(run: Run, stage: Stage) -> None:
+    report = stage.folder / 'contact.html'
+    words = ('contact', stage.model, stage.test)
+    (plain,), (twice,), (slow,) = (run(*words, *more)['recordings'].values() for more in (
+        (), ('--margin', 4, '--report', report), ('--gain', 10)))
+    for joint, row in plain['joints'].items():
+        assert twice['joints'][joint]['threshold_in_motion'] == pytest.approx(
+            2.0 * row['threshold_in_motion'])
+        assert twice['joints'][joint]['largest'] == row['largest']
+        # a slower observer lets less through, of noise and of contacts
+        assert slow['joints'][joint]['largest'] < row['largest']
+    assert 'joint_3' in report.read_text('utf-8')
 
 
 def test_cut_off_model_is_refused(run: Run, stage: Stage) -> None:

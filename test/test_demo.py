@@ -100,6 +100,23 @@ def test_true_parameters_give_the_plants_torque(name: str) -> None:
         rtol=1e-9, atol=1e-9)
 
 
+def test_seed_and_robot_reach_the_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+
+    def begin(parameters: Any, logs: Path) -> Any:
+        told.extend([parameters, logs])
+        raise DynIdError('far enough')
+
+    monkeypatch.setattr(processes, 'nodes', begin)
+    words = ['demo', '--robot', 'puma560', '--seed', '7', '--out', str(tmp_path / 'here')]
+    assert main(words) == 1
+    assert told[0]['simulated_robot'] == {'robot': 'puma560', 'seed': 7}
+    assert told[0]['identifier']['robot'] == told[0]['excitation']['robot'] == 'puma560'
+    assert told[1] == tmp_path / 'here' / 'logs'
+
+
 @pytest.mark.ros
 @pytest.mark.slow
 def test_demo_for_real(tmp_path: Path) -> None:

@@ -144,6 +144,9 @@ def test_command_line(tmp_path, capsys):
         assert gain['stated'] == stated and (gain['value'] is None) != gain['determined']
     assert main(words) == 0
     assert 'drive gains from 5 kg on wrist_3_link' in capsys.readouterr().out
+    centre = [0.01, -0.02, 0.05]
+    assert main([*words, '--known-com', *map(str, centre), '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['centre_of_mass'] == pytest.approx(centre)
 
 
 @pytest.fixture(scope='module')

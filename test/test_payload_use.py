@@ -77,6 +77,25 @@ def test_command_line(tmp_path, capsys):
     assert main(['payload', str(paths[0]), '--json']) == 2
 
 
+def test_command_line_with_a_model_and_a_link(tmp_path, capsys):
+    """Without the arm alone its model has to say what the arm itself needs."""
+    arm = nominal_model('ur10e', rotors=0.0, viscous=4.0, coulomb=3.0, width=0.02)
+    arm.save(tmp_path / 'arm.yaml')
+    payload = random_payload(np.random.default_rng(1), MASS)
+    loaded, unloaded = pair(arm.robot, payload, noise=0.01, link='wrist_1_link')
+    for name, log in (('loaded', loaded), ('unloaded', unloaded)):
+        write_csv(tmp_path / f'{name}.csv', log)
+    words = ['payload', str(tmp_path / 'loaded.csv'), '--model', str(tmp_path / 'arm.yaml'),
+             '--link', 'wrist_1_link']
+    assert main([*words, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['frame'] == 'wrist_1_link' and found['robot'] == 'ur10e'
+    assert found['mass'] == pytest.approx(MASS, rel=PAYLOAD_MASS)
+    assert found['centre_of_mass'] == pytest.approx(payload[1:4] / MASS, abs=0.02)
+    assert main([*words, '--robot', 'puma560']) == 1
+    assert 'puma560' in capsys.readouterr().err
+
+
 def test_the_job_of_the_action(tmp_path):
     job = pytest.importorskip('robot_dynid.ros.identification_job')
     arm = nominal_model('ur10e')

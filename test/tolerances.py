@@ -287,3 +287,6 @@ CONTINUED: Final = 1e-12
 EXTRAPOLATED: Final = 0.3
 # Quantiles in tables of textbooks have three decimals: half a unit of the last one.
 TABULATED: Final = 0.5e-3
+
+# Peaks of planned efforts: taken at the design's own instants, here at 2000 others.
+PLANNED_EFFORT: Final = 0.01
