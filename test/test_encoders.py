@@ -189,3 +189,14 @@ def test_recordings_without_motor_states_stay_without(robot: RobotModel, log: Ra
     samples = prepare(robot, repair(robot, replace(log, motor_position=None)), Preprocessing(8.0))
     assert samples.motor_position is None
     assert samples.motor_velocity is None
+
+
+def test_currents_of_drives_that_count_the_other_way_oppose_nothing(
+    robot: RobotModel, log: RawLog
+) -> None:
+    assert log.effort is not None
+    gains = np.array([2.0, -2.0, 2.0, -3.0, 1.0, -0.5])
+    amps = replace(robot, drive=replace(robot.drive, kind='current', gains=gains))
+    repaired = repair(amps, replace(log, effort=log.effort / gains))
+    assert not [n for n in repaired.notes if 'motor' in n]
+    assert np.isfinite(deflection(repaired)).all()

@@ -167,3 +167,18 @@ def test_position_decides_at_low_frequencies_however_noisy_it_is():
     fused = fused_velocity(q + 1e-3 * rng.normal(size=q.shape),
                            v + 0.05 + 1e-4 * rng.normal(size=q.shape), DT)
     assert np.mean((fused - v)[MIDDLE]) == pytest.approx(0.0, abs=2e-3)
+
+
+def test_first_order_filter_keeps_ramps_to_the_very_ends():
+    ramp = 3.0 * TIME[:500, None]
+    corner = 20.0
+    kept = first_order_zero_phase(ramp, corner, DT)
+    # what is left of the start of the filter after five time constants
+    assert kept == pytest.approx(ramp, abs=3.0 / corner * np.exp(-5.0))
+
+
+@pytest.mark.parametrize('corner', [100.0, 500.0])
+def test_first_order_filter_halves_at_its_corner_also_near_the_sampling_rate(corner):
+    wave = np.sin(corner * TIME)[:, None]
+    gain, _ = gain_and_delay(first_order_zero_phase(wave, corner, DT)[:, 0], corner / 2 / np.pi)
+    assert gain == pytest.approx(0.5, abs=1e-3)

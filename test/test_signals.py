@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import DT, JOINTS, effort_error, errors, prepared, recording, regular
+from recordings import DT, JOINTS, effort_error, errors, motion, prepared, recording, regular
 from tolerances import ENDS, RESAMPLED
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.model.robot_file import load_robot
-from robot_dynid.signals.alignment import typical_step
+from robot_dynid.signals.alignment import (
+    split_at_gaps,
+    typical_step,
+    uniform,
+    without_stale_rows,
+)
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
 from robot_dynid.types import RawLog, concatenate
@@ -215,3 +220,29 @@ def test_parts_and_joined_samples_keep_their_segments(robot):
     assert joined.part(slice(90, 120)).starts == (0, 10)
     assert np.array_equal(joined.position[100:], samples.position[200:260])
     assert derivative(joined.position[:100], DT).shape == (100, 3)
+
+
+def test_positions_between_stamps_follow_a_cubic_spline():
+    """A straight line between samples would be 5e-6 off and put steps into the velocity."""
+    time = regular()
+    late = np.where(np.arange(len(time)) % 2, time + 0.3 * DT, time)
+    even = uniform(recording(late), DT)
+    inside = slice(10, -10)
+    assert even.position[inside] == pytest.approx(motion(even.time)[0][inside], abs=1e-9)
+
+
+@pytest.mark.parametrize(('pause', 'parts'), [(0.2, 1), (0.45, 1), (0.6, 2)])
+def test_slow_recordings_may_pause_for_ten_steps(pause, parts):
+    time = np.arange(0.0, 5.0, 0.05)
+    log = recording(np.where(time > 2.0, time + pause - 0.05, time))
+    found, notes = split_at_gaps(log, 0.05)
+    assert (len(found), len(notes)) == (parts, parts - 1)
+
+
+def test_rows_are_stale_even_where_the_reference_goes_on():
+    log = recording(regular())
+    reference = log.position + 0.01
+    for values in (log.position, log.velocity, log.effort):
+        values[100] = values[99]
+    kept, notes = without_stale_rows(replace(log, reference_position=reference))
+    assert len(kept.time) == len(log.time) - 1 and '1 stale rows' in notes[0]
