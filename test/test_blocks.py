@@ -163,3 +163,20 @@ def test_base_regressor_in_chunks_is_the_kept_part_of_the_full_one(name):
     parameters = np.random.default_rng(5).normal(size=len(model.reduction.kept))
     assert model.effort(samples, parameters) == pytest.approx(
         np.einsum('ikn,k->ni', kept, parameters), abs=1e-9)
+
+
+def test_a_coupled_motor_acts_by_its_row_of_the_coupling_both_ways():
+    """Motor motion = C q, joint effort = C^T motor effort, whatever the factors."""
+    row = np.array([0.0, -0.5, 2.0])
+    robot = load_robot('planar_3r')
+    robot = replace(robot, drive=replace(robot.drive, coupling=np.array(
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], row])))
+    states = random_states(robot, 20, np.random.default_rng(3))
+    axes = axes_of(robot)
+    assert axes.labels[-1] == 'm3'
+    for block, name, motion in (
+            (RotorInertia(axes), 'Iam3', states.acceleration),
+            (JointFriction(axes, tuple(Coulomb() for _ in axes.labels)), 'fvm3', states.velocity)):
+        out = np.zeros((3, 1, 20))
+        block.fill(states, block.history(states), np.array([block.names.index(name)]), out)
+        np.testing.assert_allclose(out[:, 0], np.outer(row, motion @ row))

@@ -22,6 +22,7 @@ from random_robots import random_urdf
 
 from robot_dynid.errors import ModelError, RobotError
 from robot_dynid.identified.export import exported_urdf, is_physical
+from robot_dynid.identified.structure import Structure
 from robot_dynid.model.locate import known_robots
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.model.urdf import robot_from_urdf, source_text
@@ -86,6 +87,22 @@ def test_negative_friction_is_not_written() -> None:
     assert 'joint elbow: the identified friction -1e-09 is negative; 0 is written' \
         in export.warnings
     assert 'friction="0.0"' in export.text
+
+
+def test_friction_by_direction_is_averaged() -> None:
+    robot = robot_from_urdf(ARM)
+    structure = Structure.uniform(robot, False, 'asymmetric', {'width': 0.05})
+    torque = structure.torque_model(robot)
+    friction = {'fvp1': 2.0, 'fvn1': 3.0, 'fcp1': 0.5, 'fcn1': 0.75}
+    links = dict(zip(torque.blocks[0].names, np.ravel([BALL, BALL])))
+    standard = np.array([{**links, **friction}.get(n, 0.0) for n in torque.reduction.standard])
+    base = torque.reduction.base(standard)
+    model = replace(arm_model(), structure=structure, reduction=torque.reduction, values=base,
+                    std=0.1 * np.abs(base), control=base, feasible=standard)
+    text = exported_urdf(model, ARM).text
+    numbers = re.search(r'<dynamics friction = "([^"]+)" damping="([^"]+)"/>', text)
+    assert numbers is not None and [float(n) for n in numbers.groups()] == pytest.approx(
+        [0.625, 2.5])
 
 
 def test_models_without_possible_parameters_are_refused() -> None:

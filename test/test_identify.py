@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from nominal import nominal_model
-from tolerances import COUPLED
+from tolerances import COUPLED, NOISE_LEVEL
 
 from robot_dynid.errors import Cancelled, DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Status
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.recipe import Recipe, recipe_from_dict
-from robot_dynid.identified.validate import joint_score, validate
-from robot_dynid.types import RawLog
+from robot_dynid.identified.validate import Trace, Validation, joint_score, validate
+from robot_dynid.signals.repetition import repeatability
+from robot_dynid.types import RawLog, Samples
 
 DT = 0.004
 FIXED = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0)
@@ -221,16 +222,29 @@ def test_cutoff_above_the_nyquist_frequency_is_refused(planar):
 
 
 def test_scores_by_hand():
-    measured = np.array([1.0, -1.0, 3.0, -3.0])
-    found = joint_score(measured, measured - np.array([0.1, 0.1, 0.1, 0.5]))
-    assert found.rmse == pytest.approx(np.sqrt((3 * 0.01 + 0.25) / 4))
+    measured = np.array([3.0, 1.0, 5.0, -1.0])  # root mean square 3, deviation root of 5
+    found = joint_score(measured, measured - np.array([0.1, 0.1, 0.1, 0.4]))
+    assert found.rmse == pytest.approx(np.sqrt((3 * 0.01 + 0.16) / 4))
     assert found.nrmse == pytest.approx(found.rmse / np.sqrt(5.0))
-    assert found.relative_error == pytest.approx(found.rmse / np.sqrt(5.0))
+    assert found.relative_error == pytest.approx(found.rmse / 3.0)
     assert found.r2 == pytest.approx(1.0 - found.rmse**2 / 5.0)
-    assert found.quartiles[1] == pytest.approx(0.1) and found.samples == 4
-    assert found.outliers == 0.25
+    assert found.quartiles == pytest.approx((0.1, 0.1, 0.175)) and found.samples == 4
+    assert found.outliers == 0.25  # 0.4 is 3 ranges above the upper quartile
     dead = joint_score(np.zeros(3), np.ones(3))
     assert dead.nrmse == np.inf and dead.r2 == -np.inf
+
+
+def test_a_robot_repeats_itself_to_the_noise_of_one_repetition(planar):
+    rng = np.random.default_rng(6)
+    time = np.arange(0.0, 12.0, DT)
+    q = np.sin(np.outer(time, 0.5 * np.pi * np.arange(1.0, 4.0)))
+    noise = np.array([0.1, 0.2, 0.3]) * rng.normal(size=q.shape)
+    samples = Samples(planar.joints, time, q, q, q, effort=q, measured=5.0 * q + noise)
+    found = repeatability(samples)
+    assert found == pytest.approx([0.1, 0.2, 0.3], rel=NOISE_LEVEL)
+    trace = Trace('a', time, q, q, q, time, found)
+    twice = Validation({}, {}, (trace, replace(trace, repeatability=7.0 * found)), ())
+    assert twice.repeatability == pytest.approx(5.0 * found)
 
 
 def test_control_row_has_nominal_links_and_fitted_friction(planar):

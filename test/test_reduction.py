@@ -205,3 +205,12 @@ class Empty:
 
     def fill(self, samples, history, chosen, out):
         """Leave the columns zero."""
+
+
+@pytest.mark.parametrize(('tilt', 'size'), [(0.0, 6), (1e-7, 6), (0.01, 10), (1.0, 10)])
+def test_axes_count_as_parallel_up_to_the_rounding_of_descriptions(tilt, size):
+    """Half a degree from parallel shows every parameter that general axes show."""
+    second = [0.0, np.cos(tilt), np.sin(tilt)]
+    robot = chain([0, 0], [np.eye(3)] * 2, [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]],
+                  [[0.0, 1.0, 0.0], second])
+    assert len(reduce_numeric(robot, (RigidLinks(robot),)).kept) == size
