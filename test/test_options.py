@@ -51,6 +51,8 @@ OPTIONS = [
      'test_drive_gains.py::test_command_line'),
     ('contact', '--gain --margin --report --json',
      'test_cli.py::test_thresholds_of_contacts_follow_margin_and_gain'),
+    ('contact', '--gain --margin',
+     'test_contact_options.py::test_gain_and_margin_reach_the_observer'),
     ('contact', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('resonance', '--robot --joint --band --json',
      'test_resonance.py::test_the_command_warns_of_what_spoils_it'),
