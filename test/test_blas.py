@@ -121,6 +121,7 @@ def uses(model: IdentifiedModel) -> dict[str, Callable[[], Any]]:
         'gravity': lambda: model.gravity(q),
         'inverse': lambda: model.inverse(q, qd, qdd),
         'mass_matrix': lambda: model.mass_matrix(q),
+        'outside': lambda: model.outside(q, qd, qdd),
         'predicted': lambda: model.predicted(samples),
         'residual': lambda: model.residual(samples),
         'rollout': lambda: model.rollout(q[:200], 0.0 * qd[:200], held, 1e-3),

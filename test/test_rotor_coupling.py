@@ -73,7 +73,7 @@ def test_robots_of_the_package_with_rotors_askew(name: str) -> None:
     rigid_model_agrees(geared_arm(name))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @example(44816)  # its regressor's singular values do not come by divide and conquer
 @given(SEEDS)
 def test_random_robots_with_rotors_askew(seed: int) -> None:
@@ -90,7 +90,7 @@ def gears_pull(geared: Geared, x, v):
     return pull
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_elastic_joints_of_random_robots(seed: int) -> None:
     """Mass matrix, bias, accelerations and equations of links and motors."""
@@ -115,7 +115,7 @@ def test_elastic_joints_of_random_robots(seed: int) -> None:
     agree(balance, still, REDUCED * scale * np.abs(mass).max())
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_stiff_gears_keep_their_rotors_on_the_links(seed: int) -> None:
     """An elastic model with its motors on its joints, and its stiffened twin."""
@@ -187,7 +187,7 @@ def test_compiled_motion_is_that_of_python(elastic: tuple[int, ...]) -> None:
     np.testing.assert_allclose(found.velocity, again.velocity, rtol=0.0, atol=1e-6)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(SEEDS)
 def test_momentum_and_its_rate(seed: int) -> None:
     """Against the Lagrangian of Pinocchio's bodies, by central differences."""

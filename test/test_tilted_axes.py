@@ -121,7 +121,7 @@ def test_sizes_without_tilt(name):
     assert len(reduce_numeric(robot, blocks_of(robot)).kept) == SIZES[name]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), joints=st.integers(1, 7), size=st.floats(-6.0, -2.0),
        axes=st.booleans())
 def test_random_chains_may_be_tilted(seed, joints, size, axes):

@@ -12,11 +12,11 @@ from robot_dynid.friction.law import (
     Range,
     Shape,
     both_ways,
+    known_settings,
     ramp,
     read_range,
     require_positive,
     tanh_continued,
-    told,
 )
 from robot_dynid.types import FloatArray
 
@@ -86,7 +86,7 @@ class Levelling:
 
     def settings(self) -> dict[str, Any]:
         """Return the speed, and those of the fit."""
-        return {'speed': self.speed, **told(speeds=self.speeds)}
+        return {'speed': self.speed, **known_settings({'speeds': self.speeds})}
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Breakaway:
 
     def settings(self) -> dict[str, Any]:
         """Return the speed, and those of the fit."""
-        return {'speed': self.speed, **told(speeds=self.speeds)}
+        return {'speed': self.speed, **known_settings({'speeds': self.speeds})}
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Drift:
 
     def settings(self) -> dict[str, Any]:
         """Return the time constant, and the longest time of the fit."""
-        return {'seconds': self.seconds, **told(longest=self.longest)}
+        return {'seconds': self.seconds, **known_settings({'longest': self.longest})}
 
 
 @dataclass(frozen=True)
@@ -221,4 +221,4 @@ class TemperatureDependent:
 
     def settings(self) -> dict[str, Any]:
         """Return the reference temperature, and those of the fit."""
-        return {'reference': self.reference, **told(temperatures=self.temperatures)}
+        return {'reference': self.reference, **known_settings({'temperatures': self.temperatures})}

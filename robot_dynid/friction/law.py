@@ -153,8 +153,8 @@ def known_within(part: Any, ranges: Mapping[str, Any]) -> Any:
     return replace(part, **{name: known for name, known in ranges.items() if name in own})
 
 
-def told(**ranges: Any) -> dict[str, Any]:
-    """Return those settings that are known, as plain types."""
+def known_settings(ranges: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of ``ranges``, by name, that are known, as plain types."""
     return {name: list(known) if isinstance(known, tuple) else known
             for name, known in ranges.items() if known is not None}
 

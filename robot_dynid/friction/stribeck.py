@@ -12,10 +12,10 @@ from robot_dynid.friction.law import (
     AxisMotion,
     Range,
     Shape,
+    known_settings,
     read_range,
     require_positive,
     tanh_continued,
-    told,
 )
 from robot_dynid.types import FloatArray
 
@@ -63,4 +63,5 @@ class Stribeck:
 
     def settings(self) -> dict[str, Any]:
         """Return both speeds, and those of the fit."""
-        return {'width': self.width, 'speed': self.speed, **told(speeds=self.speeds)}
+        return {'width': self.width, 'speed': self.speed,
+                **known_settings({'speeds': self.speeds})}

@@ -14,9 +14,9 @@ from robot_dynid.friction.law import (
     Range,
     Shape,
     continued,
+    known_settings,
     read_range,
     require_positive,
-    told,
 )
 from robot_dynid.types import FloatArray
 
@@ -98,4 +98,4 @@ class TwoSpeed:
     def settings(self) -> dict[str, Any]:
         """Return steepness, threshold, and the speeds of the fit."""
         return {'steepness': self.steepness, 'threshold': self.threshold,
-                **told(speeds=self.speeds)}
+                **known_settings({'speeds': self.speeds})}
