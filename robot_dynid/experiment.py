@@ -165,7 +165,7 @@ class Experiment:
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
-            accumulator.repeated(len(samples), samples.noise)
+            accumulator.begin(len(samples), samples.noise)
             regression = Regression(model, samples)
             weights = row_weights(model.robot, samples, slow_weights)
             for segment in samples.segments:
@@ -186,6 +186,8 @@ class Experiment:
         room = _room(accumulator)
         count = 0
         for samples in self.recordings:
+            if accumulator is not None:
+                accumulator.begin()
             regression = Regression(self.model, samples)
             weights = row_weights(self.model.robot, samples, self.slow_weights)
             for segment in samples.segments:
@@ -201,9 +203,8 @@ class Experiment:
     ) -> Accumulator:
         """Return an empty accumulator whose batches will be those of ``information``."""
         known = self.information
-        return Accumulator(known.names if names is None else names,
-                           known.structure if structure is None else structure,
-                           known.batches[0].samples)
+        return Accumulator(names or known.names, known.structure if structure is None else
+                           structure, known.batches[0].samples)
 
 
 def _room(accumulator: Accumulator | None) -> Callable[[], int]:

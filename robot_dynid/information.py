@@ -47,17 +47,21 @@ def merged(factors: Sequence[FloatArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Factors of one stretch of time: one per joint, and the number of samples behind them."""
+    """Factors of one stretch of time: one per joint, and the number of samples behind them.
+
+    ``recording`` is the number of the recording it begins in.
+    """
 
     factors: tuple[FloatArray, ...]
     samples: int
+    recording: int = 0
 
 
 def merged_batch(batches: Sequence[Batch]) -> Batch:
     """Return the batch of all the data behind ``batches``."""
     joints = range(len(batches[0].factors))
     return Batch(tuple(merged([b.factors[i] for b in batches]) for i in joints),
-                 sum(b.samples for b in batches))
+                 sum(b.samples for b in batches), batches[0].recording)
 
 
 def _without_mean(wide: FloatArray) -> FloatArray:
@@ -102,7 +106,9 @@ class Information:
         if self.noise is not None and other.noise is not None:
             noise = np.sqrt(np.average(np.square([self.noise, other.noise]), axis=0,
                                        weights=[self.samples, other.samples]))
-        return replace(self, batches=self.batches + other.batches, noise=noise)
+        first = 1 + max((b.recording for b in self.batches), default=-1)
+        later = tuple(replace(b, recording=first + b.recording) for b in other.batches)
+        return replace(self, batches=self.batches + later, noise=noise)
 
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
         """Return the factor of one joint with all b + 3 columns (rows unchanged)."""
@@ -135,7 +141,7 @@ class Information:
                 extra = wide[:, -EXTRA:].copy()
                 extra[:, [FILTERED, RAW]] -= (columns @ known)[:, None]
                 factors.append(np.hstack([(columns @ directions)[:, structure[row]], extra]))
-            batches.append(Batch(tuple(factors), batch.samples))
+            batches.append(replace(batch, factors=tuple(factors)))
         names = tuple(f'x{i + 1}' for i in range(directions.shape[1]))
         noise = None if self.noise is None else self.noise[list(rows)]
         return Information(names, structure, tuple(batches), noise)
@@ -185,14 +191,16 @@ class Accumulator:
         self._done: list[Batch] = []
         self._open: Batch | None = None
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []
+        self._recording = 0
 
     @property
     def room(self) -> int:
         """Samples that still fit into the open batch; a chunk must not be longer."""
         return self.batch_samples - (self._open.samples if self._open else 0)
 
-    def repeated(self, samples: int, noise: tuple[float, ...] | None) -> None:
-        """Note the noise (n,) [N m] of a recording, None where it was not repeated."""
+    def begin(self, samples: int = 0, noise: tuple[float, ...] | None = None) -> None:
+        """Begin a recording; ``noise`` (n,) [N m] is known where its motion was repeated."""
+        self._recording += 1
         self._noises.append((samples, noise))
 
     def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
@@ -211,8 +219,9 @@ class Accumulator:
             rows[k + FILTERED, len(head):] = effort[:, i]
             rows[k + RAW, len(head):] = measured[:, i]
             factors.append(triangle(rows.T))
-        before = self._open.samples if self._open else 0
-        self._open = Batch(tuple(factors), before + count)
+        before, number = (self._open.samples, self._open.recording) if self._open else \
+            (0, self._recording)
+        self._open = Batch(tuple(factors), before + count, number)
         if self._open.samples >= self.batch_samples:
             self._close()
 

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from tolerances import COVARIANCE, LEAST_SQUARES
 
 from robot_dynid.errors import UsageError
+from robot_dynid.estimation import jackknife
 from robot_dynid.estimation.held_out import folds, held_out
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
+    group_changes,
     joint_weights,
     residual_noise,
     solve,
@@ -199,7 +201,9 @@ def test_covariance_is_the_jackknife_of_brute_force_refits(weights):
     count = len(information.batches)
     assert count == 12
     solution = solve(information, np.array(weights))
-    covariance, freedom = batch_covariance(information, np.array(weights), solution)
+    single = [[k] for k in range(count)]
+    covariance, freedom = jackknife.covariance(
+        group_changes(information, np.array(weights), solution, single)[0])
     refits = []
     for k in range(count):
         rows = np.r_[0:20 * k, 20 * (k + 1):240]

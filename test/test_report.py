@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
+from robot_dynid.estimation.stretches import STRETCHES
 from robot_dynid.identified.identify import IdentificationResult, identify
+from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.identified.validate import Trace, validate
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.report import figures, html, sections, thinning
@@ -143,8 +145,10 @@ def test_autocorrelation_of_a_known_process() -> None:
 
 def test_truth_section_marks_what_is_outside() -> None:
     parameters = [
-        {'name': 'm1', 'true': 1.0, 'value': 1.1, 'std': 0.1, 'deviations': 1.0},
-        {'name': 'm2', 'true': 1.0, 'value': 2.0, 'std': 0.1, 'deviations': 10.0},
+        {'name': 'm1', 'true': 1.0, 'value': 1.1, 'std': 0.1, 'deviations': 1.0,
+         'half_interval': 0.2},
+        {'name': 'm2', 'true': 1.0, 'value': 2.0, 'std': 0.1, 'deviations': 10.0,
+         'half_interval': 0.2},
     ]
     rows = sections.truth(parameters, 0.1, 0.2).tables[0].rows
     assert [row.mark for row in rows] == ['', 'fair']
@@ -154,3 +158,12 @@ def test_numbers_as_text() -> None:
     assert (number(None), number(np.nan), number(np.inf), number(0.12345)) == (
         '–', '–', '∞', '0.1235')
     assert (percent(None), percent(0.1234)) == ('–', '12.3')
+
+
+def test_intervals_are_those_of_few_stretches(result: IdentificationResult) -> None:
+    half = half_intervals(result.model)
+    low, high = result.estimate.interval()
+    known = np.isfinite(half)
+    np.testing.assert_allclose(half[known], 0.5 * (high - low)[known])
+    assert result.estimate.degrees_of_freedom == STRETCHES - 1
+    np.testing.assert_allclose(half[known] / result.model.std[known], 2.365, atol=1e-3)

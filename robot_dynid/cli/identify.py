@@ -84,14 +84,19 @@ def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, A
 
 
 def _result(result: IdentificationResult) -> dict[str, Any]:
+    import numpy as np
+
+    from robot_dynid.estimation.estimate import interval_factor
     from robot_dynid.identified.link_table import link_table
 
     estimate, model = result.estimate, result.model
     parameters = [
-        {'name': name, 'value': value, 'std': std, 'relative_std': relative, 'label': label}
-        for name, value, std, relative, label in zip(
+        {'name': name, 'value': value, 'std': std, 'interval': interval,
+         'relative_std': relative, 'label': label}
+        for name, value, std, interval, relative, label in zip(
             model.names, model.values.tolist(), model.std.tolist(),
-            estimate.relative_std.tolist(), model.labels)
+            np.transpose(estimate.interval()).tolist(), estimate.relative_std.tolist(),
+            model.labels)
     ]
     return {
         'robot': model.robot.name, 'method': estimate.method,
@@ -100,7 +105,9 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'base': len(parameters), 'rank': estimate.rank,
         'condition_number': estimate.condition, 'condition_number_raw': estimate.condition_raw,
         'preprocessing': _choices(result), 'joints': joint_scores(result.training),
-        'parameters': parameters, 'not_excited': estimate.not_excited,
+        'parameters': parameters,
+        'interval_factor': interval_factor(estimate.degrees_of_freedom),
+        'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': model.provenance.get('stages', []),
         'friction_choice': model.provenance.get('friction', []),
@@ -167,6 +174,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                       f'{number(result["condition_number_raw"])} raw'),
         ('method', method_sentence(result['estimator'], list(result['residual']))
          or result['method']),
+        ('95 % intervals', f'value +- {number(result["interval_factor"])} std'),
         *_told(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
         ('seconds', f'{result["seconds"]:.1f}'),

@@ -77,5 +77,10 @@ class Estimate:
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds (b,) of the confidence interval of each parameter."""
-        factor = stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom)
-        return self.values - factor * self.std, self.values + factor * self.std
+        half = interval_factor(self.degrees_of_freedom, level) * self.std
+        return self.values - half, self.values + half
+
+
+def interval_factor(degrees: float, level: float = 0.95) -> float:
+    """Return the factor from a deviation to half of a confidence interval (Student's t)."""
+    return float(stats.t.ppf(0.5 + level / 2.0, degrees))

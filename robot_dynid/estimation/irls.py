@@ -14,17 +14,17 @@ from scipy.stats import norm
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.jackknife import covariance
 from robot_dynid.estimation.least_squares import (
     Solution,
-    batch_changes,
     estimate_of,
+    group_changes,
     joint_weights,
     residual_noise,
     rounding,
     solve,
     weighted_factor,
 )
+from robot_dynid.estimation.stretches import scatter_covariance
 from robot_dynid.experiment import Experiment
 from robot_dynid.information import Information
 from robot_dynid.types import FloatArray
@@ -169,9 +169,10 @@ class RobustLeastSquares:
         joints = experiment.model.robot.row_names
         bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
         root = replace(last.solution, root=solve(experiment.information, bread).root)
-        changes = batch_changes(experiment.information, bread, root,
-                                (last.information, np.ones(len(joints))))
-        estimate = estimate_of(experiment, last.solution, covariance(changes), self.name)
+        scored = (last.information, np.ones(len(joints)))
+        spread = scatter_covariance(experiment.information, lambda groups: group_changes(
+            experiment.information, bread, root, groups, scored))
+        estimate = estimate_of(experiment, last.solution, spread, self.name)
         settled = bool(warnings) or last.moved < self.tolerance
         low = {joint: float(share) for joint, share in zip(joints, last.low, strict=True)}
         warnings += [f'joint {joint}: {share:.0%} of its samples are so far from the model that '

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.jackknife import covariance
+from robot_dynid.estimation.stretches import Groups, scatter_covariance
 from robot_dynid.experiment import Experiment, TorqueModel
-from robot_dynid.information import FILTERED, Batch, Information
+from robot_dynid.information import FILTERED, Batch, Information, merged_batch
 from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 
@@ -21,6 +21,8 @@ OPEN_SHARE = 1e-2
 #: columns below this share of the largest are rounding of joints that rest
 NEGLIGIBLE = 1e-8
 WEIGHT_ROUNDS = 8
+#: share of the information in a direction that counts as left when a group of batches is removed
+LEAST_REST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,39 +182,43 @@ def batch_covariance(
 ) -> tuple[FloatArray, int]:
     """Return the covariance (b, b) that holds for coloured residuals, and its degrees of freedom.
 
-    Cluster jackknife over batches: the spread of the estimates that each leave one stretch of time
-    out. Only the batches need to be independent, not the samples, and leverage is accounted for.
+    Cluster jackknife over stretches of time and recordings, see `scatter_covariance`: only the
+    stretches need to be independent, not the samples, and leverage is accounted for.
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
-    return covariance(batch_changes(information, weights, solution))
+    return scatter_covariance(
+        information, lambda groups: group_changes(information, weights, solution, groups))
 
 
-def batch_changes(
-    information: Information, weights: FloatArray, solution: Solution,
+def group_changes(
+    information: Information, weights: FloatArray, solution: Solution, groups: Groups,
     scored: tuple[Information, FloatArray] | None = None,
-) -> FloatArray:
-    """Return (batches, b): what each batch has changed in the estimate.
+) -> tuple[FloatArray, FloatArray]:
+    """Return what each group of batches has changed in the estimate, (groups, b).
 
+    Beside it, how many times larger the variance of each parameter is without the group.
     ``scored`` are information and weights that made the estimate, where they are not those that
-    tell its curvature. ``root`` whitens the information, so a batch is removed by one small linear
+    tell its curvature. ``root`` whitens the information, so a group is removed by one small linear
     solve.
     """
     estimated, used = scored or (information, weights)
-    changes = np.empty((len(information.batches), len(information.names)))
+    changes, growth = np.empty((2, len(groups), len(information.names)))
     identity = np.eye(solution.root.shape[1])
-    for i, (batch, own) in enumerate(zip(information.batches, estimated.batches, strict=True)):
+    before = np.sum(solution.root**2, axis=1)
+    before = np.where(before > 0.0, before, 1.0)
+    for i, group in enumerate(groups):
+        batch = merged_batch([information.batches[k] for k in group])
+        own = batch if scored is None else merged_batch([estimated.batches[k] for k in group])
         tall = weighted_factor(information, weights, batch)
         white = tall[:, :-1] @ solution.root
         made = tall if scored is None else weighted_factor(estimated, used, own)
         score = (made[:, :-1] @ solution.root).T @ (made[:, -1] - made[:, :-1] @ solution.values)
-        changes[i] = solution.root @ _solve_definite(identity - white.T @ white, score)
-    return changes
-
-
-def _solve_definite(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a symmetric system whose least eigenvalues may vanish: a batch that decides alone."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors @ ((vectors.T @ right) / np.maximum(values, 1e-3)))
+        rest, directions = np.linalg.eigh(identity - white.T @ white)
+        rest = np.maximum(rest, LEAST_REST)  # a group that decides a direction alone
+        along = solution.root @ directions
+        changes[i] = along @ ((directions.T @ score) / rest)
+        growth[i] = np.sum(along**2 / rest, axis=1) / before
+    return changes, growth
 
 
 def textbook_covariance(

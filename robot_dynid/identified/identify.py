@@ -45,6 +45,7 @@ from robot_dynid.identified.recordings import Prepared, Progress, Recordings
 from robot_dynid.identified.selection import Choice, excerpt
 from robot_dynid.identified.three_loops import Stopwatch
 from robot_dynid.identified.trained import Extent, Trained
+from robot_dynid.identified.uncertainty import DEGREES
 from robot_dynid.identified.validate import Validation, score
 from robot_dynid.identified.weighting import slow_weights
 from robot_dynid.model.robot import RobotModel
@@ -212,7 +213,8 @@ def _provenance(
     found: dict[str, Any] = {'recordings': [str(s) for s in sources],
                              'samples': int(experiment.information.samples),
                              'weights_near_reversals': [float(w) for w in weights],
-                             'std_over_textbook': _std_over_textbook(experiment, estimate)}
+                             'std_over_textbook': _std_over_textbook(experiment, estimate),
+                             DEGREES: estimate.degrees_of_freedom}
     if estimate.details:
         found['estimator'] = dict(estimate.details)
     if isinstance(estimate, StagedEstimate):

@@ -66,17 +66,23 @@ def errors(model: Mapping[str, JointScore], control: Mapping[str, JointScore] | 
     return styled(figure, 300)
 
 
-def forest(names: Sequence[str], values: FloatArray, std: FloatArray) -> Any:
-    """Return the 95 % interval of every parameter as a share of its value, clipped."""
+def forest(
+    names: Sequence[str], values: FloatArray, spread: tuple[FloatArray, FloatArray]
+) -> Any:
+    """Return the 95 % interval of every parameter as a share of its value, clipped.
+
+    ``spread`` are deviations and halves of the intervals, (b,) each.
+    """
     with np.errstate(divide='ignore', invalid='ignore'):
-        relative = np.where(values != 0.0, std / np.abs(values), np.inf)
-    relative = np.where(np.isnan(relative), np.inf, relative)
+        relative, reach = (np.where(values != 0.0, part / np.abs(values), np.inf)
+                           for part in spread)
+    relative, reach = (np.where(np.isnan(part), np.inf, part) for part in (relative, reach))
     figure = go.Figure()
     for name, low, high, colour in (
             ('below 10 %', -1.0, WELL, GOOD), ('10 to 30 %', WELL, FAIRLY, FAIR),
             ('above 30 %: hardly determined', FAIRLY, np.inf, POOR)):
         rows = np.flatnonzero((relative > low) & (relative <= high))
-        half = np.minimum(1.96 * relative[rows], CLIP)
+        half = np.minimum(reach[rows], CLIP)
         figure.add_scatter(
             x=np.zeros(len(rows)), y=[names[int(i)] for i in rows], mode='markers', name=name,
             marker={'color': colour, 'size': 6}, customdata=np.minimum(100 * relative[rows], 1e6),
@@ -163,11 +169,10 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> Any:
     return styled(figure, 260)
 
 
-def truth(names: Sequence[str], deviations: FloatArray) -> Any:
-    """Return (identified - true) / std of every parameter, with the 95 % band."""
-    colours = [GOOD if abs(d) <= 1.96 else POOR for d in deviations]
+def truth(names: Sequence[str], deviations: FloatArray, inside: Sequence[bool]) -> Any:
+    """Return (identified - true) / std of every parameter, coloured by its 95 % interval."""
+    colours = [GOOD if held else POOR for held in inside]
     figure = go.Figure()
-    figure.add_hrect(y0=-1.96, y1=1.96, fillcolor='#eef3fb', line_width=0, layer='below')
     figure.add_scatter(x=list(names), y=deviations, mode='markers',
                        marker={'color': colours, 'size': 7}, showlegend=False)
     figure.update_yaxes(title='(identified − true) / std')

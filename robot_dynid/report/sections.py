@@ -12,6 +12,7 @@ from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.selection import Choice
+from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.identified.validate import NEAR, JointScore, Validation
 from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.report import figures
@@ -170,7 +171,7 @@ def parameters(model: IdentifiedModel) -> Section:
     columns = ('parameter', 'value', 'std', 'relative [%]', 'combination')
     text = ('Standard deviations hold for coloured residuals: they are computed from whole '
             'stretches of time, not from single samples. SI units.')
-    forest = figures.forest(model.names, model.values, model.std)
+    forest = figures.forest(model.names, model.values, (model.std, half_intervals(model)))
     return Section('Base parameters', text=text, tables=(Table(columns, tuple(rows), words=True),),
                    figures=(Figure(figures.as_html(forest), 'Intervals'),))
 
@@ -184,19 +185,20 @@ def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration
           ) -> Section:
     """Return identified beside true parameters of a simulated robot.
 
-    ``parameters`` hold name, true, value, std, deviations; ``distance`` and ``acceleration`` are
-    relative errors of all parameters and of the served accelerations.
+    ``parameters`` hold name, true, value, std, deviations, and half of the 95 % interval;
+    ``distance`` and ``acceleration`` are relative errors of all parameters and of the served
+    accelerations.
     """
     off = [float(p['deviations']) for p in parameters]
+    inside = [abs(p['value'] - p['true']) <= p['half_interval'] for p in parameters]
     rows = tuple(
         Row((p['name'], number(p['true']), number(p['value']), number(p['std'], 2),
-             number(d, 2)), '' if abs(d) <= 1.96 else 'fair')
-        for p, d in zip(parameters, off))
+             number(d, 2)), '' if held else 'fair')
+        for p, d, held in zip(parameters, off, inside))
     cards = (Card('parameters', percent(distance), '% from the truth'),
              Card('acceleration', percent(acceleration), '% from MuJoCo'),
-             Card('inside their 95 % interval',
-                  percent(float(np.mean(np.abs(off) <= 1.96))), '%'))
-    plot = figures.truth([p['name'] for p in parameters], np.array(off))
+             Card('inside their 95 % interval', percent(float(np.mean(inside))), '%'))
+    plot = figures.truth([p['name'] for p in parameters], np.array(off), inside)
     columns = ('parameter', 'true', 'identified', 'std', 'deviation / std')
     return Section('Against the truth', cards=cards, tables=(Table(columns, rows),),
                    figures=(Figure(figures.as_html(plot), 'Deviation in standard deviations'),))

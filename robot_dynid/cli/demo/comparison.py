@@ -12,6 +12,7 @@ import numpy as np
 from robot_dynid.cli.demo.client import Client
 from robot_dynid.cli.truth import distance
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.regressor.elastic import STIFFNESS, Springs
 from robot_dynid.simulation.elastic_accelerations import elastic_accelerations
@@ -21,7 +22,6 @@ from robot_dynid.types import FloatArray
 from robot_dynid_interfaces.srv import ComputeForwardDynamics
 
 STATES = 200
-Z95 = 1.96
 #: states keep this multiple of the ramp's width away from zero speed: within the ramp the model's
 #: friction is an average, MuJoCo's is not
 AWAY = 2.0
@@ -103,15 +103,17 @@ def compare(model: IdentifiedModel, true: FloatArray) -> dict[str, Any]:
     stiffness = [i for i in np.flatnonzero(gears) if model.names[i].startswith(STIFFNESS)]
     with np.errstate(divide='ignore', invalid='ignore'):
         deviations = (model.values - true) / model.std
+    half = half_intervals(model)
     parameters = [
-        {'name': name, 'true': t, 'value': v, 'std': s, 'deviations': d, 'label': label}
-        for name, t, v, s, d, label in zip(
+        {'name': name, 'true': t, 'value': v, 'std': s, 'half_interval': h, 'deviations': d,
+         'label': label}
+        for name, t, v, s, h, d, label in zip(
             model.names, true.tolist(), model.values.tolist(), model.std.tolist(),
-            deviations.tolist(), model.labels)
+            half.tolist(), deviations.tolist(), model.labels)
     ]
     found = {'parameters': parameters,
              'parameters_error': distance(model.values[counted], true[counted]),
-             'inside': float(np.mean(np.abs(deviations) <= Z95))}
+             'inside': float(np.mean(np.abs(model.values - true) <= half))}
     if stiffness:
         apart = np.abs(model.values[stiffness] / true[stiffness] - 1.0)
         found['stiffness_error'] = float(apart.max())

@@ -1,0 +1,24 @@
+"""How sure an identified model is of its base parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.identified.model import IdentifiedModel
+
+#: entry of a model's provenance with the degrees of freedom of its deviations
+DEGREES = 'degrees_of_freedom'
+
+
+def half_intervals(model: IdentifiedModel) -> FloatArray:
+    """Return half of the 95 % confidence interval (b,) of every base parameter.
+
+    Models of older files do not know their degrees of freedom, which then count as many.
+    """
+    return interval_factor(float(model.provenance.get(DEGREES, np.inf))) * model.std
