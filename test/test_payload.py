@@ -17,6 +17,7 @@ from payload_recordings import (
     recording,
     torque_robot,
 )
+from scipy import stats
 from tolerances import (
     COVERAGE,
     LAG,
@@ -25,11 +26,13 @@ from tolerances import (
     PAYLOAD_MODEL,
     PAYLOAD_TORQUE,
     SAME_OPTIMUM,
+    SECOND_ORDER,
 )
 
 from robot_dynid.estimation.body import fit_body
 from robot_dynid.estimation.jackknife import deviations, leave_one_out
 from robot_dynid.estimation.payload import PayloadStatus
+from robot_dynid.estimation.stretches import STRETCHES
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.payload import identify_payload
 from robot_dynid.identified.payload_services import set_load, set_payload
@@ -37,6 +40,7 @@ from robot_dynid.identified.recipe import Recipe
 from robot_dynid.information import Batch, triangle
 from robot_dynid.io.log import load_log
 from robot_dynid.model.inertia import com_from_parameters, move_parameters, pseudo_inertia
+from robot_dynid.model.robot import GAINS_STD
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.signals.alignment import take
@@ -92,7 +96,7 @@ def test_intervals_hold_the_truth():
         _, com, _ = com_from_parameters(payload)
         error = np.array([found.mass - payload[0], *(found.centre_of_mass - com)])
         std = np.array([found.mass_std, *found.centre_of_mass_std])
-        held.append(np.abs(error) < found.margin() * std)
+        held.append(np.abs(error) < found.margins * std)
     assert COVERAGE[0] <= np.mean(held) <= 1.0
     assert found.mass_std < PAYLOAD_MASS * found.mass
 
@@ -106,9 +110,36 @@ def test_intervals_hold_the_truth_under_friction_that_grows_with_the_load():
         loaded, unloaded = (recording(robot, same, p, 2 * seed + k, 0.02, grip=0.085)
                             for k, p in enumerate((payload, None)))
         found = identify_payload(robot, [loaded], [unloaded]).estimate
-        errors.append((found.mass - 5.0) / (found.margin() * found.mass_std))
+        errors.append((found.mass - 5.0) / (found.margins[0] * found.mass_std))
     assert np.mean(np.abs(errors) < 1.0) > 0.8
     assert abs(np.mean(errors)) < 0.5
+
+
+@pytest.mark.parametrize(('kind', 'stated', 'share'), [
+    ('torque', None, 0.0), ('torque', 0.01, 0.01), ('current', None, GAINS_STD),
+    ('current', 0.05, 0.05)])
+def test_the_mass_is_as_uncertain_as_the_drive_gains(kind, stated, share):
+    robot = load_robot('ur10e')
+    given = None if stated is None else np.full(robot.n, stated)
+    robot = replace(robot, drive=replace(robot.drive, kind=kind, gains_std=given))
+    found = identify_payload(robot, *([log] for log in pair(
+        robot, random_payload(np.random.default_rng(3)), noise=0.02))).estimate
+    assert found.mass_std_gains == pytest.approx(share * found.mass, rel=SECOND_ORDER)
+    assert found.mass_std > found.mass_std_gains
+    if not share:
+        assert found.degrees_of_freedom.tolist() == 4 * [STRETCHES - 1]
+
+
+def test_gains_of_single_joints_move_the_centre_of_mass():
+    robot = torque_robot('ur10e')
+    logs = pair(robot, random_payload(np.random.default_rng(3)), noise=0.02)
+    wrist = np.where(np.arange(robot.n) == 4, 0.05, 0.0)
+    both = [identify_payload(replace(robot, drive=replace(robot.drive, gains_std=std)),
+                             *([log] for log in logs)).estimate
+            for std in (wrist, np.full(robot.n, 0.05))]
+    assert np.all(both[0].mass_std_gains < 0.5 * both[1].mass_std_gains)
+    without = identify_payload(robot, *([log] for log in logs)).estimate
+    assert np.all(both[0].centre_of_mass_std > without.centre_of_mass_std)
 
 
 def test_a_model_of_the_arm_gives_the_payload():
@@ -243,8 +274,11 @@ def measured(ur10e_data):
 def holds(found):
     """Check mass and interval of the weighed payload."""
     assert found.mass == pytest.approx(MASS, rel=PAYLOAD_MASS)
-    half = found.margin() * found.mass_std
-    assert abs(found.mass - MASS) < half < 0.03 * MASS
+    half = found.margins[0] * found.mass_std
+    scatter = np.sqrt(found.mass_std**2 - found.mass_std_gains**2)
+    assert stats.t.ppf(0.975, STRETCHES - 1) * scatter < 0.03 * MASS
+    assert found.mass_std_gains == pytest.approx(GAINS_STD * found.mass, rel=SECOND_ORDER)
+    assert abs(found.mass - MASS) < half < 0.05 * MASS
     assert np.linalg.eigvalsh(pseudo_inertia(found.parameters))[0] > -1e-9
 
 

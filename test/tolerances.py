@@ -299,3 +299,7 @@ COVERAGE_OF_DRIFT: Final = {2: 0.88, 4: 0.92}
 # degrees of freedom is 1.21 times that of the normal distribution; whole recordings add to it only
 # where they scatter more. Measured: 1.17, with two recordings 1.40, with four 1.34.
 WIDTH_FOR_WHITE: Final = 1.5
+
+# A deviation from a step of its own size: what depends on the square of it, 0.05 at most, where
+# the body that can exist is at its limit.
+SECOND_ORDER: Final = 0.05

@@ -95,18 +95,23 @@ def _gains(
 
 def payload_fields(result: PayloadResult) -> dict[str, Any]:
     """Return a payload as plain fields; None where something is not determined."""
+    import numpy as np
+
     from robot_dynid.identified.payload_services import set_load, set_payload
 
     found = result.estimate
-    margin = found.margin()
-    centre, reach = found.centre_of_mass, margin * found.centre_of_mass_std
+    centre, margins = found.centre_of_mass, found.margins
+    half, reach = margins[0] * found.mass_std, margins[1:] * found.centre_of_mass_std
+    stated = result.robot.drive
     return {
         'status': found.status.name.lower(), 'advice': found.status.value, 'frame': result.link,
         'mass': found.mass, 'mass_std': found.mass_std,
         'centre_of_mass': centre, 'centre_of_mass_std': found.centre_of_mass_std,
         'inertia': found.inertia, 'inertia_std': found.inertia_std,
-        'interval': {'mass': [found.mass - margin * found.mass_std,
-                              found.mass + margin * found.mass_std],
+        'mass_std_gains': found.mass_std_gains,
+        'drive_gains_std': np.broadcast_to(stated.gain_uncertainty, result.robot.n),
+        'drive_gains_std_stated': stated.gains_std is not None,
+        'interval': {'mass': [found.mass - half, found.mass + half],
                      'centre_of_mass': list(zip(centre - reach, centre + reach))},
         'parameters': found.parameters, 'parameters_std': found.parameters_std,
         'not_excited': found.not_excited,
@@ -163,11 +168,24 @@ def _show_payload(result: dict[str, Any], terminal: Terminal) -> None:
         if pair['unloaded']:
             terminal.line(f'{pair["loaded"]} less {pair["unloaded"]}: clocks '
                           f'{1e3 * pair["lag"]:.2f} ms apart', style='dim')
-    terminal.line('a drive gain that is 1 % wrong makes the mass 1 % wrong; the interval does not '
-                  'hold that', style='dim')
+    terminal.line(_told_of_gains(result), style='dim')
     if result['not_excited']:
         terminal.warnings((f'not excited by the motion: {", ".join(result["not_excited"])}',))
     terminal.warnings(f'nothing is known of {text}' for text in result['directions'])
+
+
+def _told_of_gains(result: dict[str, Any]) -> str:
+    """Return what the deviations hold of the drive gains."""
+    shares = sorted({100.0 * share for share in result['drive_gains_std'].tolist()})
+    if not shares[-1]:
+        return ('effort is taken for exact torque; state drive_gains_std in the robot YAML if it '
+                'is not')
+    told = ' to '.join(dict.fromkeys(number(share) for share in (shares[0], shares[-1])))
+    source = '' if result['drive_gains_std_stated'] else \
+        ' (assumed; state drive_gains_std in the robot YAML)'
+    return (f'the interval holds drive gains that are uncertain by {told} %{source}: '
+            f'{number(result["mass_std_gains"])} kg of its deviation of '
+            f'{number(result["mass_std"])} kg')
 
 
 def _show_gains(result: dict[str, Any], terminal: Terminal) -> None:

@@ -17,6 +17,7 @@ from robot_dynid.estimation.least_squares import (
     residual_noise,
     solve,
 )
+from robot_dynid.estimation.stretches import long_batches
 from robot_dynid.information import FILTERED, Batch, Information
 from robot_dynid.model.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.types import FloatArray
@@ -48,21 +49,23 @@ class PayloadEstimate:
 
     ``parameters`` (10,) standard parameters; ``mass`` [kg], ``centre_of_mass`` (3,) [m],
     ``inertia`` (3, 3) about it in the axes of the frame [kg m^2]; their deviations beside them,
-    infinite for what the data leaves open. ``noise`` (n,) residual deviation of each joint [N m];
-    ``not_excited`` parameters and ``directions`` combinations of them without information;
-    ``constrained`` whether least squares alone would be a body that cannot exist, by
-    ``least_eigenvalue`` of its pseudo-inertia in units of the payload.
+    infinite for what the data leaves open; ``mass_std_gains`` [kg] is the part of the drive gains.
+    ``degrees_of_freedom`` (4,) are those of mass and centre of mass. ``noise`` (n,) residual
+    deviation of each joint [N m]; ``not_excited`` parameters and ``directions`` combinations of
+    them without information; ``constrained`` whether least squares alone would be a body that
+    cannot exist, by ``least_eigenvalue`` of its pseudo-inertia in units of the payload.
     """
 
     parameters: FloatArray
     parameters_std: FloatArray
     mass: float
     mass_std: float
+    mass_std_gains: float
     centre_of_mass: FloatArray
     centre_of_mass_std: FloatArray
     inertia: FloatArray
     inertia_std: FloatArray
-    degrees_of_freedom: int
+    degrees_of_freedom: FloatArray
     noise: FloatArray
     status: PayloadStatus
     not_excited: tuple[str, ...]
@@ -70,44 +73,78 @@ class PayloadEstimate:
     least_eigenvalue: float
     constrained: bool
 
-    def margin(self, level: float = CONFIDENCE) -> float:
-        """Return the factor from a deviation to half of a confidence interval."""
-        return float(stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom))
+    @property
+    def margins(self) -> FloatArray:
+        """Factors (4,) from deviations to halves of 95 % intervals, mass and centre of mass."""
+        return np.asarray(stats.t.ppf(0.5 + CONFIDENCE / 2.0, self.degrees_of_freedom))
 
 
-def fit_payload(information: Information, reach: FloatArray) -> PayloadEstimate:
+def fit_payload(
+    information: Information, reach: FloatArray, gains_std: FloatArray | float = 0.0
+) -> PayloadEstimate:
     """Estimate a payload from ``information`` whose last ten parameters are its own.
 
     The parameters before, such as a change of friction, are fitted too and forgotten. ``reach``
     (n, 10) [N m] is the effort of each parameter at one in a motion at about 1 rad/s. Deviations
-    come from leaving out one batch of time after the other.
+    come from leaving out one long stretch of time after the other, and from ``gains_std`` (n,),
+    the relative deviations of the drive gains.
     Raises DataError for a mass below zero, and for too little data.
     """
     weights = joint_weights(information)
     _require_mass(information, weights)
     body = _fitted(information, weights, information.total.factors)
+    batches = long_batches(information)
     changed = [_described(_fitted(information, weights, factors).values)
-               for factors in leave_one_out(information.batches)]
-    spread = deviations(changed)
+               for factors in leave_one_out(batches)]
+    scatter, freedom = deviations(changed), len(batches) - 1
+    gains = _of_gains(information, weights, body, np.broadcast_to(gains_std, len(weights)))
+    spread = np.hypot(scatter, gains)
     not_excited, directions = _open(information, weights, reach)
     known = _known(not_excited)
     values = np.where(known, _described(body.values), np.nan)
     std = np.where(known, spread, np.inf)
-    freedom = len(information.batches) - 1
-    seen = values[TEN] > stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom) * std[TEN]
+    seen = values[TEN] > stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom) * scatter[TEN]
     status = PayloadStatus.NOT_EXCITED if not_excited else PayloadStatus.OK
     if known[TEN] and not seen:
         status = PayloadStatus.NO_PAYLOAD
         values[TEN + 1:], std[TEN + 1:] = np.nan, np.inf
     return PayloadEstimate(
         parameters=body.values, parameters_std=std[:TEN], mass=float(values[TEN]),
-        mass_std=float(std[TEN]), centre_of_mass=values[TEN + 1:TEN + 4],
-        centre_of_mass_std=std[TEN + 1:TEN + 4], inertia=_square(values[TEN + 4:]),
-        inertia_std=_square(std[TEN + 4:]), degrees_of_freedom=freedom,
+        mass_std=float(std[TEN]), mass_std_gains=float(gains[TEN]),
+        centre_of_mass=values[TEN + 1:TEN + 4], centre_of_mass_std=std[TEN + 1:TEN + 4],
+        inertia=_square(values[TEN + 4:]), inertia_std=_square(std[TEN + 4:]),
+        degrees_of_freedom=_freedom(scatter, spread, freedom)[TEN:TEN + 4],
         noise=residual_noise(information, solve(information, weights).values), status=status,
         not_excited=not_excited, directions=directions, least_eigenvalue=body.least_eigenvalue,
         constrained=body.active,
     )
+
+
+def _of_gains(
+    information: Information, weights: FloatArray, body: Body, gains_std: FloatArray
+) -> FloatArray:
+    """Return the deviations (20,) that come from the drive gains.
+
+    A gain that is wrong scales the effort of its joint. Whether the errors go together, as those
+    of one current sensor, or each by itself, as those of motors, is not known: the larger counts.
+    """
+    before = _described(body.values)
+    moved = np.zeros((len(gains_std), len(before)))
+    for joint in np.flatnonzero(gains_std):
+        scale = np.ones(len(gains_std))
+        scale[joint] += gains_std[joint]
+        other = _fitted(information, weights, information.total.factors, scale)
+        moved[joint] = _described(other.values) - before
+    return np.asarray(np.maximum(np.abs(moved.sum(axis=0)), np.linalg.norm(moved, axis=0)))
+
+
+def _freedom(scatter: FloatArray, spread: FloatArray, freedom: int) -> FloatArray:
+    """Return the degrees of freedom of ``spread``, of which ``scatter`` has ``freedom``.
+
+    Source: Welch 1947; Satterthwaite 1946.
+    """
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return np.where(scatter < spread, freedom * (spread / scatter) ** 4, float(freedom))
 
 
 def _require_mass(information: Information, weights: FloatArray) -> None:
@@ -127,20 +164,24 @@ def _require_mass(information: Information, weights: FloatArray) -> None:
 
 
 def _fitted(
-    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...]
+    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...],
+    scale: FloatArray | float = 1.0,
 ) -> Body:
-    """Return the best possible body; joints count by their ``weights`` (n,)."""
-    return fit_body(equations(information, weights, factors, len(information.names) - TEN))
+    """Return the best possible body; joints count by ``weights`` (n,), effort is scaled (n,)."""
+    return fit_body(equations(information, weights, factors, len(information.names) - TEN, scale))
 
 
 def equations(
-    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...], others: int
+    information: Information, weights: FloatArray, factors: tuple[FloatArray, ...], others: int,
+    scale: FloatArray | float = 1.0,
 ) -> FloatArray:
     """Return (11, 11) equations ``[A, y]`` of the last ten parameters, the others eliminated."""
     batch = Batch(factors, information.samples)
     width = len(information.names)
     kept = [*range(width), width + FILTERED]
     rows = [w * information.expanded(j, batch)[:, kept] for j, w in enumerate(weights)]
+    for row, factor in zip(rows, np.broadcast_to(scale, len(rows)), strict=True):
+        row[:, -1] *= factor
     return without(np.vstack(rows), others)
 
 

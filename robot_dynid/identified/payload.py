@@ -111,7 +111,7 @@ def identify_payload(
     names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
     information = gathered(names, parts)
     told('fitting', 0.8)
-    estimate = fit_payload(information, moderate_effort(body))
+    estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
     return PayloadResult(estimate, robot, body.link, information.samples,
                          tuple(part.match for part in parts), warnings_of(parts))
 

@@ -36,19 +36,21 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         'gravity': _list(robot.gravity), 'joints': joints,
         'drive': {'kind': drive.kind, 'gains': _list(drive.gains),
                   'gear_ratios': _list(drive.gear_ratios), 'coupling': coupling,
-                  **_elastic(drive)},
+                  **_optional(drive)},
         'links': [{'name': k.name, 'body': int(k.body), 'placement': _list(k.placement.ravel()),
                    'parameters': _list(k.parameters), 'has_inertial': bool(k.has_inertial)}
                   for k in robot.links],
     }
 
 
-def _elastic(drive: Drive) -> dict[str, Any]:
+def _optional(drive: Drive) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if drive.elastic:
         found = {'elastic': list(drive.elastic), 'torque_sensors': list(drive.torque_sensors)}
     if drive.rotor_axes is not None:
         found['rotor_axes'] = [_list(row) for row in drive.rotor_axes]
+    if drive.gains_std is not None:
+        found['gains_std'] = _list(drive.gains_std)
     return found
 
 
@@ -75,7 +77,8 @@ def robot_from_plain(content: Mapping[str, Any], source: str) -> RobotModel:
         gravity=frozen(content['gravity']),
         drive=Drive(drive['kind'], _array(drive['gains']), _array(drive['gear_ratios']),
                     _array(drive['coupling']), tuple(drive.get('elastic', ())),
-                    tuple(drive.get('torque_sensors', ())), _array(drive.get('rotor_axes'))),
+                    tuple(drive.get('torque_sensors', ())), _array(drive.get('rotor_axes')),
+                    _array(drive.get('gains_std'))),
         base_link=str(content['base_link']), source=source,
         links=tuple(Link(k['name'], int(k['body']), frozen(np.reshape(k['placement'], (4, 4))),
                          frozen(k['parameters']), bool(k['has_inertial']))

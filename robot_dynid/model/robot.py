@@ -16,6 +16,9 @@ from robot_dynid.types import FloatArray, frozen
 
 REVOLUTE, PRISMATIC = 0, 1
 EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
+#: relative standard deviation of drive gains where none is stated: those of one arm, found from a
+#: weighed payload, differ by so much from what its controller says
+GAINS_STD = 0.02
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -40,8 +43,9 @@ class Drive:
     """How the recorded effort becomes joint torque.
 
     ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
-    the joint side, needed for ``current``; ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or
-    None maps joint to motor motion (motor motion = C q, joint effort = C^T motor effort).
+    the joint side, needed for ``current``, with ``gains_std`` (n,) relative, where stated;
+    ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
+    motion = C q, joint effort = C^T motor effort).
     ``elastic`` are the joints whose gears deflect, in order, ``torque_sensors`` those of them
     behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
     rotors in the frame of the link before each joint, zero where none is given; that of a motor
@@ -55,6 +59,17 @@ class Drive:
     elastic: tuple[int, ...] = ()
     torque_sensors: tuple[int, ...] = ()
     rotor_axes: FloatArray | None = None
+    gains_std: FloatArray | None = None
+
+    @property
+    def gain_uncertainty(self) -> FloatArray | float:
+        """Relative standard deviation (n,) of what turns the recorded effort into torque.
+
+        GAINS_STD where effort is current and none is stated, zero where it is torque.
+        """
+        if self.gains_std is not None:
+            return self.gains_std
+        return GAINS_STD if self.kind == 'current' else 0.0
 
     def __post_init__(self) -> None:
         if self.kind and self.kind not in EFFORT_KINDS:

@@ -21,8 +21,8 @@ from robot_dynid.model.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
 
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
-        'drive_gains', 'effort_kind', 'coupling', 'elastic_joints', 'joint_torque_sensors',
-        'rotor_axes', 'limits', 'scene', 'simulation'}
+        'drive_gains', 'drive_gains_std', 'effort_kind', 'coupling', 'elastic_joints',
+        'joint_torque_sensors', 'rotor_axes', 'limits', 'scene', 'simulation'}
 
 
 def load_robot(robot: str | Path) -> RobotModel:
@@ -150,6 +150,8 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
     coupling = content.get('coupling')
     read: dict[str, Any] = {
         'gains': _per_joint(robot, gains, f'{where}: drive_gains'),
+        'gains_std': _gains_std(robot, content.get('drive_gains_std'),
+                                f'{where}: drive_gains_std'),
         'gear_ratios': _per_joint(robot, ratios, f'{where}: gear_ratios'),
         'coupling': _coupling(robot, coupling, f'{where}: coupling'),
         'elastic': _indices(robot, content.get('elastic_joints'), f'{where}: elastic_joints'),
@@ -161,6 +163,15 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
         return Drive(kind=str(content.get('effort_kind', '')), **read)
     except (RobotError, UsageError) as error:
         raise RobotError(f'{where}: {error}') from None
+
+
+def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+    """Return relative deviations (n,) from one number for all joints, or one for each."""
+    found = _per_joint(robot, given, where) if given is None or isinstance(given, Mapping) else \
+        frozen(np.full(robot.n, number(given, where)))
+    if found is not None and not np.all((found >= 0.0) & (found < 1.0)):
+        raise RobotError(f'{where}: is relative, from 0 to 1; 0.02 stands for 2 %')
+    return found
 
 
 def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
