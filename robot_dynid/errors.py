@@ -27,3 +27,7 @@ class MissingDependency(DynIdError):
 
 class Cancelled(DynIdError):
     """The caller asked a long computation to stop."""
+
+
+class RefusedJointWarning(UserWarning):
+    """A model is used that has refused joints; the message names them and the reasons."""

@@ -31,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         'staged, feasible, sequential-feasible or elastic')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
+    parser.add_argument('--accept-partial', action='store_true',
+                        help='exit with 0 although joints are refused, and use the model for the '
+                             'others')
     parser.add_argument('--urdf', metavar='OUT.urdf',
                         help="the robot's URDF with the identified inertials; needs --method "
                              f'{" or ".join(FEASIBLE)}')
@@ -57,7 +60,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
             progress('report', 0.9)
             write_report(identification_report(result, logs), arguments.report)
-    found = _result(result)
+    found = {'ok': arguments.accept_partial or not result.model.not_identified,
+             **_result(result)}
     if arguments.urdf:
         found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
@@ -87,6 +91,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
     import numpy as np
 
     from robot_dynid.estimation.estimate import interval_factor
+    from robot_dynid.identified.caution import REFUSED
     from robot_dynid.identified.link_table import link_table
 
     estimate, model = result.estimate, result.model
@@ -99,8 +104,9 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
             model.labels)
     ]
     return {
+        'status': estimate.status.name.lower(), 'advice': model.status,
+        'refused': model.provenance.get(REFUSED, {}),
         'robot': model.robot.name, 'method': estimate.method,
-        'status': estimate.status.name.lower(), 'advice': estimate.status.value,
         'samples': result.experiment.information.samples,
         'base': len(parameters), 'rank': estimate.rank,
         'condition_number': estimate.condition, 'condition_number_raw': estimate.condition_raw,
@@ -138,6 +144,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print choices, parameters, scores, warnings, status."""
     from robot_dynid.report.method import method_sentence
 
+    _show_refused(result, terminal)
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
         for p in result['parameters']))
@@ -182,6 +189,16 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.warnings(result['warnings'])
+
+
+def _show_refused(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print, before anything else, the joints the model must not be used for."""
+    for joint, reason in result['refused'].items():
+        terminal.line(f'joint {joint} is refused: {reason}', style='red')
+    if not result['ok']:
+        terminal.line(f'{result["out"]} is written, but not to be used for '
+                      f'{", ".join(result["refused"])}, so the exit code is 1: check the effort, '
+                      'or accept a model of the other joints with --accept-partial', style='red')
 
 
 def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
@@ -26,7 +27,7 @@ from robot_dynid.cli import (
 )
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import DynIdError, RefusedJointWarning, UsageError
 
 DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = 'robot-dynid'
@@ -107,6 +108,14 @@ def _run(words: list[str]) -> int:
     if options.verb is None:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
     verb, terminal = VERBS[options.verb], Terminal()
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', RefusedJointWarning)  # verbs say it in their own words
+        result = _shown(verb, options, terminal)
+    return DONE if result.get('ok', True) else IMPOSSIBLE
+
+
+def _shown(verb: Verb, options: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Run a verb, print its result and return it."""
     if options.json:
         with contextlib.redirect_stdout(sys.stderr):
             result = verb.run(options, terminal)
@@ -115,7 +124,7 @@ def _run(words: list[str]) -> int:
         result = verb.run(options, terminal)
         verb.show(result, terminal)
         sys.stdout.flush()
-    return DONE if result.get('ok', True) else IMPOSSIBLE
+    return result
 
 
 def _failed(error: Exception, code: int, as_object: bool) -> int:

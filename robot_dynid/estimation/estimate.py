@@ -20,8 +20,8 @@ class Status(Enum):
     OK = 'the data determines every base parameter'
     NOT_EXCITED = ('the motion does not excite every base parameter; record a motion in which all '
                    'joints move through most of their range at different speeds')
-    NOT_IDENTIFIED = ('the effort of a joint is predicted no better than by its mean; check its '
-                      'effort signal, and do not use the model for this joint')
+    NOT_IDENTIFIED = ('the data gives no model of the effort of a joint; check its effort signal, '
+                      'and do not use the model for this joint')
     NOT_SETTLED = ('the weights of the samples did not come to rest: the parameters are those of '
                    'the last round; look for a joint with grossly wrong effort, or use wls')
     NOT_SOLVED = ('the conic solver stopped short of the optimum: the parameters are feasible, '

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from robot_dynid.estimation.least_squares import joint_weights, solve
-from robot_dynid.information import FILTERED, RAW, Information
+from robot_dynid.information import EXTRA, FILTERED, ONE, RAW, Batch, Information
 from robot_dynid.types import FloatArray
 
 FOLDS = 5
-#: a joint counts as identified when at least this share of its effort's variance is predicted
-LEAST_SHARE = 0.02
+#: one-sided level at which the share of a joint is sure
+LEVEL = 0.95
+#: an effort that varies by less than this share of its size is constant
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +24,15 @@ class HeldOut:
     """Errors of every joint on batches that were not used for the fit.
 
     ``raw`` and ``filtered`` (n,) mean squared errors against the raw and the filtered effort
-    [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted.
+    [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted, sure to
+    ``margin`` (n,) by the scatter of the folds; ``constant`` (n,) efforts have no variance.
     """
 
     raw: FloatArray
     filtered: FloatArray
     share: FloatArray
+    margin: FloatArray
+    constant: NDArray[np.bool_]
 
     @property
     def score(self) -> float:
@@ -48,7 +55,8 @@ def held_out(information: Information, scored: Information | None = None) -> Hel
     weights = joint_weights(information)
     count = len(information.batches)
     n = len(information.structure)
-    raw, filtered = np.zeros(n), np.zeros(n)
+    raw = np.zeros(n)
+    errors, variations = [], []
     for fold in folds(count):
         rest = [i for i in range(count) if i not in fold]
         if not rest:
@@ -56,8 +64,38 @@ def held_out(information: Information, scored: Information | None = None) -> Hel
         values = solve(information.subset(rest), weights).values
         test = scored.subset(fold).total
         raw += scored.residual_energy(values, RAW, test)
-        filtered += scored.residual_energy(values, FILTERED, test)
+        errors.append(scored.residual_energy(values, FILTERED, test))
+        variations.append(_variation(scored, test))
     samples = scored.samples
-    variance = scored.spread(FILTERED) ** 2
-    share = 1.0 - filtered / samples / np.maximum(variance, 1e-300)
-    return HeldOut(raw / samples, filtered / samples, share)
+    share, margin = _share(np.array(errors).reshape(-1, n), np.array(variations).reshape(-1, n))
+    constant = scored.spread(FILTERED) <= ROUNDING * scored.size(FILTERED)
+    return HeldOut(raw / samples, np.sum(errors, axis=0) / samples, share, margin, constant)
+
+
+def _variation(information: Information, part: Batch) -> FloatArray:
+    """Return the sum of squares (n,) of the filtered effort of a part about the mean of all."""
+    found = np.empty(len(information.structure))
+    for joint, (factor, whole) in enumerate(zip(
+            part.factors, information.total.factors, strict=True)):
+        k = factor.shape[1] - EXTRA
+        one, effort = whole[:, k + ONE], whole[:, k + FILTERED]
+        mean = float(one @ effort) / information.samples
+        rest = factor[:, k + FILTERED] - mean * factor[:, k + ONE]
+        found[joint] = float(rest @ rest)
+    return found
+
+
+def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share of variance (n,) predicted, and its margin, from sums of folds (f, n).
+
+    The share is one less a ratio of sums, whose deviation is that of the ratio estimator.
+    Source: Cochran, Sampling techniques, 1977, section 6.3.
+    """
+    count = len(errors)
+    whole = np.maximum(variations.sum(axis=0), 1e-300)
+    ratio = errors.sum(axis=0) / whole
+    if count < 2:
+        return 1.0 - ratio, np.zeros_like(ratio)
+    rest = errors - ratio * variations
+    deviation = np.sqrt(count / (count - 1) * np.sum(rest**2, axis=0)) / whole
+    return 1.0 - ratio, stats.t.ppf(LEVEL, count - 1) * deviation

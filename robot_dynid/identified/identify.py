@@ -25,15 +25,17 @@ from robot_dynid.estimation import (
 )
 from robot_dynid.estimation.bounds import limits_of
 from robot_dynid.estimation.consistency import consistency
-from robot_dynid.estimation.held_out import LEAST_SHARE, HeldOut, held_out
+from robot_dynid.estimation.held_out import HeldOut, held_out
 from robot_dynid.estimation.least_squares import (
     joint_weights,
     solve,
     textbook_covariance,
     weighted_factor,
 )
+from robot_dynid.estimation.refusal import refusals, told
 from robot_dynid.experiment import Experiment
 from robot_dynid.identified import loops
+from robot_dynid.identified.caution import REFUSED
 from robot_dynid.identified.collision import with_collision
 from robot_dynid.identified.elastic import with_elastic_joints
 from robot_dynid.identified.gears import with_gears
@@ -121,25 +123,29 @@ def _identify(
     deflected = loops.compensated(experiment, method, recipe, first, watch)
     original, experiment = experiment, deflected.experiment
     fitted = loops.settled(_estimator(method, recipe).fit(experiment), deflected)
-    estimate = _judged(fitted, robot, held)
-    warnings = [*robot.warnings, *model.reduction.warnings, *notes, *estimate.warnings,
-                *_advice(estimate, choice), *_outside(original, estimate), *deflected.warnings]
+    estimate, refused = _judged(fitted, experiment, held)
+    first_of_all = [told(joint, reason) for joint, reason in refused.items()]
+    warnings = [*first_of_all, *robot.warnings, *model.reduction.warnings, *notes,
+                *estimate.warnings, *_advice(estimate, choice), *_outside(original, estimate),
+                *deflected.warnings]
     extent = Extent.merged(tuple(prepared.extents.values()))
     identified = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=model.reduction,
         values=estimate.values, std=estimate.std,
         control=control_parameters(original), preprocessing=choice.preprocessing,
-        method=method, status=estimate.status.value, not_identified=estimate.not_identified,
+        method=method, status='; '.join([*first_of_all, *_rest_of(estimate)]),
         provenance={**_provenance(logs, (experiment, estimate), choice, weights),
-                    **recorded, **deflected.provenance},
+                    **recorded, **deflected.provenance,
+                    **({REFUSED: refused} if refused else {})},
         feasible=getattr(estimate, 'standard', None), residual_models=deflected.models,
         trained=Trained(extent.quantities),
     )
-    identified, told = with_gears(identified, logs[0], part, recipe)
-    warnings += [*told, *impossible(identified)]
-    identified = with_quiet_levels(replace(identified, warnings=tuple(warnings)), logs)
+    identified, found = with_gears(identified, logs[0], part, recipe)
+    warnings += [*found, *impossible(identified)]
+    identified = with_quiet_levels(identified, logs)
     progress('scoring', 0.95)
     training = score(identified, part)
+    identified = replace(identified, warnings=tuple(warnings), not_identified=tuple(refused))
     return IdentificationResult(estimate, identified, experiment, choice, held, training,
                                 tuple(warnings))
 
@@ -160,19 +166,30 @@ def _estimator(method: str, recipe: Recipe) -> Estimator:
     return chosen
 
 
-def _judged(estimate: Estimate, robot: RobotModel, held: HeldOut) -> Estimate:
-    """Mark the joints that are predicted no better than by their mean on held-out data.
+def _judged(
+    estimate: Estimate, experiment: Experiment, held: HeldOut
+) -> tuple[Estimate, dict[str, str]]:
+    """Mark the joints that are refused, and return why.
 
     After a staged identification only what a joint does while it moves counts.
     """
-    own = estimate.share if isinstance(estimate, StagedEstimate) else None
-    shares = held.share if own is None else own
-    found = {robot.joints[j] for j, share in zip(robot.row_joints, shares, strict=True)
-             if not share > LEAST_SHARE}
-    lost = tuple(joint for joint in robot.joints if joint in found)
+    robot, found = experiment.model.robot, None
+    if isinstance(estimate, StagedEstimate):
+        if estimate.share is not None:
+            held = replace(held, share=estimate.share, margin=np.zeros_like(estimate.share))
+    else:
+        found = consistency(experiment.information)
+    rows = refusals(held, found)
+    by_joint = {robot.joints[robot.row_joints[row]]: reason for row, reason in rows.items()}
+    refused = {joint: by_joint[joint] for joint in robot.joints if joint in by_joint}
     open_or_lost = estimate.status if estimate.not_excited else Status.NOT_IDENTIFIED
-    status = open_or_lost if lost else estimate.status
-    return replace(estimate, status=status, not_identified=lost)
+    status = open_or_lost if refused else estimate.status
+    return replace(estimate, status=status, not_identified=tuple(refused)), refused
+
+
+def _rest_of(estimate: Estimate) -> list[str]:
+    """Return the advice of the fit, beside what is said of refused joints."""
+    return [] if estimate.status is Status.NOT_IDENTIFIED else [estimate.status.value]
 
 
 def _outside(experiment: Experiment, estimate: Estimate) -> list[str]:
@@ -191,8 +208,6 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
             if isinstance(estimate, FeasibleEstimate) else ''
         found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{kept}; '
                      f'{Status.NOT_EXCITED.value}')
-    for joint in estimate.not_identified:
-        found.append(f'joint {joint}: {Status.NOT_IDENTIFIED.value}')
     found += [f'axis {c.axis}: {c.note}; Coulomb friction is kept there: let it move both ways '
               'over most of its range' for c in choice.friction if c.note]
     lag = choice.lag

@@ -15,6 +15,7 @@ from robot_dynid.blas import one_blas_thread, one_blas_thread_for
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.experiment import TorqueModel
 from robot_dynid.identified import model_file
+from robot_dynid.identified.caution import warn
 from robot_dynid.identified.deflection import deflection_effort
 from robot_dynid.identified.elastic_motion import ElasticMotion
 from robot_dynid.identified.forward import accelerations
@@ -42,11 +43,12 @@ class IdentifiedModel:
 
     ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
     inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
-    of the fit, ``not_identified`` the joints the model must not be used for. ``feasible`` (p,) are
-    standard parameters that a real robot can have, where the fit gave such: ``values`` are
-    ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint side, whatever unit the
-    robot reports. ``residual_models`` add, joint by joint, what the deflection of gears tells.
-    ``trained`` are the ranges of the recordings it was fitted to, empty where not known.
+    of the fit, ``not_identified`` the joints the model must not be used for: it warns of them,
+    once. ``feasible`` (p,) are standard parameters that a real robot can have, where the fit gave
+    such: ``values`` are ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint
+    side, whatever unit the robot reports. ``residual_models`` add, joint by joint, what the
+    deflection of gears tells. ``trained`` are the ranges of the recordings it was fitted
+    to, empty where not known.
     """
 
     robot: RobotModel
@@ -154,6 +156,7 @@ class IdentifiedModel:
     @cached_property
     def links(self) -> Links:
         """The links and rotors, such of the same motion where no feasible ones are known."""
+        warn(self)
         return Links(self._dynamics_robot, self._links, self._rotors)
 
     @cached_property
@@ -178,7 +181,7 @@ class IdentifiedModel:
         Raises UsageError on wrong shapes or numbers that are not finite.
         """
         (a, b, c), single = checked_states(
-            self.joints, {'position': q, 'velocity': qd, 'acceleration': qdd})
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd})
         effort = self.frictionless_effort(a, b, c) + self.friction(a, b, c)
         return effort[0] if single else effort
 
@@ -189,7 +192,7 @@ class IdentifiedModel:
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
         (a, b, c), single = checked_states(
-            self.joints, {'position': q, 'velocity': qd, 'effort': effort})
+            self, {'position': q, 'velocity': qd, 'effort': effort})
         acceleration = self.accelerations(a, b, c)
         return acceleration[0] if single else acceleration
 
@@ -212,7 +215,7 @@ class IdentifiedModel:
         Motors are on the joint side; where a joint is rigid its motor does what the joint does.
         Raises ModelError for a motor or gear that cannot be.
         """
-        states, single = checked_states(self.joints, {
+        states, single = checked_states(self, {
             'position': q, 'velocity': qd, 'effort': effort, 'motor_position': motor_position,
             'motor_velocity': motor_velocity})
         links, motors = self.elastic_motion.accelerations(*states)
@@ -220,13 +223,13 @@ class IdentifiedModel:
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
-        (a,), single = checked_states(self.joints, {'position': q})
+        (a,), single = checked_states(self, {'position': q})
         matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links, self._rotors)
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
         """Return the effort (K, n) or (n,) [N m] of the weight alone."""
-        (a,), single = checked_states(self.joints, {'position': q})
+        (a,), single = checked_states(self, {'position': q})
         effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
 
@@ -241,7 +244,7 @@ class IdentifiedModel:
         on, is named in the result and stops no other. Raises UsageError on wrong input.
         """
         own = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
-        states, _ = checked_states(self.joints, {'position': q0, 'velocity': qd0, **own})
+        states, _ = checked_states(self, {'position': q0, 'velocity': qd0, **own})
         held = np.array(effort, dtype=np.float64, ndmin=3)
         if not np.isfinite(held).all():
             raise UsageError('effort holds numbers that are not finite')
@@ -252,13 +255,14 @@ class IdentifiedModel:
     ) -> NDArray[np.bool_]:
         """Return which joints (K, n) or (n,) are outside the ranges the model was trained in."""
         given = {'position': q, 'velocity': qd, **({} if qdd is None else {'acceleration': qdd})}
-        states, single = checked_states(self.joints, given)
+        states, single = checked_states(self, given)
         beyond = self.trained.outside(self.robot, dict(zip(given, states, strict=True)))
         return beyond[0] if single else beyond
 
     @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
         """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""
+        warn(self)
         added = deflection_effort(self.robot, self.residual_models, samples)
         return self.torque_model.effort(samples, self.values) + added
 

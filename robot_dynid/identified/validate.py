@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.experiment import swift
+from robot_dynid.identified.caution import caution
 from robot_dynid.identified.deflection import unused
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
@@ -128,8 +129,8 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
 
 
 def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
-    return tuple(f'joint {j} was not identified: do not use the model for it'
-                 for j in model.not_identified)
+    said = caution(model)
+    return (said,) if said else ()
 
 
 def _scores(

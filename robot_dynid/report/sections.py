@@ -49,8 +49,10 @@ def summary(result: IdentificationResult) -> Section:
              percent(float(np.median([s.relative_error for s in scores.values()]))), '%'),
         Card('largest relative error', percent(score.relative_error), f'% {joint}'),
     )
-    return Section('Summary', status=verdict(estimate.status), cards=cards,
-                   warnings=result.warnings)
+    shown = verdict(estimate.status)
+    if result.model.not_identified:  # comes first, whatever else there is
+        shown = Verdict('poor', 'Not identified:', f'{result.model.status}.')
+    return Section('Summary', status=shown, cards=cards, warnings=result.warnings)
 
 
 def validated(model: IdentifiedModel, validation: Validation) -> Section:

@@ -18,6 +18,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.model.integrate import work_of
 from robot_dynid.ros.answers import answered
@@ -169,10 +170,9 @@ def _checked(
 
 
 def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray]) -> None:
-    """Add to the message what of ``states`` (K, n) is outside what the model was trained in."""
+    """Say which joints are refused, and what of ``states`` (K, n) is outside of the training."""
     told = model.trained.told(model.robot, states)
-    if told:
-        response.message = '; '.join(filter(None, (response.message, *told)))
+    response.message = '; '.join(filter(None, (caution(model), *told, response.message)))
 
 
 def _steps(effort: Any, q: FloatArray) -> FloatArray:

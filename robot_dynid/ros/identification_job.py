@@ -186,14 +186,16 @@ def _require_any_joint(result: IdentificationResult) -> None:
         reason = f'{len(silent)} of {len(result.model.names)} base parameters are not excited; ' \
             if silent else ''
         advice = Status.NOT_EXCITED if silent else result.estimate.status
-        raise DataError(f'no joint is predicted better than by its mean, so there is no model to '
+        raise DataError(f'every joint is refused, so there is no model to '
                         f'serve: {reason}{advice.value}')
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Outcome:
     """Save and report, as far as asked for."""
     model = result.model
-    code, said = Code.SUCCESS, [f'identified {model.robot.name}: {model.status}']
+    code, said = Code.SUCCESS, [
+        model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
+    ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
     for path, write in ((job.out, save_model), (job.report, partial(_write_report, result, logs))):
         if path:
             try:

@@ -10,6 +10,7 @@ import numpy as np
 from rclpy.node import Node
 
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.model.robot import RobotModel
 from robot_dynid.ros.answers import answered
@@ -65,7 +66,9 @@ class ModelServices:
 
     def _load(self, request: Any, response: Any) -> None:
         response.model = self.load(request.path)
-        response.message = f'{request.path}: serving the model of {response.model.robot}'
+        told = caution(self.served())
+        response.message = (f'{told}; ' if told else '') + \
+            f'{request.path}: serving the model of {response.model.robot}'
 
     def _save(self, request: Any, response: Any) -> None:
         model = self.served()
