@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.held_out import held_out
-from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
 from robot_dynid.experiment import (
+    CHUNK,
     Experiment,
     Regression,
     TorqueModel,
@@ -20,6 +20,7 @@ from robot_dynid.experiment import (
 )
 from robot_dynid.identified.friction_choice import AxisChoice, choose_laws
 from robot_dynid.identified.friction_data import FrictionData
+from robot_dynid.identified.lag import lag_of, likely, settled
 from robot_dynid.identified.recipe import AUTO, Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.information import Accumulator
@@ -37,8 +38,6 @@ DEFAULT_WIDTH = 0.01
 HIGHEST = 0.3
 #: rows of the recordings the choices are made on; more do not change them
 SELECTION_ROWS = 60_000
-#: a lag is estimated to first order, so a long one needs repetition
-LAG_ROUNDS = 4
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 
@@ -153,14 +152,9 @@ def _choose_lag(
     robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing
 ) -> tuple[Preprocessing, Lag]:
     model = structure.torque_model(robot)
-    lag = effort_lag(model, part, settings)
-    if not lag.significant:
+    lag = settled(lambda late: effort_lag(model, part, replace(settings, effort_lag=late)))
+    if not likely(lag):
         return settings, lag
-    for _ in range(LAG_ROUNDS):
-        more = effort_lag(model, part, replace(settings, effort_lag=lag.seconds))
-        lag = Lag(lag.seconds + more.seconds, more.std)
-        if abs(more.seconds) < more.std:
-            break
     shifted = replace(settings, effort_lag=lag.seconds)
     before = held_out(_try(model, part, settings).information).score
     after = held_out(_try(model, part, shifted).information).score
@@ -184,20 +178,17 @@ def effort_lag(
         samples = prepare(model.robot, recording, settings)
         assert samples.effort is not None and samples.measured is not None
         accumulator = accumulator or Accumulator(names, structure, batch_samples(samples))
+        accumulator.begin()
         rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
-        for rows in chunks(samples):
+        for rows in chunks(samples, min(CHUNK, accumulator.batch_samples)):
             used = far[rows]
             late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
             accumulator.add(late * used.T[:, None, :], samples.effort[rows] * used,
                             samples.measured[rows] * used)
     assert accumulator is not None
-    information = accumulator.information()
-    weights = joint_weights(information)
-    solution = solve(information, weights)
-    covariance, _ = batch_covariance(information, weights, solution)
-    return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+    return lag_of(accumulator.information())
 
 
 def _rate(samples: Samples) -> FloatArray:
