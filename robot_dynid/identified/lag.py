@@ -50,4 +50,4 @@ def settled(estimate: Callable[[float], Lag]) -> Lag:
         seconds += other.seconds / share
         if abs(seconds - before) < SETTLED * std:
             break
-    return Lag(seconds, std)
+    return Lag(float(seconds), float(std))
