@@ -166,12 +166,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         'joint', 'friction', 'and links', 'and deflection', 'used'), (
         (r['joint'], r['friction'], r['physics'], r['with_residual'], r['used'])
         for r in result['deflection'].get('joints', [])))
-    terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
-        (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
-    terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (
-        (c['joint'], str(len(c['points'])), c['law'] or 'none',
-         ', '.join(f'{p["name"]} {number(p["value"])} +- {number(p["std"], 2)}'
-                   for p in c.get('parameters', []))) for c in result['friction_curves']))
+    _show_friction(result, terminal)
     show_scores('prediction of the files of the fit', result['joints'], terminal)
     terminal.facts((
         ('status', f'{result["status"]}: {result["advice"]}'),
@@ -199,6 +194,16 @@ def _show_refused(result: dict[str, Any], terminal: Terminal) -> None:
         terminal.line(f'{result["out"]} is written, but not to be used for '
                       f'{", ".join(result["refused"])}, so the exit code is 1: check the effort, '
                       'or accept a model of the other joints with --accept-partial', style='red')
+
+
+def _show_friction(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print the laws that were chosen, and curves from sweeps."""
+    terminal.table('friction laws', ('axis', 'law', 'held-out error over that of coulomb'), (
+        (c['axis'], c['law'], number(_ratio(c))) for c in result['friction_choice']))
+    terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (
+        (c['joint'], str(len(c['points'])), c['law'] or 'none',
+         ', '.join(f'{p["name"]} {number(p["value"])} +- {number(p["std"], 2)}'
+                   for p in c.get('parameters', []))) for c in result['friction_curves']))
 
 
 def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:
