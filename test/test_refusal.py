@@ -170,3 +170,14 @@ def test_the_command_line_exits_with_one(tmp_path: Path, capsys: pytest.CaptureF
     assert found['refused'] == {'joint_3': 'its effort is constant'}
     assert main([*words, '--accept-partial', '--json']) == 0
     assert json.loads(capsys.readouterr().out)['ok']
+
+
+def test_the_job_of_the_action_says_it_first() -> None:
+    job = pytest.importorskip('robot_dynid.ros.identification_job')
+    log = healthy()
+    recipe = '{cutoff: 10, ramp_width: 0.02, effort_lag: 0}'
+    outcome = job.run(job.Job(ROBOT, (spoiled(log, np.full(len(log.time), 1.5)),), recipe=recipe),
+                      lambda stage, fraction: None)
+    assert outcome.code is job.Code.SUCCESS and outcome.model is not None
+    assert outcome.message.startswith('joint joint_3 is refused: its effort is constant')
+    assert outcome.warnings[0].startswith('joint joint_3 is refused')
