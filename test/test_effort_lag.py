@@ -68,4 +68,4 @@ def test_estimates_that_find_a_part_are_completed() -> None:
     assert found.seconds == pytest.approx(7e-3)
     assert found.std == pytest.approx(2.5e-4)
     assert len(asked) <= 3
-    assert not likely(Lag(2e-3, 1e-3)) and likely(Lag(-2.5e-3, 1e-3))
+    assert not likely(Lag(0.9e-3, 1e-3)) and likely(Lag(-1.1e-3, 1e-3))

@@ -211,8 +211,8 @@ def _advice(estimate: Estimate, choice: Choice) -> list[str]:
     found += [f'axis {c.axis}: {c.note}; Coulomb friction is kept there: let it move both ways '
               'over most of its range' for c in choice.friction if c.note]
     lag = choice.lag
-    applied = choice.preprocessing.effort_lag != 0.0
-    if lag is not None and (lag.significant or applied):
+    if lag is not None and lag.significant:
+        applied = choice.preprocessing.effort_lag != 0.0
         side = 'later' if lag.seconds > 0.0 else 'earlier'
         found.append(f'effort is {abs(1e3 * lag.seconds):.2f} +- {1e3 * lag.std:.2f} ms {side} '
                      'than the motion; '

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
-from robot_dynid.estimation.stretches import STRETCHES
 from robot_dynid.information import Information
 from robot_dynid.signals.alignment import Lag
 
@@ -27,8 +25,8 @@ def lag_of(information: Information) -> Lag:
 
 
 def likely(lag: Lag) -> bool:
-    """Return whether zero is outside the 95 % interval, so that held-out error should decide."""
-    return abs(lag.seconds) > interval_factor(STRETCHES - 1) * lag.std
+    """Return whether the lag exceeds its deviation: held-out error decides about it then."""
+    return abs(lag.seconds) > lag.std
 
 
 def settled(estimate: Callable[[float], Lag]) -> Lag:
