@@ -27,9 +27,9 @@ PACKAGE = Path(robot_dynid.__file__).parent
 CORE = {'estimation', 'excitation', 'identified', 'procedure', 'reduction', 'residual', 'signals'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'excitation_segments', 'faults', 'keeping_clear', 'lifted_by', 'link_table', 'load_log',
-    'load_robot', 'motion_limits', 'parse_request', 'quiet_of', 'recipe_from_dict', 'scene_of',
-    'set_load', 'set_payload', 'with_moves',
+    'caution', 'excitation_segments', 'faults', 'interval_factor', 'keeping_clear', 'lifted_by',
+    'link_table', 'load_log', 'load_robot', 'motion_limits', 'parse_request', 'quiet_of',
+    'recipe_from_dict', 'scene_of', 'set_load', 'set_payload', 'with_moves',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take

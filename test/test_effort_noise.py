@@ -18,15 +18,15 @@ def test_noise_of_repeated_recordings_counts_by_their_samples():
     for noise in ((3.0, 1.0), (1.0, 2.0)):
         accumulator = Accumulator(NAMES, STRUCTURE, 20)
         rows = slice(0, 20) if not parts else slice(20, 60)
+        accumulator.begin(len(data.effort[rows]), noise)
         accumulator.add(data.columns[:, :, rows], data.effort[rows], data.raw[rows])
-        accumulator.repeated(len(data.effort[rows]), noise)
         parts.append(accumulator)
     expected = np.sqrt([(20 * 9.0 + 40 * 1.0) / 60, (20 * 1.0 + 40 * 4.0) / 60])
     first, second = (part.information() for part in parts)
     assert first.merge(second).noise == pytest.approx(expected)
-    parts[0].repeated(40, (1.0, 2.0))
+    parts[0].begin(40, (1.0, 2.0))
     assert parts[0].information().noise == pytest.approx(expected)
-    parts[0].repeated(40, None)  # of one recording it is not known
+    parts[0].begin(40, None)  # of one recording it is not known
     assert parts[0].information().noise is None
     assert first.merge(parts[0].information()).noise is None
 

@@ -59,7 +59,8 @@ def recording(name, seed=0, warm=None):
     effort = model.inverse(q, qd, qdd)
     settings, values = TRUE[name]
     law, axes = law_from(name, settings), axes_of(robot)
-    loads = model.frictionless_effort(q, qd, qdd) - qdd @ model._rotors
+    links = nominal_model('planar_3r', rotors=0.0, viscous=0.0, coulomb=0.0)
+    loads = links.frictionless_effort(q, qd, qdd)
     for j in range(len(axes.labels)):
         torque = law.columns(AxisMotion(time, q[:, j], qd[:, j], (0,), loads[:, j]))
         effort[:, j] += np.array([values[p] for p in law.parameters]) @ torque

@@ -36,6 +36,8 @@ OPTIONS = [
      'test_cli.py::test_identify_finds_the_truth'),
     ('identify', '--recipe', 'test_cli.py::test_identify_obeys_the_recipe'),
     ('identify', '--urdf', 'test_export_cli.py::test_identify_exports'),
+    ('identify', '--accept-partial',
+     'test_refusal.py::test_the_command_line_exits_with_one'),
     ('validate', '--report --json', 'test_cli.py::test_validate_scores_every_joint'),
     ('validate', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('forward', '--json', 'test_cli.py::test_forward_and_inverse_are_inverses'),

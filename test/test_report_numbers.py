@@ -44,7 +44,8 @@ def test_parameters_stand_with_their_relative_deviations() -> None:
 
 
 def test_the_share_inside_the_intervals_is_counted() -> None:
-    told = [{'name': f'p{i}', 'true': 1.0, 'value': 1.0, 'std': 0.1, 'deviations': off}
+    told = [{'name': f'p{i}', 'true': 1.0, 'value': 1.0 + 0.1 * off, 'std': 0.1,
+             'half_interval': 0.22, 'deviations': off}
             for i, off in enumerate((0.5, -1.9, 2.5, -3.0))]
     section = truth(told, 0.015, 0.02)
     assert [card.value for card in section.cards] == ['1.5', '2.0', '50.0']

@@ -85,7 +85,7 @@ class Repaired:
 
     Their velocity is the best estimate from position and, where it was recorded, velocity. With
     ``averaging`` the one part is the mean period, and its velocity is not used. ``measured`` holds
-    for every part the efforts at their own stamps; it is empty for a mean period.
+    for every part the efforts at their own stamps; where it is empty those of ``parts`` are.
     """
 
     source: str
@@ -223,7 +223,8 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
         mean = _mean_period(robot, repaired.parts[0], repaired.averaging, (dt, settings))
         return _inside(mean, np.ones(len(mean), dtype=bool), settings)
     pieces, kept = [], []
-    for part, own in zip(repaired.parts, repaired.measured, strict=True):
+    efforts = repaired.measured or [_measured(robot, p, p.time) for p in repaired.parts]
+    for part, own in zip(repaired.parts, efforts, strict=True):
         if len(part.time) < SHORTEST or not len(own.time):
             continue
         piece = _filtered(robot, (part, own), dt, settings)
