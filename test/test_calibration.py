@@ -148,7 +148,7 @@ def test_wrist_without_information_is_refused_and_harms_no_other_joint(
 ):
     wrist = robot.joints[-1]
     spoiled = forty_values(noisy(robot, truth, log, 0), np.random.default_rng(5))
-    found = identify(robot, [spoiled])
+    found = identify(robot, [spoiled], recipe=Recipe(friction='coulomb'))  # as `result` was
     assert found.estimate.status is Status.NOT_IDENTIFIED
     assert found.estimate.not_identified == (wrist,) == found.model.not_identified
     assert [w for w in found.warnings if wrist in w and 'do not use the model' in w]

@@ -25,6 +25,8 @@ TOLERANCE = 0.01
 FINER = 2
 #: singular values below this share of the largest count as zero
 RANK_TOLERANCE = 1e-8
+#: squares of less than a millionth of a deviation are rounding
+ROUNDING = 1e-12
 #: speeds at which a curve is drawn
 DRAWN = 60
 
@@ -120,7 +122,7 @@ def friction_curve(
     errors = {name: float(np.mean(s)) for name, s in squares.items()}
     best = min(fitting, key=lambda name: errors[name])
     margin = float(squares[best].std(ddof=1)) / np.sqrt(len(known))
-    name = min((n for n in fitting if errors[n] <= errors[best] + margin),
+    name = min((n for n in fitting if errors[n] <= errors[best] + margin + ROUNDING),
                key=lambda n: (free[n], errors[n]))
     fit, missed = fitted(candidates[name], known), {n: e**0.5 for n, e in errors.items()}
     return FrictionCurve(joint, known, name, fit, missed), ()
