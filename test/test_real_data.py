@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folds import FOLDS, Fold, cut, folds
-from tolerances import FIGURE, REFERENCE_FRICTION, STAGED_OVER_CONTROL
+from tolerances import ONE_DECIMAL, REFERENCE_FRICTION, STAGED_OVER_CONTROL
 
 from robot_dynid.estimation import Status
 from robot_dynid.identified.identify import IdentificationResult, identify
@@ -20,14 +20,14 @@ from robot_dynid.io.log import load_log
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.types import RawLog
 
-#: relative error in % per joint, from the description of the data
+#: relative error in %, at the effort's own stamps: what `identify` and `validate` print
 UR10E = {
-    '20_01_17-ptp_10_points': (11.4, 4.4, 4.5, 6.9, 26.6, 47.1),
-    '20_02_19_15harm50sec': (10.1, 4.2, 4.4, 8.9, 15.8, 13.2),
-    '20_02_06-20sec_10harm': (11.1, 5.2, 5.9, 12.0, 19.8, 12.6),
+    '20_01_17-ptp_10_points': (9.8, 3.3, 4.1, 7.1, 12.5, 23.8),
+    '20_02_19_15harm50sec': (9.6, 3.1, 4.1, 8.4, 12.2, 9.9),
+    '20_02_06-20sec_10harm': (10.0, 3.8, 5.0, 10.1, 12.2, 8.9),
 }
-#: the same over all test files together
-UR10E_POOLED = (10.6, 4.6, 5.0, 9.5, 18.7, 18.7)
+#: over all test files, from the description of the data: least squares with Coulomb's ramp
+UR10E_COULOMB = (11.7, 4.7, 5.1, 9.6, 21.4, 24.8)
 TX40 = (17.9, 13.8, 16.4, 10.9, 18.0, 15.5)
 #: viscous and Coulomb friction shipped with the data, where above 0.3; for joints 5 and 6 the
 #: diagonal holds what both motors do, m6 is the motor that turns with both
@@ -52,14 +52,31 @@ def percent(model: IdentifiedModel, logs: list[RawLog]) -> list[float]:
 def test_ur10e_predicts_what_it_has_not_seen(ur10e, ur10e_data, name):
     log = load_log(ur10e_data / 'test' / f'{name}.csv.gz', ur10e.model.robot)
     assert ur10e.estimate.status is Status.OK
-    assert np.all(np.array(percent(ur10e.model, [log])) <= np.array(UR10E[name]) + FIGURE)
+    assert percent(ur10e.model, [log]) == pytest.approx(UR10E[name], abs=ONE_DECIMAL)
+
+
+@pytest.mark.slow
+def test_the_readme_prints_what_the_ur10e_gives(ur10e, ur10e_data, root):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    found = validate(ur10e.model, logs)
+    rows = [line.split('|')[1:-1] for line in (root / 'README.md').read_text().splitlines()
+            if line.startswith('| ') and line.split()[1] in ur10e.model.joints]
+    assert [row[0].strip() for row in rows] == list(ur10e.model.joints)
+    printed = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    table = (found.model['all'], found.control['all'], found.model['motion'],
+             found.model['near reversals'])
+    errors = [[100.0 * s.relative_error for s in scores.values()] for scores in table]
+    assert printed[:, 1:5] == pytest.approx(np.transpose(errors), abs=ONE_DECIMAL)
+    scores = list(found.model['all'].values())
+    assert printed[:, 0] == pytest.approx([s.rmse for s in scores], rel=1e-2)
+    assert printed[:, 5] == pytest.approx([s.r2 for s in scores], abs=1e-3)
 
 
 @pytest.mark.slow
 def test_ur10e_wrist_errs_less_than_two_thirds_of_the_baseline(ur10e, ur10e_data):
     logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
-    error, baseline = np.array(percent(ur10e.model, logs)), np.array(UR10E_POOLED)
-    assert np.all(error < baseline)
+    error, baseline = np.array(percent(ur10e.model, logs)), np.array(UR10E_COULOMB)
+    assert np.all(error < 0.92 * baseline)
     assert np.all(error[4:] < 2.0 / 3.0 * baseline[4:])
     near = validate(ur10e.model, logs).model['near reversals']
     assert set(near) == set(ur10e.model.joints)
@@ -121,8 +138,7 @@ def tx40(tx40_data: Path) -> RawLog:
 def assert_folds_are_predicted(found: Iterable[Fold]) -> None:
     """Fail unless the folds are predicted as the description of the data says."""
     error = folded(found).percent
-    assert np.all(error <= np.array(TX40) + FIGURE)
-    assert np.sum(error < np.array(TX40)) >= 3
+    assert np.all(error < np.array(TX40))
 
 
 @pytest.mark.slow

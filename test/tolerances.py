@@ -64,9 +64,9 @@ ROLLOUT: Final = 1e-7
 # Parameters of a coupled wrist from 30 s with 1 % of noise: three joint deviations or less.
 COUPLED: Final = 0.05
 
-# Relative errors in percent may exceed the figures that come with the data by this much: their
-# last digit, and settings such as the number of samples dropped at the ends.
-FIGURE: Final = 0.3
+# Errors in percent against those printed to one decimal: half a digit, and as much again for what
+# the rounding of another processor moves.
+ONE_DECIMAL: Final = 0.1
 
 # Friction coefficients against those of the source of the data, who used another filter.
 REFERENCE_FRICTION: Final = 0.1
