@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nominal import nominal_model
-from tolerances import EXACT_PERIOD, NOISE_LEVEL
+from tolerances import CUT_RECORDING, EXACT_PERIOD, NOISE_LEVEL
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, UsageError
@@ -259,3 +259,21 @@ def test_a_mean_period_of_currents_becomes_torque_by_the_gains(robot):
     for name in ('measured', 'effort'):
         np.testing.assert_allclose(getattr(scaled, name), gains * getattr(as_it_is, name))
     np.testing.assert_allclose(scaled.noise, np.abs(gains) * as_it_is.noise)
+
+
+def test_a_mean_period_has_no_ends(robot):
+    """Friction at the first instant knows the end of the period before, wherever it is cut."""
+    log, _, _ = recording(robot, periods=4, noise=0.0)
+    mean = average(robot, log, Periodic(PERIOD))
+    model = nominal_model('planar_3r')
+    settings = Preprocessing(4.0, decimate=False, trim_rest=False)
+    (part,), count = mean.parts, len(mean.parts[0].time)
+    efforts = []
+    for by in (0, count // 3):
+        turned = replace(part, position=np.roll(part.position, by, axis=0),
+                         effort=np.roll(part.effort, by, axis=0))
+        samples = prepare(robot, replace(mean, parts=(turned,)), settings)
+        assert len(samples) == count and samples.time[0] == part.time[0]
+        efforts.append(np.roll(model.predicted(samples), -by, axis=0))
+    apart = np.abs(efforts[0] - efforts[1]).max()
+    assert apart < CUT_RECORDING * np.std(efforts[0])

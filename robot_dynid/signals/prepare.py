@@ -221,7 +221,7 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
         require_channels(robot, part, repaired.notes)
     if repaired.averaging is not None:
         mean = _mean_period(robot, repaired.parts[0], repaired.averaging, (dt, settings))
-        return _inside(mean, np.ones(len(mean), dtype=bool), settings)
+        return _inside(*_between_others(mean, dt), settings)
     pieces, kept = [], []
     efforts = repaired.measured or [_measured(robot, p, p.time) for p in repaired.parts]
     for part, own in zip(repaired.parts, efforts, strict=True):
@@ -322,6 +322,17 @@ def _mean_period(
     motors = periodic.motion(log.motor_position, settings.cutoff, dt, np.zeros(robot.n))
     samples = replace(samples, motor_position=motors[0], motor_velocity=motors[1])
     return stacked(robot, samples, motors[2], None)
+
+
+def _between_others(period: Samples, dt: float) -> tuple[Samples, NDArray[np.bool_]]:
+    """Return a mean period (N,) between two more, (3 N,), and which samples are its own."""
+    count = len(period)
+    arrays: dict[str, Any] = {name: np.concatenate([values] * 3)
+                              for name, values in vars(period).items()
+                              if isinstance(values, np.ndarray)}
+    arrays['time'] += np.repeat([-1.0, 0.0, 1.0], count) * count * dt
+    own = np.arange(3 * count) // count == 1
+    return replace(period, **arrays), own
 
 
 def _gains(robot: RobotModel) -> FloatArray:
