@@ -146,7 +146,8 @@ def test_efforts_with_stamps_of_their_own_are_compared_there() -> None:
     log = replace(log, effort=onto)
     spoiled = effort.copy()
     spoiled[2000, 1] = 1e187
-    log = replace(log, effort_messages=(time, spoiled))
+    # a torque sensor that the robot does not name changes nothing
+    log = replace(log, effort_messages=(time, spoiled), joint_torque=onto)
     samples = prepare(truth.robot, repair(truth.robot, log), Preprocessing(8.0))
     assert samples.measured is not None and samples.effort is not None
     rows = np.searchsorted(time, samples.moved.time - 1e-9)

@@ -375,7 +375,7 @@ def _filtered(
     )
     return stacked(robot, samples, None if motor_velocity is None else
                    derivative(motor_velocity, dt),
-                   None if log.joint_torque is None else both(log.joint_torque, own.joint_torque))
+                   None if own.joint_torque is None else both(log.joint_torque, own.joint_torque))
 
 
 def moving(samples: Samples) -> FloatArray:
