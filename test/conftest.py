@@ -131,10 +131,11 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 def node(ros_domain: int) -> Iterator[Any]:
     """Return a bare node of rclpy in a context of its own."""
     import rclpy
+    from in_process import destroy
 
     context = rclpy.Context()
     rclpy.init(context=context)
     made = rclpy.create_node('listening', context=context)
     yield made
-    made.destroy_node()
+    destroy(made)
     rclpy.shutdown(context=context)

@@ -57,7 +57,7 @@ class Client:
         self.sent: list[JointTrajectory] = []
         self.goals: list[Any] = []
         self.state = JointState()
-        self.moved_at = self.speed = 0.0
+        self.moved_at = self.speed = self.asked = 0.0
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topics = ((JointState, 'joint_states', self._on_state, qos_profile_sensor_data),
                   (JointTrajectory, 'joint_trajectory_controller/joint_trajectory',
@@ -158,6 +158,12 @@ class Client:
         """For how long [s] the robot has been at rest, by its own clock."""
         return self.clock - self.moved_at
 
+    def stayed(self) -> None:
+        """Fail unless the robot has not moved since the goal was sent, nor does shortly after."""
+        end = self.clock + 0.3
+        self.wait(lambda: self.clock > end)
+        assert self.moved_at <= self.asked, 'the robot moved'
+
     def comes_to_rest(self) -> None:
         """Wait until the robot rests; fail when it went on for long, by its own clock.
 
@@ -208,6 +214,7 @@ class Client:
     def send(self, options: str = LONG, **goal: Any) -> Any:
         for seen in (self.segments, self.holds, self.stops, self.guarded, self.sent):
             seen.clear()
+        self.asked = self.clock
         handle = self.answer(self.action.send_goal_async(
             Excite.Goal(options=options, **goal), self._on_feedback))
         assert handle.accepted

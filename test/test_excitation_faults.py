@@ -159,7 +159,7 @@ def test_what_is_worrying_before_the_start_keeps_the_robot_where_it_is(stage: St
     result = client.excite()
     assert result.code == Code.TEMPERATURE and 'nothing was sent' in result.message
     client.warm(40.0)
-    assert client.rested > 0.3, 'the robot moved'
+    client.stayed()
 
 
 def test_pause_and_resume(stage: Stage) -> None:
@@ -285,4 +285,4 @@ def test_where_nothing_can_be_written_nothing_is_moved(
     result = client.excite(SHORT)
     assert result.code == Code.NOT_RECORDED, result.message
     assert 'nothing was sent' in result.message and 'bags' in result.message
-    assert client.rested > 0.3, 'the robot moved'
+    client.stayed()

@@ -11,7 +11,7 @@ import rclpy
 
 pytest.importorskip('robot_dynid_interfaces')
 
-from in_process import Spinner, made
+from in_process import Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
@@ -66,7 +66,7 @@ def test_a_design_is_given_up_when_its_goal_is_cancelled(excitation: Any) -> Non
     assert (answer.status, answer.result.code) == (CANCELED, Code.CANCELLED)
     assert answer.result.message == 'cancelled before anything was sent'
     assert not excitation.busy
-    user.destroy_node()
+    destroy(user)
 
 
 def test_controller_wait(excitation: Any) -> None:
@@ -75,7 +75,7 @@ def test_controller_wait(excitation: Any) -> None:
     spinner.wait(client.server_is_ready)
     handle = spinner.answer(client.send_goal_async(Excite.Goal(options=QUICK)))
     result = spinner.answer(handle.get_result_async()).result
-    user.destroy_node()
+    destroy(user)
     assert result.code == Code.CONTROLLER_LOST
     waited = f'after {PARAMETERS["controller_wait"]:g} s'
     assert result.message.startswith(f'no subscriber of arm/joint_trajectory {waited}')

@@ -15,7 +15,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from in_process import Spinner, made
+from in_process import Spinner, destroy, made
 from rclpy.action import ActionClient
 
 from robot_dynid.excitation.execution.guards import Code
@@ -52,8 +52,8 @@ def excited(name: str, folder: Path) -> Excite.Result:
         spinner.wait(client.server_is_ready)
         handle = spinner.answer(client.send_goal_async(Excite.Goal(options=MOTION)))
         result = spinner.answer(handle.get_result_async()).result
-        user.destroy_node()
-        excitation.destroy_node()
+        destroy(user)
+        destroy(excitation)
     return result
 
 

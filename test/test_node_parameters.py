@@ -18,7 +18,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from in_process import made
+from in_process import destroy, made
 
 from robot_dynid.ros.excitation_node import ExcitationNode
 from robot_dynid.ros.identifier_node import Identifier
@@ -106,7 +106,7 @@ def test_every_parameter_a_node_declares_has_its_test(name: str) -> None:
     with made(NODES[name], robot='planar_3r') as node:
         bare = rclpy.create_node('bare')
         declared = set(node.get_parameters_by_prefix('')) - set(bare.get_parameters_by_prefix(''))
-        bare.destroy_node()
+        destroy(bare)
     untested, unknown = declared - set(TESTS[name]), set(TESTS[name]) - declared
     assert not untested, f'{name}: no test sees an effect of {", ".join(sorted(untested))}'
     assert not unknown, f'{name} does not declare {", ".join(sorted(unknown))}'

@@ -14,7 +14,7 @@ pytest.importorskip('control_msgs')
 
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
-from in_process import Spinner, made
+from in_process import Spinner, destroy, made
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 
@@ -147,7 +147,7 @@ def test_controller_name_joint_order_state_rate_and_real_time_factor(
         spinner = Spinner(node, user)
         spinner.wait(lambda: len(states) > 8 and controller)
         passed = time.time_ns() - began
-        user.destroy_node()
+        destroy(user)
     assert states[0].name[0] == first
     at = dict(zip(states[0].name, states[0].position, strict=True))
     np.testing.assert_allclose([at[j] for j in load_robot('ur10e').joints], start, atol=2e-3)
