@@ -198,3 +198,22 @@ def test_inverse_dynamics_answers_in_the_order_of_the_request(
     services._inverse(request, response)
     expected = model.inverse(*motion)[:, order]
     np.testing.assert_allclose(np.reshape(response.effort, (2, 3)), expected, rtol=1e-12)
+
+
+def test_rollouts_answer_in_the_order_of_the_request_and_name_the_joint_that_leaves(
+    services: DynamicsServices, model: IdentifiedModel
+) -> None:
+    order, n = [1, 2, 0], 3
+    limits = model.robot.limits
+    q, qd, effort = np.zeros((n, n)), 4.0 * np.eye(n), np.zeros((n, 20, n))
+    np.fill_diagonal(q, limits.upper - 0.01)
+    response = ComputeRollout.Response()
+    services._rollout(ComputeRollout.Request(
+        joint_names=[model.joints[i] for i in order],
+        position=array.array('d', q[:, order].ravel()),
+        velocity=array.array('d', qd[:, order].ravel()), effort=zeros(effort.size), dt=1e-3),
+        response)
+    found = model.rollout(q, qd, effort, 1e-3)
+    assert response.limit_joint == list(model.joints), 'the joint of each motion left its limits'
+    np.testing.assert_array_equal(response.position, found.position[..., order].ravel())
+    np.testing.assert_array_equal(response.velocity, found.velocity[..., order].ravel())

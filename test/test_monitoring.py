@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,24 @@ def test_moving_joints_are_followed_in_whatever_order_they_come(stage: Stage) ->
     _, seen = monitoring.look()
     assert seen.reading is not None
     np.testing.assert_allclose(seen.reading.external, expected.external, rtol=1e-4)
+
+
+def test_a_model_with_another_order_of_joints_takes_the_joints_by_their_names(
+    stage: Stage
+) -> None:
+    """The messages stay as they are while another model is served."""
+    monitoring, robot = stage.monitoring(MonitorParameters()), stage.model.robot
+    other = model_of(replace(robot, joints=tuple(robot.joints[i] for i in (2, 0, 1))))
+    for served, order in ((stage.model, [0, 1, 2]), (other, [1, 2, 0])):
+        stage.models.serve(served, served.to_yaml())
+        for k in range(51):
+            stamp = stage.begin + k * STEP
+            monitoring._hear(state(stamp, served.joints, order, position=POSE, velocity=STILL,
+                                   effort=stage.hold + PUSH), stamp, 0)
+        _, seen = monitoring.look()
+        assert seen.reading is not None
+        risen = 1.0 - np.exp(-MonitorParameters().observer_gain * 0.1)
+        np.testing.assert_allclose(seen.reading.external, -risen * PUSH, rtol=1e-9)
 
 
 @pytest.mark.parametrize('observer_gain', [10.0, 40.0])

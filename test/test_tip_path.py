@@ -17,9 +17,10 @@ from robot_dynid.ros.tip_path import MOST, path_marker, tip_positions
 pytestmark = pytest.mark.ros
 
 
-def test_the_tip_is_at_the_end_of_the_chain() -> None:
+@pytest.mark.parametrize('name', ['ur10e', 'seven_axis'])  # the tool of the latter is away
+def test_the_tip_is_at_the_end_of_the_chain(name: str) -> None:
     pinocchio = pytest.importorskip('pinocchio')
-    robot = load_robot('ur10e')
+    robot = load_robot(name)
     model = pinocchio.buildModelFromUrdf(robot.source)
     data, tip = model.createData(), model.getFrameId(robot.links[-1].name)
     base = model.getFrameId(robot.base_link)
