@@ -144,3 +144,9 @@ def test_thresholds_fit_the_robot() -> None:
     model = model_of(load_robot('seven_axis'))
     with pytest.raises(UsageError, match='2 contact thresholds for 7 joints'):
         Monitor(model, MonitorSettings(contact=ContactSettings(thresholds=(1.0, 2.0))))
+
+
+def test_levels_of_other_gains_grow_with_the_root_and_never_shrink() -> None:
+    levels = Quiet(np.array([1.0, 2.0]), np.full(2, 3.0), np.full(2, 0.01), 30.0)
+    for gain, factor in ((120.0, 2.0), (30.0, 1.0), (10.0, 1.0)):
+        np.testing.assert_allclose(levels.at_gain(gain), factor * levels.moving, rtol=1e-12)

@@ -11,6 +11,7 @@ from tolerances import CONTINUED, SAME_FORMULA
 
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, law_from, within
+from robot_dynid.friction.law import both_ways, tanh_continued
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.observer import Observer
 from robot_dynid.identified.rollout_by_law import rollout_by_law
@@ -68,6 +69,16 @@ def test_powers_of_each_direction_end_at_its_own_speed(parameter, power):
     for found, edge in ((forth, HIGH), (-back, -LOW)):
         tangent = edge**power + power * edge**(power - 1) * (5.0 - edge)
         assert found == pytest.approx(tangent, rel=1e-12)
+
+
+@pytest.mark.parametrize(('speeds', 'top'), [((-0.7, 0.9), 0.9), ((-0.9, 0.7), 0.9),
+                                             ((-0.9, 0.0), 0.9), ((0.0, 0.7), 0.7)])
+def test_laws_alike_in_both_ways_know_the_higher_speed_of_the_two(speeds, top):
+    assert both_ways(speeds) == (-top, top)
+    known = tanh_continued(np.array([-2.0, -top, top, 2.0]), 0.5, speeds)
+    edge, slope = np.tanh(2.0 * top), 2.0 * (1.0 - np.tanh(2.0 * top) ** 2)
+    beyond = edge + slope * (2.0 - top)
+    np.testing.assert_allclose(known, [-beyond, -edge, edge, beyond], rtol=1e-12)
 
 
 def test_levelling_that_was_not_reached_does_not_level():

@@ -7,16 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.limits import (
     HEADROOM,
     MotionLimits,
     fractions_used,
     largest_gain,
+    motion_limits,
     narrowed,
     violations,
 )
 from robot_dynid.excitation.trajectory import Peaks
+from robot_dynid.model.robot import RobotModel
+from robot_dynid.model.robot_file import load_robot
 from robot_dynid.types import FloatArray
 
 
@@ -78,3 +81,20 @@ def test_limits_are_narrowed_and_never_widened(
     found = narrowed(LIMITS, {'a': {name: narrower}})
     kept = [found.lower[0], found.upper[0]] if name == 'position' else getattr(found, name)[0]
     assert kept == narrower
+
+
+def test_a_zero_in_the_description_stands_for_unknown() -> None:
+    robot = load_robot('planar_3r')
+
+    def described(**first: float) -> RobotModel:
+        given = {name: getattr(robot.limits, name).copy() for name in first}
+        for name, value in first.items():
+            given[name][0] = value
+        return replace(robot, limits=replace(robot.limits, **given))
+
+    found = motion_limits(described(effort=0.0)).effort
+    np.testing.assert_array_equal(found, [np.nan, *robot.limits.effort[1:]])
+    with pytest.raises(RobotError, match="joint 'joint_1': velocity"):
+        motion_limits(described(velocity=0.0))
+    with pytest.raises(RobotError, match="effort limit of joint 'joint_1' is -1"):
+        motion_limits(described(effort=-1.0))

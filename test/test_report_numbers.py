@@ -6,8 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from nominal import nominal_model
 
+from robot_dynid.cli.scores import joint_scores
+from robot_dynid.identified.validate import Validation, joint_score
 from robot_dynid.report.parts import Section
 from robot_dynid.report.sections import data, parameters, truth
 from robot_dynid.types import RawLog
@@ -50,3 +53,13 @@ def test_the_share_inside_the_intervals_is_counted() -> None:
     section = truth(told, 0.015, 0.02)
     assert [card.value for card in section.cards] == ['1.5', '2.0', '50.0']
     assert [row.mark for row in section.tables[0].rows] == ['', '', 'fair', 'fair']
+
+
+def test_the_control_row_of_the_command_line_is_that_of_the_control() -> None:
+    measured = np.array([1.0, -1.0, 2.0, -2.0])
+    model, control = (joint_score(measured, share * measured) for share in (0.9, 0.5))
+    found = joint_scores(Validation({'all': {'a': model}, 'motion': {'a': control}},
+                                    {'all': {'a': control}}, (), ()))['a']
+    assert found['relative_error'] == pytest.approx(0.1)
+    assert found['control']['relative_error'] == pytest.approx(0.5)
+    assert found['motion']['relative_error'] == pytest.approx(0.5)

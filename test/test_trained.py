@@ -15,7 +15,7 @@ from robot_dynid.excitation.fourier import FourierOptions, random_fourier
 from robot_dynid.excitation.limits import motion_limits
 from robot_dynid.identified.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.trained import MARGIN, Trained
+from robot_dynid.identified.trained import MARGIN, Extent, Trained
 from robot_dynid.identified.validate import validate
 from robot_dynid.io.csv import write_csv
 from robot_dynid.model.dynamics import inverse_dynamics
@@ -122,6 +122,21 @@ def test_whole_turns_of_a_joint_are_no_excess():
     little = np.array([[0.5 + 0.9 * MARGIN * 1.5, 0.0, 0.0]])
     assert trained.outside(ROBOT, {'position': little})[0, 0]
     assert trained.told(ROBOT, {'position': little}) == ()
+
+
+def test_several_recordings_know_the_widest_range_and_the_longest_time():
+    def extent(low, high, seconds, warm=True):
+        ends = np.array([[low, high]] * 3)
+        return Extent({'position': ends}, 2.0 * ends, 10.0 * ends if warm else None, seconds)
+
+    for parts in ([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0)],
+                  [extent(-3.0, 1.0, 20.0), extent(-1.0, 2.0, 60.0)]):
+        found = Extent.merged(parts)
+        np.testing.assert_array_equal(found.quantities['position'], [[-3.0, 2.0]] * 3)
+        assert found.of_axis(1) == {
+            'speeds': (-6.0, 4.0), 'longest': 60.0, 'temperatures': (-30.0, 20.0)}
+    cold = Extent.merged([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0, warm=False)])
+    assert cold.temperatures is None
 
 
 @pytest.mark.parametrize('verb', ['inverse', 'forward'])
