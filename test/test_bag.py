@@ -16,6 +16,7 @@ from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_writer import BagWriter, write_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
 from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.io.joint_states import sampled
 from robot_dynid.io.log import load_log
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import CHANNELS, RawLog
@@ -307,3 +308,12 @@ def test_split_bag_joins_its_files_in_order(tmp_path):
         part = write_topics(tmp_path / f'p{k}', {'/joint_states': messages[k * 30:k * 30 + 30]})
         shutil.copy(storage_file(part), path / f'b_{k}.mcap')
     np.testing.assert_array_equal(read_bag(path).position, values[:330])
+
+
+def test_values_at_the_edges_of_a_gap_are_kept_and_those_inside_unknown():
+    stamps = 1000 * np.array([0, 1, 2, 3, 4, 50, 51, 52, 53])
+    values = 2.0 * stamps[:, None]
+    time = np.array([500, 4000, 20_000, 50_000, 50_500, 53_000, 53_500])
+    found = sampled(time, stamps, values)[:, 0]
+    np.testing.assert_array_equal(
+        found, [1000.0, 8000.0, np.nan, 100_000.0, 101_000.0, 106_000.0, np.nan])

@@ -12,6 +12,7 @@ from tolerances import COVERAGE, GAIN_EXACT, GAIN_MEASURED
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
+from robot_dynid.estimation import drive_gains
 from robot_dynid.estimation.drive_gains import GainStatus, KnownLoad
 from robot_dynid.identified.drive_gains import identify_drive_gains
 from robot_dynid.io.csv import write_csv
@@ -186,3 +187,17 @@ def test_ur10e_gains_of_equal_drives(ur10e):
     assert found.status is GainStatus.OK
     assert np.all((lower < robot.drive.gains) & (robot.drive.gains < upper))
     np.testing.assert_allclose(found.values[:3] / robot.drive.gains[:3], 1.0, atol=GAIN_MEASURED)
+
+
+def test_freedom_is_that_of_the_stretches_left_out(monkeypatch):
+    robot, counts = torque_robot('planar_3r'), []
+    stated = drives(robot, np.ones(3))
+    original = drive_gains.leave_one_out
+
+    def counted(batches):
+        counts.append(len(batches))
+        return original(batches)
+
+    monkeypatch.setattr(drive_gains, 'leave_one_out', counted)
+    found = identify_drive_gains(stated, *recordings(stated), KnownLoad(PAYLOAD[0])).gains
+    assert counts == [found.degrees_of_freedom + 1]

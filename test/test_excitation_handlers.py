@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import rclpy
 
 pytest.importorskip('robot_dynid_interfaces')
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from in_process import Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled
-from robot_dynid.excitation.execution.guards import Code
+from robot_dynid.excitation.execution.guards import Code, JointStates, Outcome
 from robot_dynid.ros.excitation_node import ExcitationNode
+from robot_dynid.ros.excitation_report import diagnosis
 from robot_dynid_interfaces.action import Excite
 
 pytestmark = pytest.mark.ros
@@ -106,3 +109,21 @@ def test_live_parameters_are_taken_over_and_the_others_refused(excitation: Any) 
     assert 'must be above 0 and at most 1' in refused.reason
     assert not given('trajectory_rate', 10.0).successful
     assert excitation.runner.settings is settings, 'nothing half way'
+
+
+def test_diagnostics_tell_what_is_missing_first() -> None:
+    joints, fine = ('a', 'b'), Outcome(Code.SUCCESS, 'executed')
+    failed = Outcome(Code.TRACKING_ERROR, 'a is off')
+
+    def told(age: float, last: Outcome | None, ready: bool = True) -> tuple[bytes, str]:
+        states, now = JointStates(joints), time.monotonic()
+        for joint, since in (('a', age), ('b', 0.0)):
+            states.update(now - since, (joint,), 0.0, ([0.0], [0.0], [0.0]))
+        found = diagnosis('node', None, states, last, ready)
+        return found.level, found.message
+
+    ok, warn = DiagnosticStatus.OK, DiagnosticStatus.WARN
+    assert told(0.0, None) == told(0.0, fine) == (ok, 'ready')
+    assert told(0.0, failed) == (warn, 'TRACKING_ERROR: a is off')
+    assert told(2.0, fine) == (warn, "no recent state of joint 'a'")
+    assert told(2.0, fine, ready=False) == (warn, 'the controller is absent')

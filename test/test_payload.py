@@ -34,11 +34,12 @@ from robot_dynid.estimation.jackknife import deviations, leave_one_out
 from robot_dynid.estimation.payload import PayloadStatus
 from robot_dynid.estimation.stretches import STRETCHES
 from robot_dynid.identified.identify import identify
-from robot_dynid.identified.payload import identify_payload
+from robot_dynid.identified.payload import _arm_effort, identify_payload
 from robot_dynid.identified.payload_services import set_load, set_payload
 from robot_dynid.identified.recipe import Recipe
 from robot_dynid.information import Batch, triangle
 from robot_dynid.io.log import load_log
+from robot_dynid.model.dynamics import inverse_dynamics
 from robot_dynid.model.inertia import com_from_parameters, move_parameters, pseudo_inertia
 from robot_dynid.model.robot import GAINS_STD
 from robot_dynid.model.robot_file import load_robot
@@ -46,6 +47,7 @@ from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.signals.alignment import take
 from robot_dynid.signals.pairing import align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import Samples
 
 MASS = 2.805
 RNG = np.random.default_rng(5)
@@ -296,3 +298,14 @@ def test_ur10e_payload_from_a_model_of_the_arm(measured, ur10e_data):
             if '14harm' not in f.name]
     model = identify(robot, logs, recipe=Recipe(cutoff=6.5, ramp_width=0.01)).model
     holds(identify_payload(robot, [loaded], model=model).estimate)
+
+
+def test_the_nominal_arm_has_no_weight_where_drives_compensate_it():
+    robot = torque_robot('planar_3r')
+    q, still = np.array([[0.3, -0.5, 0.8]]), np.zeros((1, 3))
+    at_rest = Samples(robot.joints, np.zeros(1), q, still, still)
+    weight = inverse_dynamics(robot, q, still, still)
+    assert np.abs(weight).max() > 1.0
+    for kind, expected in (('torque', weight), ('gravity_compensated_torque', still)):
+        stated = replace(robot, drive=replace(robot.drive, kind=kind))
+        np.testing.assert_allclose(_arm_effort(stated, None, at_rest), expected, atol=1e-12)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.signals.prepare import RESTING, SETTLED, Preprocessing, prepare, repair
-from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
 
 
 def ramps(time: FloatArray) -> FloatArray:
@@ -56,3 +58,10 @@ def test_more_is_left_out_at_the_end_that_is_cut_off_in_motion(rests_first: bool
     lost = [found.time[0] - time[0], time[-1] - found.time[-1]]
     expected = [RESTING / cutoff, SETTLED / cutoff]
     np.testing.assert_allclose(lost, expected if rests_first else expected[::-1], atol=0.0101)
+
+
+def test_the_noise_of_several_recordings_counts_by_their_length() -> None:
+    short, long = (replace(samples(0.01 * np.arange(count), (0,)), noise=noise)
+                   for count, noise in ((10, (1.0, 4.0)), (30, (2.0, 0.0))))
+    assert concatenate([short, long]).noise == pytest.approx((np.sqrt(3.25), 2.0))
+    assert concatenate([short, replace(long, noise=None)]).noise is None

@@ -19,6 +19,7 @@ from robot_dynid.identified.trained import MARGIN, Extent, Trained
 from robot_dynid.identified.validate import validate
 from robot_dynid.io.csv import write_csv
 from robot_dynid.model.dynamics import inverse_dynamics
+from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.model.robot_file import load_robot
 from robot_dynid.ros.dynamics_services import DynamicsServices
 from robot_dynid.simulation.truth import load_truth
@@ -137,6 +138,16 @@ def test_several_recordings_know_the_widest_range_and_the_longest_time():
             'speeds': (-6.0, 4.0), 'longest': 60.0, 'temperatures': (-30.0, 20.0)}
     cold = Extent.merged([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0, warm=False)])
     assert cold.temperatures is None
+
+
+def test_what_is_outside_is_told_in_the_unit_of_its_joint():
+    robot = load_robot('stanford_arm')
+    trained = Trained({'velocity': np.array([[-1.0, 1.0]] * robot.n)})
+    found = trained.found(robot, {'velocity': np.full((1, robot.n), 1.5)})
+    units = {one.joint: one.unit for one in found}
+    assert units == {joint: 'm/s' if kind == PRISMATIC else 'rad/s'
+                     for joint, kind in zip(robot.joints, robot.types)}
+    assert set(units.values()) == {'m/s', 'rad/s'}
 
 
 @pytest.mark.parametrize('verb', ['inverse', 'forward'])
