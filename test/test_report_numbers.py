@@ -63,3 +63,9 @@ def test_the_control_row_of_the_command_line_is_that_of_the_control() -> None:
     assert found['relative_error'] == pytest.approx(0.1)
     assert found['control']['relative_error'] == pytest.approx(0.5)
     assert found['motion']['relative_error'] == pytest.approx(0.5)
+
+
+def test_outliers_are_beyond_the_quartiles_by_more_than_1_5_of_their_distance() -> None:
+    # quartiles at -1 and 1: the fences are at -4 and 4
+    error = np.concatenate([np.linspace(-2.0, 2.0, 1001), [3.5, -3.5, 4.5, -4.5]])
+    assert joint_score(error, np.zeros(1005)).outliers == pytest.approx(2.0 / 1005.0)
