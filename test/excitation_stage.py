@@ -53,6 +53,8 @@ class Stage:
             if self.robot is not None:
                 self.kill_robot()
             self.start_node(**changes)
+            self.client.spin(0.1)
+            self.client.diagnostics.clear()
         return self
 
     def with_robot(self) -> Client:
@@ -61,7 +63,8 @@ class Stage:
             self.client.wait(self.client.parameters.service_is_ready)
             self.client.state = JointState()
             self.client.diagnostics.clear()
-            self.client.wait(self.client.controller_seen)
+        # a killed node stays in the graph for long, and takes goals that nobody answers
+        self.client.wait(self.client.controller_seen)
         self.client.fault('none')
         self.client.quiet()
         return self.client

@@ -35,7 +35,7 @@ from robot_dynid.types import Samples
 pytest.importorskip('rclpy')
 from robot_dynid.cli.demo import processes
 
-LONGEST = 90.0  # s
+LONGEST = 240.0  # s: it takes 50 to 100, by how busy the machine is; more is a hang
 MAIN = 'import sys; from robot_dynid.cli.main import main; sys.exit(main())'
 # A node that ignores requests to end, and one that dies at once.
 STUBBORN = ['sh', '-c', 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done']
@@ -122,7 +122,7 @@ def test_seed_and_robot_reach_the_nodes(
 def test_demo_for_real(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, '-c', MAIN, 'demo', '--json', '--out', str(tmp_path)],
-        capture_output=True, text=True, timeout=3 * LONGEST, check=False)
+        capture_output=True, text=True, timeout=2 * LONGEST, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     found = json.loads(done.stdout)
     assert found['ok']
@@ -196,7 +196,7 @@ def test_demo_one_joint_at_a_time(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, '-c', MAIN, 'demo', '--json', '--robot', 'planar_3r', '--excitation',
          'sine-sequence', '--out', str(tmp_path)],
-        capture_output=True, text=True, timeout=3 * LONGEST, check=False)
+        capture_output=True, text=True, timeout=2 * LONGEST, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     found = json.loads(done.stdout)
     assert found['ok'] and found['forward_dynamics_error'] < 0.05
@@ -211,7 +211,7 @@ def test_demo_with_elastic_joints(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, '-c', MAIN, 'demo', '--json', '--robot', 'elastic_2r', '--out',
          str(tmp_path)],
-        capture_output=True, text=True, timeout=3 * LONGEST, check=False)
+        capture_output=True, text=True, timeout=2 * LONGEST, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     found = json.loads(done.stdout)
     assert found['ok']
