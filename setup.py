@@ -6,6 +6,8 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 PACKAGE = 'robot_dynid'
+#: reproductions of papers, benchmarks and the demonstration, behind the same command
+EVALUATION = 'robot_dynid_evaluation'
 SHARE = f'share/{PACKAGE}'
 SHARED_FOLDERS = ('config', 'launch', 'urdf')
 
@@ -51,7 +53,7 @@ def command_on_path() -> list[tuple[str, list[str]]]:
 setup(
     name=PACKAGE,
     version='0.1.0',
-    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', EVALUATION, f'{EVALUATION}.*']),
     package_data={PACKAGE: ['py.typed', 'report/templates/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
@@ -70,9 +72,9 @@ setup(
     entry_points={
         'console_scripts': [
             'robot-dynid = robot_dynid.cli.main:main',
-            'identifier = robot_dynid.ros.identifier_node:main',
-            'excitation = robot_dynid.ros.excitation_node:main',
-            'simulated_robot = robot_dynid.ros.simulated_robot_node:main',
+            'identifier = robot_dynid.ros.identifier.node:main',
+            'excitation = robot_dynid.ros.excitation.node:main',
+            'simulated_robot = robot_dynid.ros.simulated_robot.node:main',
         ],
     },
 )

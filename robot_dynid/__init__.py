@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 from robot_dynid.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from robot_dynid.identified.identify import identify
+    from robot_dynid.identification.identify import identify
+    from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.identification.validate import validate
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.recipe import Recipe
-    from robot_dynid.identified.validate import validate
     from robot_dynid.io.log import load_log
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.robot.robot_file import load_robot
 
 __all__ = ['IdentifiedModel', 'Recipe', '__version__', 'identify', 'load_log', 'load_robot',
            'validate']
 
 _HOMES = {
-    'IdentifiedModel': 'identified.model', 'Recipe': 'identified.recipe',
-    'identify': 'identified.identify', 'load_log': 'io.log', 'load_robot': 'model.robot_file',
-    'validate': 'identified.validate',
+    'IdentifiedModel': 'identified.model', 'Recipe': 'identification.recipe',
+    'identify': 'identification.identify', 'load_log': 'io.log', 'load_robot': 'robot.robot_file',
+    'validate': 'identification.validate',
 }
 
 

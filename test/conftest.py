@@ -19,12 +19,12 @@ os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
 from folds import Fold, folds  # noqa: E402
 
-from robot_dynid.cli.domain import claim_domain  # noqa: E402
-from robot_dynid.identified.identify import IdentificationResult, identify  # noqa: E402
-from robot_dynid.identified.recipe import Recipe  # noqa: E402
+from robot_dynid.identification.identify import IdentificationResult, identify  # noqa: E402
+from robot_dynid.identification.recipe import Recipe  # noqa: E402
 from robot_dynid.io.log import load_log  # noqa: E402
-from robot_dynid.model.robot_file import load_robot  # noqa: E402
-from robot_dynid.model.warm_up import warm_up  # noqa: E402
+from robot_dynid.robot.robot_file import load_robot  # noqa: E402
+from robot_dynid.warm_up import warm_up  # noqa: E402
+from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
 #: the examples tests try, and the tests that may be skipped
 pytest_plugins = ('hypothesis_profile', 'allowed_skips')

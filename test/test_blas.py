@@ -24,7 +24,8 @@ from robot_dynid.identified.rollout import rollout
 from robot_dynid.types import Samples
 
 PACKAGE = Path(robot_dynid.__file__).parent
-CORE = {'estimation', 'excitation', 'identified', 'procedure', 'reduction', 'residual', 'signals'}
+CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 'identified',
+        'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
     'caution', 'excitation_segments', 'faults', 'interval_factor', 'keeping_clear', 'lifted_by',
@@ -76,7 +77,7 @@ def imported(path: Path) -> Iterator[Any]:
 def public_functions() -> dict[str, Callable[..., Any]]:
     """Return by name the functions of the core that users, the command line and nodes call."""
     found = [getattr(robot_dynid, name) for name in robot_dynid.__all__]
-    for path in (*PACKAGE.glob('cli/*.py'), *PACKAGE.glob('ros/*.py')):
+    for path in (*PACKAGE.glob('cli/*.py'), *PACKAGE.glob('ros/**/*.py')):
         found += imported(path)
     return {one.__name__: one for one in found if inspect.isfunction(one)}
 

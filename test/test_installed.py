@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynid.model import locate
+from robot_dynid.robot import locate
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'scripts', 'urdf')
+SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'robot_dynid_evaluation', 'scripts',
+           'urdf')
 
 @pytest.fixture(scope='module')
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,7 +65,7 @@ def test_the_installed_command_explains_itself(target: Path) -> None:
 
 def moved(monkeypatch: pytest.MonkeyPatch, packages: Path) -> None:
     """Let the package lie in the folder ``packages``."""
-    monkeypatch.setattr(locate, '__file__', str(packages / 'robot_dynid/model/locate.py'))
+    monkeypatch.setattr(locate, '__file__', str(packages / 'robot_dynid/robot/locate.py'))
     monkeypatch.delenv('AMENT_PREFIX_PATH', raising=False)
 
 

@@ -29,7 +29,7 @@ def test_a_skip_that_is_not_named_fails_the_run(
     done = pytester.runpytest_inprocess('-p', 'allowed_skips', '-p', 'no:cacheprovider')
     assert done.ret == code
     assert told in done.stdout.str()
-    assert ('put the reason into test/allowed_skips.py' in done.stdout.str()) == bool(code)
+    assert ('put the reason into test/support/allowed_skips.py' in done.stdout.str()) == bool(code)
 
 
 def test_reasons_are_told_apart_from_their_beginning() -> None:
@@ -41,7 +41,7 @@ def test_examples_are_always_the_same_and_enough() -> None:
     assert settings.get_current_profile_name() in ('same', 'soak')
     assert settings.get_profile('same').derandomize
     assert not settings.get_profile('soak').derandomize
-    for path in sorted(TESTS.glob('*.py')):
+    for path in sorted(TESTS.rglob('*.py')):
         text = path.read_text()
         if path.name == 'hypothesis_profile.py' or ' settings\n' not in text:
             continue

@@ -12,9 +12,9 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.model.robot import RobotModel
-    from robot_dynid.reduction.categories import Category
+    from robot_dynid.reduction.identifiability import Category
     from robot_dynid.regressor import Block
+    from robot_dynid.robot.model import RobotModel
 
 HELP = 'print the minimal set of inertial parameters'
 
@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Reduce the robot's standard parameters."""
-    from robot_dynid.model.robot_file import load_robot
     from robot_dynid.reduction import METHODS
-    from robot_dynid.reduction.categories import with_advice
+    from robot_dynid.reduction.identifiability import with_advice
+    from robot_dynid.robot.robot_file import load_robot
 
     if arguments.method not in METHODS:
         raise UsageError(f'method {arguments.method!r}: choose one of {", ".join(METHODS)}')
@@ -68,8 +68,8 @@ def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ..
 
 def _further(found: Mapping[str, Category]) -> list[dict[str, Any]]:
     """Return by further measurement which parameters it would tell apart, or show combined."""
-    from robot_dynid.reduction.categories import DEPENDENT, INDEPENDENT, lifted_by
-    from robot_dynid.reduction.further import FURTHER
+    from robot_dynid.reduction.identifiability import DEPENDENT, INDEPENDENT, lifted_by
+    from robot_dynid.reduction.sensor_configurations import FURTHER
 
     return [{'measurement': key, 'words': FURTHER[key].words, 'tells_apart': told[INDEPENDENT],
              'shows_combined': told[DEPENDENT]} for key, told in lifted_by(found).items()]

@@ -31,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, observe, write the report."""
-    from robot_dynid.identified.contact import ContactSettings
-    from robot_dynid.identified.monitor import MonitorSettings
-    from robot_dynid.identified.pushes import pushes
-    from robot_dynid.identified.quiet import quiet_of
+    from robot_dynid.monitoring.contact import ContactSettings
+    from robot_dynid.monitoring.contact_events import pushes
+    from robot_dynid.monitoring.monitor import MonitorSettings
+    from robot_dynid.monitoring.noise_levels import quiet_of
 
     started = time.perf_counter()
     check_writable(arguments.report)

@@ -14,7 +14,7 @@ from robot_dynid.errors import DynIdError, UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.excitation.design import Design
-    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray
 
 HELP = 'design an excitation trajectory'
@@ -58,12 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectory, check its points, write it."""
+    from robot_dynid.collision.scene import scene_of
     from robot_dynid.excitation.design import design, parse_request
-    from robot_dynid.excitation.judge import robot_judge
-    from robot_dynid.excitation.surroundings.keep_clear import keeping_clear
-    from robot_dynid.excitation.surroundings.scene import scene_of
+    from robot_dynid.excitation.design_criteria import robot_judge
+    from robot_dynid.excitation.search.clearance import keeping_clear
     from robot_dynid.io.trajectory_file import save_trajectory
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _figures(found: Design) -> dict[str, Any]:
     """Return how well the motion excites, and how clear of everything it keeps."""
-    from robot_dynid.excitation.surroundings.clearance import RESOLUTION
+    from robot_dynid.collision.clearance import RESOLUTION
 
     score, clearance = found.score, found.clearance
     assert score is not None
@@ -131,7 +131,7 @@ def _links(path: str | None, robot: RobotModel) -> FloatArray | None:
 
 def _check_points(found: Design, rate: float) -> None:
     """Raise DynIdError when the points sent to a controller would leave the limits."""
-    from robot_dynid.excitation.execution.sampled import faults, sampled
+    from robot_dynid.execution.sampled import faults, sampled
 
     points = sampled(found.trajectory, rate)
     wrong = faults(points, found.limits, longest=float('inf'))

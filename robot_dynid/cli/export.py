@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and URDF, write the URDF anew."""
     from robot_dynid.identified.export import exported_urdf
-    from robot_dynid.model.urdf import read_urdf_text
+    from robot_dynid.robot.urdf import read_urdf_text
 
     check_writable(arguments.out)
     model = load_model(arguments.model, None)
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
     """Return mass and centre of mass of the identified bodies, links fixed to them included."""
     from robot_dynid.identified.export import physical_links
-    from robot_dynid.model.inertia import com_from_parameters
+    from robot_dynid.robot.inertia import com_from_parameters
 
     found = []
     for link, identified, nominal in zip(

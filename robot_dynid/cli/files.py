@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import RawLog
 
 
@@ -55,6 +55,6 @@ def load_logs(
 def load_model(path: str, robot: str | None) -> IdentifiedModel:
     """Read an identified model, checked against ``robot`` where one is named."""
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.robot.robot_file import load_robot
 
     return IdentifiedModel.load(path, None if robot is None else load_robot(robot))

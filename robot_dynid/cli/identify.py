@@ -13,8 +13,8 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.identified.identify import IdentificationResult
-    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.identification.identify import IdentificationResult
+    from robot_dynid.robot.model import RobotModel
 
 HELP = 'identify a dynamic model from recordings'
 FEASIBLE = ('feasible', 'sequential-feasible')
@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
-    from robot_dynid.identified.identify import identify
+    from robot_dynid.identification.identify import identify
     from robot_dynid.io.recipe import read_recipe
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
     check_writable(arguments.out, arguments.report, arguments.urdf)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _urdf(robot: RobotModel, method: str) -> str:
     """Return the text to be written anew; raises UsageError when there is nothing to do so."""
-    from robot_dynid.model.urdf import source_text
+    from robot_dynid.robot.urdf import source_text
 
     if method not in FEASIBLE:
         raise UsageError('--urdf needs physically feasible parameters, which method '

@@ -8,23 +8,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol
+from importlib import import_module
+from typing import Any, NoReturn, Protocol, cast
 
-from robot_dynid.cli import (
-    base,
-    bench,
-    contact,
-    demo,
-    design,
-    export,
-    forward,
-    identify,
-    inverse,
-    payload,
-    reproduce,
-    resonance,
-    validate,
-)
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.errors import DynIdError, RefusedJointWarning, UsageError
@@ -48,12 +34,17 @@ class Verb(Protocol):
         """Print the result for people."""
 
 
-VERBS: dict[str, Verb] = {
-    'base': base, 'design': design, 'identify': identify, 'validate': validate,
-    'forward': forward, 'inverse': inverse, 'export': export, 'payload': payload,
-    'contact': contact, 'resonance': resonance, 'demo': demo,
-    'bench': bench, 'reproduce': reproduce,
+#: the module of every verb; those of experiments live in a package of their own
+VERBS = {
+    **{name: f'robot_dynid.cli.{name}' for name in (
+        'base', 'design', 'identify', 'validate', 'forward', 'inverse', 'export', 'payload',
+        'contact', 'resonance')},
+    **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
+
+
+def _verb(name: str) -> Verb:
+    return cast(Verb, import_module(VERBS[name]))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,7 +61,8 @@ def parser() -> argparse.ArgumentParser:
                          '2 wrong use.')
     top.add_argument('--version', action='store_true', help='print the version and leave')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
-    for name, verb in VERBS.items():
+    for name in VERBS:
+        verb = _verb(name)
         sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
         verb.add_arguments(sub)
         sub.add_argument('--json', action='store_true',
@@ -107,7 +99,7 @@ def _run(words: list[str]) -> int:
         return DONE
     if options.verb is None:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
-    verb, terminal = VERBS[options.verb], Terminal()
+    verb, terminal = _verb(options.verb), Terminal()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', RefusedJointWarning)  # verbs say it in their own words
         result = _shown(verb, options, terminal)

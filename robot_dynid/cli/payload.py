@@ -12,10 +12,10 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
-    from robot_dynid.identified.drive_gains import GainsResult
+    from robot_dynid.identification.drive_gains import GainsResult
+    from robot_dynid.identification.payload import PayloadResult
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.payload import PayloadResult
-    from robot_dynid.model.robot import RobotModel
+    from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import RawLog
 
 HELP = 'identify a payload, or drive gains from a weighed payload'
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, identify payload or gains."""
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
     _require(arguments)
@@ -74,7 +74,7 @@ def _payload(
     link: str, robot: RobotModel, loaded: list[RawLog], unloaded: list[RawLog],
     model: IdentifiedModel | None, progress: Progress,
 ) -> dict[str, Any]:
-    from robot_dynid.identified.payload import identify_payload
+    from robot_dynid.identification.payload import identify_payload
 
     return payload_fields(identify_payload(robot, loaded, unloaded, model, link, progress))
 
@@ -84,7 +84,7 @@ def _gains(
     unloaded: list[RawLog], model: IdentifiedModel | None,
 ) -> dict[str, Any]:
     from robot_dynid.estimation.drive_gains import KnownLoad
-    from robot_dynid.identified.drive_gains import identify_drive_gains
+    from robot_dynid.identification.drive_gains import identify_drive_gains
 
     centre = tuple(arguments.known_com) if arguments.known_com else None
     load = KnownLoad(arguments.known_mass, centre, arguments.link)
@@ -97,7 +97,7 @@ def payload_fields(result: PayloadResult) -> dict[str, Any]:
     """Return a payload as plain fields; None where something is not determined."""
     import numpy as np
 
-    from robot_dynid.identified.payload_services import set_load, set_payload
+    from robot_dynid.identification.payload_services import set_load, set_payload
 
     found = result.estimate
     centre, margins = found.centre_of_mass, found.margins

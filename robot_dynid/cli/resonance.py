@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recording, estimate the frequency response, fit two masses."""
-    from robot_dynid.identified.resonance import motor_resonance
-    from robot_dynid.model.robot_file import load_robot
+    from robot_dynid.identification.resonance import motor_resonance
+    from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
     robot = load_robot(arguments.robot)

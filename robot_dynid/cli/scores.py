@@ -9,7 +9,7 @@ from robot_dynid.cli.terminal import percent
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.identified.validate import JointScore, Validation
+    from robot_dynid.identification.validate import JointScore, Validation
 
 PARTS = ('motion', 'rest', 'near reversals')
 FIELDS = ('rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'samples')

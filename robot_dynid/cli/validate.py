@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
-    from robot_dynid.identified.validate import validate
+    from robot_dynid.identification.validate import validate
 
     started = time.perf_counter()
     check_writable(arguments.report)

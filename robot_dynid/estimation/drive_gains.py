@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation.body import TEN, fit_body, without
-from robot_dynid.estimation.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.feasible.body import TEN, fit_body, without
+from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
-from robot_dynid.information import FILTERED, Batch, Information
-from robot_dynid.model.inertia import com_from_parameters
+from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
+from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.types import FloatArray
 
 #: a gain is determined when its relative deviation is below this

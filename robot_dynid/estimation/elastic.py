@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.instrumental import InstrumentalVariables
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
-from robot_dynid.experiment import Experiment, TorqueModel
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.regressor.elastic import STIFFNESS
 from robot_dynid.signals.derivatives import derivative

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import stats
 
-from robot_dynid.experiment import Experiment
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.types import FloatArray
 
 

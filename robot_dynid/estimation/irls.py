@@ -14,6 +14,8 @@ from scipy.stats import norm
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
     Solution,
     estimate_of,
@@ -24,9 +26,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.stretches import scatter_covariance
-from robot_dynid.experiment import Experiment
-from robot_dynid.information import Information
+from robot_dynid.estimation.uncertainty.stretches import scatter_covariance
 from robot_dynid.types import FloatArray
 
 #: median of |x| of a standard normal deviate

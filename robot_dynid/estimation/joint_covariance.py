@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.information import Information, triangle
 from robot_dynid.estimation.least_squares import (
     Solution,
     batch_covariance,
@@ -21,8 +23,6 @@ from robot_dynid.estimation.least_squares import (
     solve,
     solve_rows,
 )
-from robot_dynid.experiment import Experiment
-from robot_dynid.information import Information, triangle
 from robot_dynid.types import FloatArray
 
 #: least eigenvalue of the correlation of the residuals; below it two joints tell the same

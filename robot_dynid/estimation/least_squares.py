@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.estimation.estimate import Estimate, Status
-from robot_dynid.estimation.stretches import Groups, scatter_covariance
-from robot_dynid.experiment import Experiment, TorqueModel
-from robot_dynid.information import FILTERED, Batch, Information, merged_batch
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.information import FILTERED, Batch, Information, merged_batch
+from robot_dynid.estimation.uncertainty.stretches import Groups, scatter_covariance
 from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 

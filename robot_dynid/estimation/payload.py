@@ -9,17 +9,17 @@ import numpy as np
 from scipy import stats
 
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.body import TEN, Body, fit_body, informative, without
-from robot_dynid.estimation.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.feasible.body import TEN, Body, fit_body, informative, without
+from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
     joint_weights,
     residual_noise,
     solve,
 )
-from robot_dynid.estimation.stretches import long_batches
-from robot_dynid.information import FILTERED, Batch, Information
-from robot_dynid.model.inertia import PARAMETERS, com_from_parameters
+from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.uncertainty.stretches import long_batches
+from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
 from robot_dynid.types import FloatArray
 
 M, MX, IXX = 0, 1, 4

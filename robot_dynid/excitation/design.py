@@ -9,18 +9,18 @@ import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.basis import Basis
-from robot_dynid.excitation.limits import MotionLimits, fractions_used, motion_limits, violations
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.request import Family, Request, parse_request
 from robot_dynid.excitation.score import Score, regressor_score
-from robot_dynid.excitation.search.constraint import Clearance, Constraint
+from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.optimise import Problem
-from robot_dynid.excitation.search.search import Found, StartRow, Watch, search
-from robot_dynid.excitation.trajectory import Motion, Trajectory
-from robot_dynid.experiment import TorqueModel
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.excitation.search.starts import Found, StartRow, Watch, search
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.trajectories.constraint import Clearance, Constraint
+from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
+from robot_dynid.trajectories.trajectory import Motion, Trajectory
 from robot_dynid.types import FloatArray, frozen
 
 #: step [s] of the grid on which predicted efforts are checked in the end

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.basis import Basis
+from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
 from robot_dynid.excitation.search.optimise import ITERATIONS
-from robot_dynid.model.surroundings import KEYS, Surroundings, surroundings_from_plain
+from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
 SEARCH = ('starts', 'iterations', 'budget', 'objective', 'accuracy')

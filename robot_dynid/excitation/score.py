@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from robot_dynid.excitation.search.observation import Observation
-from robot_dynid.excitation.trajectory import Trajectory
+from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray
 
 #: independent effort samples per second, by which deviations are predicted

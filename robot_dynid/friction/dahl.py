@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from robot_dynid.friction.hysteresis import dahl_state
 from robot_dynid.friction.law import SLIDING_WIDTH, AxisMotion, Shape, ramp, require_positive
-from robot_dynid.model.hysteresis import dahl_state
 from robot_dynid.types import FloatArray
 
 

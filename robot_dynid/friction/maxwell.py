@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from robot_dynid.errors import UsageError
+from robot_dynid.friction.hysteresis import stop_states
 from robot_dynid.friction.law import (
     SLIDING_WIDTH,
     AxisMotion,
@@ -17,7 +18,6 @@ from robot_dynid.friction.law import (
     require_increasing,
     require_positive,
 )
-from robot_dynid.model.hysteresis import stop_states
 from robot_dynid.types import FloatArray
 
 #: what the lengths are chosen from [rad or m]: two per decade; the amplitudes of nearer ones could

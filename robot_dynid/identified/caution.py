@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from robot_dynid.errors import RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
-from robot_dynid.estimation.refusal import told
+from robot_dynid.estimation.uncertainty.refusal import told
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel

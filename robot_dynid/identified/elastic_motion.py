@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dynid.identified.forward import accelerations
-from robot_dynid.identified.friction_torque import FrictionTorque
-from robot_dynid.identified.rollout_by_law import integrate_by_law
-from robot_dynid.model.elastic import (
+from robot_dynid.dynamics.elastic import (
     ElasticDynamics,
     Gears,
     coordinates,
     on_motors,
 )
-from robot_dynid.model.integrate import Integrator, Rollout, Springs, limit_table
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.dynamics.rollout import Integrator, Rollout, Springs, limit_table
+from robot_dynid.identified.forward import accelerations
+from robot_dynid.identified.friction_torque import FrictionTorque
+from robot_dynid.identified.rollout_by_law import integrate_by_law
 from robot_dynid.regressor.elastic import GEAR
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from scipy.linalg import eigh
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.model.inertia import (
+from robot_dynid.robot.inertia import (
     com_from_parameters,
     move_parameters,
     parameters_from_com,
     pseudo_inertia,
 )
-from robot_dynid.model.robot import STANDARD_GRAVITY, Link, RobotModel
-from robot_dynid.model.tree import Selection
-from robot_dynid.model.urdf import robot_from_urdf
-from robot_dynid.model.urdf_text import Element, UrdfText, number_text
+from robot_dynid.robot.model import STANDARD_GRAVITY, Link, RobotModel
+from robot_dynid.robot.tree import Selection
+from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.robot.urdf_text import Element, UrdfText, number_text
 from robot_dynid.types import FloatArray
 
 #: part of the sum of moments that rounding in other readers stays below (MuJoCo allows none)

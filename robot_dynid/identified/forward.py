@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from robot_dynid.dynamics.rollout import FEASIBLE, SENSORS
 from robot_dynid.errors import ModelError
-from robot_dynid.model.integrate import FEASIBLE, SENSORS
 from robot_dynid.types import FloatArray
 
 #: rounds of forward dynamics with load-dependent friction at most, and when they have settled

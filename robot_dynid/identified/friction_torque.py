@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread_for
+from robot_dynid.dynamics.rollout import AxisFriction
 from robot_dynid.friction import AxisMotion, CoulombAxes
-from robot_dynid.model.integrate import AxisFriction
 from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray
 

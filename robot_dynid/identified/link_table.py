@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.model.inertia import pseudo_inertia
+from robot_dynid.robot.inertia import pseudo_inertia
 
 
 @dataclass(frozen=True)

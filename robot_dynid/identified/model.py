@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.blas import one_blas_thread, one_blas_thread_for
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.momentum import InverseDynamics
+from robot_dynid.dynamics.rollout import AxisFriction, Integrator, Rollout
+from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
 from robot_dynid.errors import ModelError, UsageError
-from robot_dynid.experiment import TorqueModel
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import warn
-from robot_dynid.identified.deflection import deflection_effort
 from robot_dynid.identified.elastic_motion import ElasticMotion
 from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.friction_torque import FrictionTorque
@@ -24,15 +27,11 @@ from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.states import checked_states
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
-from robot_dynid.model import dynamics
-from robot_dynid.model.integrate import AxisFriction, Integrator, Rollout
-from robot_dynid.model.momentum import InverseDynamics
-from robot_dynid.model.monitor import Links
-from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.rotors import Rotors, SpinningRotors
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
 from robot_dynid.residual import ResidualModel
+from robot_dynid.residual.deflection import deflection_effort
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, Samples
 
@@ -125,8 +124,8 @@ class IdentifiedModel:
         return FrictionTorque(self.structure.friction_of(self._dynamics_robot), self.standard)
 
     @cached_property
-    def _forward_dynamics(self) -> dynamics.ForwardDynamics:
-        return dynamics.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
+    def _forward_dynamics(self) -> rigid_body.ForwardDynamics:
+        return rigid_body.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
 
     @property
     def sliding_friction(self) -> AxisFriction | None:
@@ -224,13 +223,13 @@ class IdentifiedModel:
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
         (a,), single = checked_states(self, {'position': q})
-        matrix = dynamics.mass_matrix(self._dynamics_robot, a, self._links, self._rotors)
+        matrix = rigid_body.mass_matrix(self._dynamics_robot, a, self._links, self._rotors)
         return matrix[0] if single else matrix
 
     def gravity(self, q: ArrayLike) -> FloatArray:
         """Return the effort (K, n) or (n,) [N m] of the weight alone."""
         (a,), single = checked_states(self, {'position': q})
-        effort = dynamics.gravity_effort(self._dynamics_robot, a, self._links)
+        effort = rigid_body.gravity_effort(self._dynamics_robot, a, self._links)
         return effort[0] if single else effort
 
     def rollout(

@@ -12,9 +12,9 @@ import yaml
 from robot_dynid.errors import DynIdError, ModelError, UsageError
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
-from robot_dynid.model.plain import robot_from_plain, robot_to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.residual import ResidualModel, residual_from_plain
+from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.version import VERSION

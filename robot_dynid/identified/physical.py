@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.dynamics.rollout import FEASIBLE, SENSORS
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.model.integrate import FEASIBLE, SENSORS
-from robot_dynid.model.robot import REVOLUTE
 from robot_dynid.regressor import axes_of
+from robot_dynid.robot.model import REVOLUTE
 
 #: random configurations at which the identified mass matrix is checked
 MASS_MATRIX_CHECKS = 1000

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.dynamics.rollout import Rollout
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.rollout_by_law import rollout_by_law
-from robot_dynid.model.integrate import Rollout
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.model._rollout_kernel import (
+from robot_dynid.dynamics.rollout import Rollout, Springs, limit_table, step_count
+from robot_dynid.kernels.rollout import (
     EXPLICIT,
     IMPLICIT,
     INDEFINITE,
     OVERFLOW,
     SPRING,
 )
-from robot_dynid.model.integrate import Rollout, Springs, limit_table, step_count
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:

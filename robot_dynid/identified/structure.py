@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.experiment import TorqueModel
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import FrictionLaw, law_from, within
 from robot_dynid.identified.trained import Extent
-from robot_dynid.model.robot import RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import Block, JointFriction, axes_of, frictionless_blocks
 from robot_dynid.regressor.friction import Load
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 

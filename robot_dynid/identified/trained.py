@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.model.robot import PRISMATIC, RobotModel
 from robot_dynid.regressor import axes_of
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: units of what is compared, of joints that turn and of those that slide

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from robot_dynid.errors import UsageError
-from robot_dynid.identified.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 
 
 def read_recipe(path: str | Path) -> Recipe:

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation import build, describe
-from robot_dynid.excitation.trajectory import Trajectory
+from robot_dynid.trajectories.composite import build, describe
+from robot_dynid.trajectories.trajectory import Trajectory
 
 HEADER = 'robot_dynid_trajectory'
 VERSION = 1

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import RobotError
-from robot_dynid.model.robot import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.block import Block
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.rigid import RigidLinks
+from robot_dynid.robot.model import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: singular values above this count; rounding leaves 1e-13, and the smallest of arms in general

@@ -1,12 +1,12 @@
 """Blocks: every physical effect contributes torque columns."""
 
-from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.rotors import SpinningRotors
+from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.regressor.block import Axes, Block, SmoothBlock, axes_of
 from robot_dynid.regressor.elastic import Springs
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.motor import RotorInertia
 from robot_dynid.regressor.rigid import RigidLinks
+from robot_dynid.robot.model import RobotModel
 
 BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
           'springs': Springs}

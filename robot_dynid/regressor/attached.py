@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import UsageError
-from robot_dynid.model import dynamics
-from robot_dynid.model.inertia import PARAMETERS, move_parameters
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.inertia import PARAMETERS, move_parameters
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -61,5 +61,5 @@ class AttachedBody:
         """
         motion = (samples.position, samples.velocity, samples.acceleration)
         chosen = 10 * self.joint + np.arange(len(PARAMETERS))
-        columns = dynamics.regressor(self.robot, motion, chosen)
+        columns = rigid_body.regressor(self.robot, motion, chosen)
         return np.asarray(np.einsum('nks,kp->nps', columns, self._link_from_frame))

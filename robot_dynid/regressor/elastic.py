@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: parameters of one gear: stiffness [N m/rad], damping [N m s/rad], offset [N m]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics import rigid_body
 from robot_dynid.friction.law import AxisMotion, FrictionLaw
-from robot_dynid.model import dynamics
-from robot_dynid.model.robot import RobotModel
 from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import FloatArray, Samples
 
@@ -26,7 +26,7 @@ class Load:
 
     def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the load (N, a) [N m] of the axes in states (N, n)."""
-        return self.transmitted(dynamics.inverse_dynamics(self.robot, q, qd, qdd, self.links))
+        return self.transmitted(rigid_body.inverse_dynamics(self.robot, q, qd, qdd, self.links))
 
     def transmitted(self, effort: FloatArray) -> FloatArray:
         """Return the load (N, a) [N m] of the axes that goes with ``effort`` (N, n) of joints."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.model.dynamics import rotor_effort
-from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.rotors import Rotors, SpinningRotors
+from robot_dynid.dynamics.rigid_body import rotor_effort
+from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
 from robot_dynid.regressor.block import Axes, spread, still
 from robot_dynid.regressor.rotor_pullback import rotor_pullback
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 

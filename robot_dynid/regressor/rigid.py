@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.model import dynamics
-from robot_dynid.model.inertia import PARAMETERS
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.robot.inertia import PARAMETERS
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -39,11 +39,11 @@ class RigidLinks:
         """Write the regressor of the chosen standard parameters."""
         n = self.robot.n
         motion = (samples.position[:, :n], samples.velocity[:, :n], samples.acceleration[:, :n])
-        dynamics.regressor(self.robot, motion, chosen, out[:n])
+        rigid_body.regressor(self.robot, motion, chosen, out[:n])
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the gradients of sum(weights * columns), by reverse mode."""
         motion = (samples.position, samples.velocity, samples.acceleration)
-        return dynamics.regressor_pullback(self.robot, motion, weights, chosen)
+        return rigid_body.regressor_pullback(self.robot, motion, weights, chosen)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.model.robot import PRISMATIC, RobotModel
-from robot_dynid.model.rotors import Rotors
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 #: joint; its axis, and turning, its rate and weighted axes of the link before, all (N, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.reduction.categories import (
+from robot_dynid.reduction.identifiability import (
     CATEGORIES,
     DEPENDENT,
     INDEPENDENT,
@@ -11,7 +11,7 @@ from robot_dynid.reduction.categories import (
     lifted_by,
     with_advice,
 )
-from robot_dynid.reduction.further import FURTHER
+from robot_dynid.reduction.sensor_configurations import FURTHER
 from robot_dynid.report.parts import Card, Row, Section, Table
 
 TEXT = (

@@ -10,7 +10,7 @@ import numpy as np
 from plotly.subplots import make_subplots
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.pushes import Pushes
+from robot_dynid.monitoring.contact_events import Pushes
 from robot_dynid.report import figures
 from robot_dynid.report.html import Report
 from robot_dynid.report.parts import Card, Figure, Row, Section, Table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.identified.validate import JointScore, Trace
+from robot_dynid.identification.validate import JointScore, Trace
 from robot_dynid.report import thinning
 from robot_dynid.types import FloatArray
 

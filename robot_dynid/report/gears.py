@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from robot_dynid.identified.gears import ATTENUATED
+from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report.parts import Row, Section, Table
 from robot_dynid.report.texts import number

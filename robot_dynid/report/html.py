@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.identified.identify import IdentificationResult
+from robot_dynid.identification.identify import IdentificationResult
+from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.validate import Validation
 from robot_dynid.report import figures, sections
 from robot_dynid.report.categories import categories
 from robot_dynid.report.deflection import deflection

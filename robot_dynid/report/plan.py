@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.collision.clearance import RESOLUTION
+from robot_dynid.collision.scene import Scene
+from robot_dynid.collision.tip import chain_points, tip_path
 from robot_dynid.excitation.design import Design, Judge
-from robot_dynid.excitation.search.constraint import Clearance
-from robot_dynid.excitation.surroundings.clearance import RESOLUTION
-from robot_dynid.excitation.surroundings.scene import Scene
-from robot_dynid.excitation.surroundings.tip import chain_points, tip_path
-from robot_dynid.excitation.trajectory import Motion
-from robot_dynid.model.robot import RobotModel
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.figures import as_html
 from robot_dynid.report.html import Report
 from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
 from robot_dynid.report.texts import name, number, percent
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.trajectories.constraint import Clearance
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 POINTS = 1200  # drawn per curve

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.trajectory import Motion
-from robot_dynid.model.shapes import plain_box
-from robot_dynid.model.surroundings import Surroundings
+from robot_dynid.collision.shapes import plain_box
 from robot_dynid.report.figures import CONTROL, GOOD, MODEL, POOR, styled
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 try:

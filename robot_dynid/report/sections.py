@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.estimation import Status
-from robot_dynid.identified.identify import IdentificationResult
+from robot_dynid.identification.identify import IdentificationResult
+from robot_dynid.identification.selection import Choice
+from robot_dynid.identification.validate import NEAR, JointScore, Validation
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.selection import Choice
 from robot_dynid.identified.uncertainty import half_intervals
-from robot_dynid.identified.validate import NEAR, JointScore, Validation
-from robot_dynid.model.robot import PRISMATIC
 from robot_dynid.report import figures
 from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
 from robot_dynid.report.texts import name, number, percent, setting
+from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import RawLog
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.identified.validate import Trace
+from robot_dynid.identification.validate import Trace
 from robot_dynid.types import FloatArray
 
 #: points drawn per joint, over all recordings

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import interpolate
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.period import Stretch, found_period, longest_repetition, told

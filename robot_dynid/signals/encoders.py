@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.types import FloatArray, RawLog
 

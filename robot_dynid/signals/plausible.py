@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import channels, ordered
 from robot_dynid.types import FloatArray, RawLog
 

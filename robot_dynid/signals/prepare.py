@@ -11,7 +11,7 @@ from scipy import interpolate
 from scipy.ndimage import binary_dilation, binary_opening
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.encoders import joint_side

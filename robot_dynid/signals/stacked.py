@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog, Samples
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.trajectory import Trajectory
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.gravity_pd import GravityPD
 from robot_dynid.simulation.mujoco_model import TIMESTEP
 from robot_dynid.simulation.plant import Plant
 from robot_dynid.simulation.truth import Noise, Truth
+from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import FloatArray, RawLog
 
 STEPS_PER_PERIOD = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.mujoco_model import build_model, motor_name
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.errors import MissingDependency, RobotError
-from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.rotors import SpinningRotors
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.truth import Truth
 
 try:

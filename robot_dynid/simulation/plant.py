@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import MissingDependency, RobotError, UsageError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.harmonic_drive import Transmissions
 from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name
 from robot_dynid.simulation.presliding import Bristles

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint, effort_limit
 from robot_dynid.simulation.trajectory_controller import (
     Constraints,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.model import locate
-from robot_dynid.model.robot import RobotModel
-from robot_dynid.model.robot_file import read_yaml
+from robot_dynid.robot import locate
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import read_yaml
 from robot_dynid.simulation.harmonic_drive import HarmonicDrive, drive_from_dict
 from robot_dynid.types import FloatArray, frozen
 

@@ -215,7 +215,7 @@ def write_env_script(system_ros: bool) -> None:
 
 def warm_kernels() -> None:
     """Compile the numba kernels into their cache on disk."""
-    warm = f'. "{VENV}/env.sh" && python -m robot_dynid.model.warm_up'
+    warm = f'. "{VENV}/env.sh" && python -m robot_dynid.warm_up'
     run('sh', '-c', warm)
 
 
@@ -232,7 +232,7 @@ def digests(system_ros: bool) -> dict[str, str]:
     definitions += files_below('robot_dynid_interfaces', 'tools/ros_env/control_msgs')
     workspace = digest((packages, *places), definitions)
 
-    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'model').glob('*.py'))
+    kernels = digest((workspace,), (ROOT / 'robot_dynid' / 'kernels').glob('*.py'))
     return {'packages': packages, 'workspace': workspace, 'kernels': kernels}
 
 

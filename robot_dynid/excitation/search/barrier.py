@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.excitation.basis import Basis
-from robot_dynid.excitation.limits import MotionLimits
-from robot_dynid.excitation.search.constraint import Constraint
+from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.observation import MotionGradient, total
-from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.trajectories.constraint import Constraint
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 

@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.rigid_body import inverse_dynamics, regressor_pullback
 from robot_dynid.excitation.search.observation import MotionGradient
-from robot_dynid.excitation.trajectory import Motion
-from robot_dynid.model.dynamics import inverse_dynamics, regressor_pullback
-from robot_dynid.model.robot import RobotModel
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 

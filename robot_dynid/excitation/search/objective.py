@@ -17,7 +17,7 @@ import numpy as np
 
 from robot_dynid.excitation.search.measure import Measure, log_condition
 from robot_dynid.excitation.search.observation import MotionGradient, Observation, total
-from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 NAMES = ('condition', 'blocks', 'log-det', 'precision')

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.excitation.trajectory import Motion
-from robot_dynid.experiment import TorqueModel
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.regressor import Block, SmoothBlock
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 
 MotionGradient = tuple[FloatArray, FloatArray, FloatArray]

@@ -16,8 +16,6 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 
-from robot_dynid.excitation.basis import Basis, motion_of
-from robot_dynid.excitation.limits import MotionLimits
 from robot_dynid.excitation.search.barrier import (
     LimitBarrier,
     constraint_barrier,
@@ -26,10 +24,12 @@ from robot_dynid.excitation.search.barrier import (
     inside,
     share_inside,
 )
-from robot_dynid.excitation.search.constraint import Constraint
+from robot_dynid.excitation.search.basis import Basis, motion_of
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.observation import MotionGradient
-from robot_dynid.excitation.trajectory import Motion
+from robot_dynid.trajectories.constraint import Constraint
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
 #: instants of the objective per free coefficient of a joint, and at least; constraints are

@@ -1,0 +1,106 @@
+"""Proof that a continuous motion keeps clear, also between any instants one could look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.trajectories.constraint import Clearance
+from robot_dynid.trajectories.trajectory import Motion, Peaks, Trajectory
+from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.collision.scene import Scene
+
+FIRST_STEP = 0.1  # s
+# The smallest distance is searched to this, m.
+RESOLUTION = 1e-3
+# A pair that is not proven apart where neither body can move farther than this counts as too near.
+FINEST = 1e-5
+ROUNDING = 1e-12
+# Intervals looked at together.
+BATCH = 1000
+
+
+def prove(scene: Scene, trajectory: Trajectory) -> Clearance:
+    """Return whether all pairs keep their clearance at every instant of a trajectory.
+
+    Bisection in time: half an interval of the motion about its middle changes a distance by no
+    more than the sum over the joints between the two bodies of lever times travel, so it is
+    proven free where the distance in the middle is larger by that; otherwise it is halved. The
+    smallest distance is found to RESOLUTION. It ends early where a pair is too near.
+    """
+    if not scene.pairs:
+        return Clearance(True, np.inf, ('', ''), 0.0, (), scene.unchecked)
+    peaks = trajectory.peaks()
+    levers = scene.levers(np.maximum(np.abs(peaks.lower), np.abs(peaks.upper)))
+    search = _Search(scene, trajectory, peaks, levers)
+    count = max(1, int(np.ceil(trajectory.duration / FIRST_STEP)))
+    half = float(0.5 * trajectory.duration / count)
+    middles = half * (2.0 * np.arange(count, dtype=np.float64) + 1.0)
+    stack = [(middles, half, np.ones((count, len(scene.pairs)), dtype=bool))]
+    while stack and search.free:
+        middles, half, active = stack.pop()
+        left = search.look(middles, half, active)
+        rows = np.flatnonzero(left.any(axis=1))
+        for some in np.array_split(rows, np.arange(BATCH // 2, len(rows), BATCH // 2)):
+            if len(some):
+                both = np.concatenate([middles[some] - 0.5 * half, middles[some] + 0.5 * half])
+                stack.append((both, 0.5 * half, np.concatenate([left[some], left[some]])))
+    return search.result()
+
+
+class _Search:
+    """The nearest pair so far, and whether any was too near."""
+
+    def __init__(
+        self, scene: Scene, trajectory: Trajectory, peaks: Peaks, levers: FloatArray
+    ) -> None:
+        self._scene, self._trajectory = scene, trajectory
+        self._peaks, self._levers = peaks, levers
+        self._slack, self._found = np.inf, (np.inf, 0, 0.0)
+        self.free = True
+
+    def look(
+        self, middles: FloatArray, half: float, active: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return which of the pairs (I, m) ``active`` in intervals (I,) stay open."""
+        motion = self._trajectory.sample(middles)
+        change = travel(motion, half, self._peaks) @ self._levers
+        required = self._scene.required
+        enough = required + max(0.0, self._slack - RESOLUTION)
+        far = np.where(active, enough + change + ROUNDING, -np.inf)
+        near = self._scene.nearest(motion.position, far)
+        slack = np.where(active, near.distance - required, np.inf)
+        self._remember(np.where(near.measured, slack, np.inf), near.distance, middles)
+        left = active & (slack - change < max(0.0, self._slack - RESOLUTION))
+        unproven = left & (change < FINEST)
+        self.free = self.free and not (unproven | (slack < 0.0)).any()
+        return left
+
+    def _remember(self, slack: FloatArray, distance: FloatArray, middles: FloatArray) -> None:
+        row, column = np.unravel_index(int(np.argmin(slack)), slack.shape)
+        if slack[row, column] < self._slack:
+            self._slack = float(slack[row, column])
+            self._found = (float(distance[row, column]), int(column), float(middles[row]))
+
+    def result(self) -> Clearance:
+        """Return what was found."""
+        distance, column, time = self._found
+        scene = self._scene
+        return Clearance(self.free, distance, scene.pairs[column], time, scene.checked,
+                         scene.unchecked)
+
+
+def travel(motion: Motion, half: float, peaks: Peaks) -> FloatArray:
+    """Return how far (I, n) a joint can get within ``half`` s from the instants of a motion.
+
+    The least of three bounds of Taylor's formula, with the largest velocity, acceleration, jerk.
+    """
+    speed, rate = np.abs(motion.velocity), np.abs(motion.acceleration)
+    bounds = (np.broadcast_to(peaks.velocity * half, speed.shape),
+              speed * half + 0.5 * peaks.acceleration * half**2,
+              speed * half + 0.5 * rate * half**2 + peaks.jerk * half**3 / 6.0)
+    return np.asarray(np.fmin(np.fmin(bounds[0], bounds[1]), bounds[2]))

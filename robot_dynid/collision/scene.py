@@ -1,0 +1,299 @@
+"""A robot in its surroundings: distances of everything that could touch, with gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynid.collision.always_separated import never_near
+from robot_dynid.collision.distance import Capsules, Narrow, above, body_poses, coal_is_installed
+from robot_dynid.collision.scene_pairs import (
+    Layout,
+    Pair,
+    layout,
+    random_configurations,
+)
+from robot_dynid.collision.shapes import Shape
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from robot_dynid.trajectories.constraint import Clearance
+    from robot_dynid.trajectories.trajectory import Trajectory
+
+# Pairs that touch in all of so many random configurations can never be apart.
+CONFIGURATIONS = 1000
+SEED = 0
+# A pair that is never far apart has to keep this part of the largest distance seen.
+SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Distances of m pairs at T configurations, with the points they were found at.
+
+    ``distance`` (T, m) m; ``measured`` (T, m): where false, the distance is only a lower bound;
+    ``first``, ``second``, ``normal`` (T, m, 3) points of both bodies and unit vector from the
+    first to the second, base frame.
+    """
+
+    distance: FloatArray
+    measured: NDArray[np.bool_]
+    first: FloatArray
+    second: FloatArray
+    normal: FloatArray
+
+
+class Scene:
+    """What of a robot may come near what: itself, obstacles, boxes to keep out of, the floor.
+
+    ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
+    distance in random configurations; ``always`` and ``never`` name the pairs left out, since they
+    touch, or cannot come near, in every configuration; ``checked``, ``unchecked`` say what is
+    looked at.
+    """
+
+    def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
+        self.robot, self.around, self.unchecked = robot, around, found.unchecked
+        self._shapes = found.shapes
+        self._take(found.pairs, np.zeros(len(found.pairs)))
+        seen = self._largest()
+        self.always = tuple(pair.names for pair, s in zip(self._pairs, seen) if not s > 0.0)
+        required = np.minimum(around.clearance, SHARE * seen)
+        near = [self._near(pair, r) if s > 0.0 else pair
+                for pair, r, s in zip(self._pairs, required, seen)]
+        self.never = tuple(pair.names for pair in near if not pair.parts)
+        kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (seen > 0.0)
+        self._take([pair for pair, k in zip(near, kept) if k], required[kept])
+        self.seen = seen[kept]
+        self.checked = self._checked(found)
+
+    def _take(self, pairs: Sequence[Pair], required: FloatArray) -> None:
+        """Put the parts of all pairs in one row, pair by pair, those with the floor apart."""
+        floor = np.array([pair.parts[0][1] < 0 for pair in pairs], dtype=bool)
+        order = np.argsort(floor, kind='stable')
+        self._pairs: tuple[Pair, ...] = tuple(pairs[i] for i in order)
+        self.pairs = tuple(pair.names for pair in self._pairs)
+        self.required = required[order]
+        solid, self._floor = self._pairs[:np.sum(~floor)], self._pairs[np.sum(~floor):]
+        parts = np.array([part for p in solid for part in p.parts], dtype=np.int64).reshape(-1, 2)
+        counts = [len(p.parts) for p in solid]
+        self._owner = np.repeat(np.arange(len(solid)), counts)
+        self._starts = np.cumsum([0, *counts])[:-1]
+        exact = np.repeat(np.array([p.exact for p in solid], dtype=bool), counts)
+        self._capsules = Capsules(self._shapes, parts)
+        self._narrow = Narrow(self._shapes, parts, exact)
+
+    def _near(self, pair: Pair, required: float) -> Pair:
+        """Return a pair without the parts that cannot come near each other."""
+        single, kept = copy(self), []
+        for part in pair.parts:
+            single._take([replace(pair, parts=(part,))], np.array([required]))
+            if not never_near(single):
+                kept.append(part)
+        return replace(pair, parts=tuple(kept))
+
+    def _largest(self) -> FloatArray:
+        """Return the largest distance (m,) m seen in random configurations."""
+        generator = np.random.default_rng(SEED)
+        q = random_configurations(self.robot, CONFIGURATIONS, generator)
+        largest = np.full(len(self._pairs), -np.inf)
+        for some in np.split(q, (20, 100)):  # most pairs are known to be apart after a few
+            far = np.where(largest < self.around.clearance / SHARE, np.inf, -np.inf)
+            found = self.nearest(some, far).distance
+            largest = np.maximum(largest, found.max(axis=0, initial=-np.inf))
+        return largest
+
+    def _checked(self, found: Layout) -> tuple[str, ...]:
+        kinds = [f'{len(self.pairs)} pairs of bodies, {1e3 * self.around.clearance:g} mm apart']
+        if self.never:
+            kinds.append(f'{len(self.never)} pairs more are that far apart in every configuration')
+        for (first, second), required in zip(self.pairs, self.required):
+            if required < self.around.clearance:
+                kinds.append(f'{first} and {second} are never far apart: '
+                             f'{1e3 * required:.2g} mm are kept')
+        if self.always:
+            names = ', '.join(f'{a} and {b}' for a, b in self.always)
+            kinds.append(f'always in touch, so not looked at: {names}')
+        if found.stand_ins:
+            kinds.append(f'{", ".join(found.stand_ins)}: no collision shape; rods along the axes '
+                         'and a ball of the inertia are kept off floor and boxes')
+        return tuple(kinds)
+
+    def distances(self, q: ArrayLike) -> FloatArray:
+        """Return the distances (T, m) m of all pairs at configurations ``q`` (T, n).
+
+        Raises UsageError when ``q`` has another shape.
+        """
+        return self.nearest(q, np.inf).distance
+
+    def nearest(self, q: ArrayLike, far: ArrayLike) -> Nearest:
+        """Return distances and nearest points, exact where a pair may be nearer than ``far`` m.
+
+        ``far`` is broadcast to (T, m). Elsewhere the distance is a lower bound of at least that.
+        """
+        states = np.atleast_2d(np.asarray(q, dtype=np.float64))
+        if states.ndim != 2 or states.shape[1] != self.robot.n:
+            raise UsageError(f'configurations of {self.robot.name} must be (T, {self.robot.n}), '
+                             f'found {states.shape}')
+        poses = body_poses(self.robot, states)
+        count, m, solid = len(poses), len(self._pairs), len(self._starts)
+        out = Nearest(np.full((count, m), np.inf), np.zeros((count, m), dtype=bool),
+                      *(np.zeros((count, m, 3)) for _ in range(3)))
+        self._fill_solid(out, poses, np.broadcast_to(far, (count, m))[:, :solid])
+        self._fill_floor(out, poses, np.broadcast_to(far, (count, m)))
+        return out
+
+    def _fill_floor(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
+        """Measure where capsules around the shapes come down below ``far``."""
+        height, first = self.around.floor, len(self._starts)
+        for column, pair in enumerate(self._floor, start=first):
+            assert height is not None
+            parts = [shape for shape, _ in pair.parts]
+            ends = self._capsules.ends[parts].reshape(-1, 3)
+            up = poses[:, pair.bodies[0], 6:9] @ ends.T + poses[:, pair.bodies[0], 11:]
+            bounds = up.reshape(len(up), -1, 2).min(axis=2) - self._capsules.radii[parts] - height
+            out.distance[:, column] = bounds.min(axis=1)
+            rows = np.flatnonzero(out.distance[:, column] < far[:, column])
+            out.distance[rows, column] = np.inf
+            for shape in parts:
+                found = above(self._shapes[shape], poses[rows], height)
+                better = np.flatnonzero(found.distance < out.distance[rows, column])
+                _put(out, rows[better], np.full(len(better), column), found, better)
+
+    def _fill_solid(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
+        """Measure the nearest looking parts first, then those that could be nearer still."""
+        if not len(self._owner):
+            return
+        bounds = self._capsules(poses)
+        solid = len(self._starts)
+        least = np.minimum.reduceat(bounds, self._starts, axis=1)
+        out.distance[:, :solid] = least
+        rows, columns = np.nonzero(least < far)
+        first = np.stack([start + np.argmin(part, axis=1) for start, part in zip(
+            self._starts, np.split(bounds, self._starts[1:], axis=1))], axis=1)
+        out.distance[rows, columns] = np.inf
+        self._measure(out, poses, rows, first[rows, columns])
+        known = np.where(out.measured[:, :solid], np.minimum(out.distance[:, :solid], far),
+                         -np.inf)
+        open_ = bounds < known[:, self._owner]
+        open_[rows, first[rows, columns]] = False
+        self._measure(out, poses, *np.nonzero(open_))
+        beyond = out.measured[:, :solid] & (out.distance[:, :solid] > far)
+        out.measured[:, :solid] &= ~beyond  # other parts of the pair may be nearer than that
+        out.distance[:, :solid][beyond] = np.maximum(far, least)[beyond]
+
+    def _measure(
+        self, out: Nearest, poses: FloatArray, rows: NDArray[np.int64], parts: NDArray[np.int64]
+    ) -> None:
+        """Measure parts at instants ``rows`` (E,); keep the nearest of each pair."""
+        if not len(rows):
+            return
+        found = self._narrow(poses, rows, parts)
+        order = np.argsort(-found.distance, kind='stable')  # the nearest is written last
+        pairs = self._owner[parts]
+        better = order[found.distance[order] < out.distance[rows[order], pairs[order]]]
+        _put(out, rows[better], pairs[better], found, better)
+
+    def gradient(self, q: FloatArray, near: Nearest, weights: FloatArray) -> FloatArray:
+        """Return the gradient (T, n) of sum(weights * distance); ``near`` that of ``q`` (T, n)."""
+        rows, columns = np.nonzero(weights * near.measured)
+        out = np.zeros_like(q)
+        np.add.at(out, rows, weights[rows, columns, None] * self.rates(q, near, (rows, columns)))
+        return out
+
+    def rates(
+        self, q: FloatArray, near: Nearest, chosen: tuple[NDArray[np.int64], NDArray[np.int64]]
+    ) -> FloatArray:
+        """Return the gradients (E, n) of the ``chosen`` distances, by instant (E,) and pair (E,).
+
+        A distance changes by the velocity of the nearest points along the normal, J^T n.
+        """
+        rows, columns = chosen
+        poses, normal = body_poses(self.robot, q)[rows], near.normal[rows, columns]
+        turns = poses[:, :, :9].reshape(len(rows), self.robot.n, 3, 3)
+        axes = np.einsum('ejab,jb->eja', turns, self.robot.axes)
+        slide = np.einsum('eja,ea->ej', axes, normal)
+        out = np.zeros((len(rows), self.robot.n))
+        moved = np.array([self._moved(j) for j in range(self.robot.n)])[:, columns]  # (n, E, 2)
+        for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
+            arms = points[rows, columns][:, None] - poses[:, :, 9:]
+            turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
+            rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
+            out += sign * moved[:, :, side].T * rate
+        return out
+
+    def _moved(self, joint: int) -> NDArray[np.bool_]:
+        """Return (m, 2): whether a joint moves the first, the second body of a pair alone."""
+        carried = np.append(self.robot.carried[joint], False)  # BASE is the last
+        both = np.array([carried[list(p.bodies)] for p in self._pairs]).reshape(-1, 2)
+        return both & ~both.all(axis=1, keepdims=True)
+
+    def levers(self, travel: FloatArray) -> FloatArray:
+        """Return bounds (n, m) of how far a joint moves any point of a pair, m per rad (m).
+
+        ``travel`` (n,) largest position of each joint. The bound is that of the chain stretched
+        out, so it holds in every configuration.
+        """
+        out = np.zeros((self.robot.n, len(self._pairs)))
+        moved = [self._moved(j) for j in range(self.robot.n)]
+        for column, pair in enumerate(self._pairs):
+            own = np.zeros((2, self.robot.n))
+            for side, body in enumerate(pair.bodies):
+                for shape in {part[side] for part in pair.parts} - {-1}:
+                    for joint, lever in _levers(self.robot, body, self._shapes[shape], travel):
+                        if moved[joint][column, side]:
+                            own[side, joint] = max(own[side, joint], lever)
+            out[:, column] = own.sum(axis=0)
+        return out
+
+    def prove(self, trajectory: Trajectory) -> Clearance:
+        """Return whether the whole continuous motion keeps clear, see `clearance.prove`."""
+        from robot_dynid.collision.clearance import prove
+
+        return prove(self, trajectory)
+
+
+def _levers(
+    robot: RobotModel, body: int, shape: Shape, travel: FloatArray
+) -> list[tuple[int, float]]:
+    """Return (joint, lever) from a body to the base, for the farthest point of a shape."""
+    found: list[tuple[int, float]] = []
+    beyond, step = 0.0, np.zeros(3)
+    while body >= 0:
+        axis = robot.axes[body]
+        across = float(np.linalg.norm(step - (step @ axis) * axis))
+        first = not found
+        turn = shape.swing(axis) if first else across + beyond
+        beyond = shape.reach() if first else float(np.linalg.norm(step)) + beyond
+        prismatic = robot.types[body] == PRISMATIC
+        found.append((body, 1.0 if prismatic else turn))
+        beyond += float(travel[body]) if prismatic else 0.0
+        step = robot.translations[body]
+        body = int(robot.parents[body])
+    return found
+
+
+def _put(
+    out: Nearest, rows: NDArray[np.int64], columns: NDArray[np.int64], found: object,
+    chosen: NDArray[np.int64],
+) -> None:
+    out.measured[rows, columns] = True
+    for name in ('distance', 'first', 'second', 'normal'):
+        getattr(out, name)[rows, columns] = getattr(found, name)[chosen]
+
+
+def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
+    """Return the scene of a robot in ``around``, by default what its own file says.
+
+    Raises RobotError or UsageError when shapes cannot be read or a name is unknown.
+    """
+    given = robot.surroundings if around is None else around
+    return Scene(robot, layout(robot, given, coal_is_installed()), given)

@@ -1,0 +1,177 @@
+"""Which bodies of a robot are kept apart from which, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.collision.shapes import BASE, Shape, environment_shapes, plain_box, robot_shapes
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.inertia import com_from_parameters, homogeneous
+from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.types import FloatArray
+
+FLOOR, BOX = 'floor', 'keep_out'
+NO_COAL = ("the library 'coal' is not installed (pip install coal): collisions of the robot with "
+           'itself and with an environment were NOT checked')
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two bodies to be kept apart.
+
+    ``bodies`` indices of the joints that move them, BASE at rest; ``parts`` pairs of shapes, -1
+    for the floor; ``exact`` whether coal measures their distances.
+    """
+
+    names: tuple[str, str]
+    bodies: tuple[int, int]
+    parts: tuple[tuple[int, int], ...]
+    exact: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """All shapes, the pairs to look at, and what cannot be looked at.
+
+    ``stand_ins`` are the bodies without collision shape.
+    """
+
+    shapes: tuple[Shape, ...]
+    pairs: tuple[Pair, ...]
+    unchecked: tuple[str, ...]
+    stand_ins: tuple[str, ...]
+
+
+@one_blas_thread()
+def layout(robot: RobotModel, around: Surroundings, coal: bool) -> Layout:
+    """Return shapes and pairs of a robot in its surroundings.
+
+    Bodies that one joint joins are not looked at, nor what ``ignore_pairs`` names. A body without
+    collision shape is kept off floor and boxes by thin rods along its axes and a ball of its
+    inertia. Raises UsageError naming an unknown body.
+    """
+    own = robot_shapes(robot)
+    bare = {robot.bodies[i]: i for i in range(robot.n) if all(s.body != i for s in own)}
+    stand_ins = tuple(s for i in bare.values() for s in _stand_ins(robot, i))
+    boxes = tuple(plain_box(f'{BOX}[{i}]', box.placement, box.size)
+                  for i, box in enumerate(around.keep_out))
+    obstacles = environment_shapes(around.environment) if around.environment else ()
+    obstacles = tuple(s for s in obstacles if coal)
+    shapes = (*own, *stand_ins, *boxes, *obstacles)
+    ignored = _ignored(robot, around, shapes)
+    pairs = [pair for pair in _candidates(robot, around, shapes, set(bare), coal)
+             if frozenset(pair.names) not in ignored]
+    return Layout(shapes, tuple(pairs), _unchecked(robot, around, tuple(bare), coal), tuple(bare))
+
+
+def _unchecked(
+    robot: RobotModel, around: Surroundings, bare: tuple[str, ...], coal: bool
+) -> tuple[str, ...]:
+    found = []
+    if len(bare) == robot.n:
+        found.append(f'{robot.name} has no collision shapes (<collision> in a URDF file): '
+                     'collisions of the robot with itself were NOT checked')
+    elif not coal:
+        found.append(NO_COAL)
+    elif bare:
+        found.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
+                     'it were NOT checked')
+    if around.environment and (not coal or len(bare) == robot.n):
+        found.append(f'the environment {around.environment} was NOT checked')
+    if around.floor is None:
+        found.append('no floor is given (floor: z), so none was kept clear of')
+    return tuple(found)
+
+
+def _candidates(
+    robot: RobotModel, around: Surroundings, shapes: Sequence[Shape], bare: set[str], coal: bool
+) -> list[Pair]:
+    """Return the pairs that can be measured: without shapes or coal, floor and boxes only."""
+    owners: dict[str, list[int]] = {}
+    for i, shape in enumerate(shapes):
+        owners.setdefault(shape.owner, []).append(i)
+    moving = [name for name in robot.bodies if name in owners]
+    resting = [name for name in owners if name not in robot.bodies]
+    pairs = []
+    for a, first in enumerate(robot.bodies):
+        for second in (*moving[moving.index(first) + 1:], *resting) if first in owners else ():
+            box = second.startswith(BOX)
+            exact = coal and first not in bare
+            if _adjacent(robot, a, second) or not (box or (exact and second not in bare)):
+                continue
+            parts = tuple((i, j) for i in owners[first] for j in owners[second])
+            pairs.append(Pair((first, second), (a, shapes[parts[0][1]].body), parts, exact))
+        if around.floor is not None and first in owners:
+            parts = tuple((i, -1) for i in owners[first])
+            pairs.append(Pair((first, FLOOR), (a, BASE), parts, False))
+    return pairs
+
+
+def _adjacent(robot: RobotModel, a: int, second: str) -> bool:
+    if second == robot.base_link:
+        return int(robot.parents[a]) == BASE
+    if second not in robot.bodies:
+        return False
+    b = robot.bodies.index(second)
+    return int(robot.parents[a]) == b or int(robot.parents[b]) == a
+
+
+def _ignored(
+    robot: RobotModel, around: Surroundings, shapes: Sequence[Shape]
+) -> set[frozenset[str]]:
+    """Return the pairs that may touch, links by the body they are fixed to."""
+    body = {link.name: robot.bodies[link.body] for link in robot.links}
+    known = {*robot.bodies, *body, robot.base_link, FLOOR, *(s.owner for s in shapes)}
+    found = set()
+    for pair in around.ignore_pairs:
+        for name in pair:
+            if name not in known:
+                raise UsageError(f'ignore_pairs: there is no body {name!r}; there are '
+                                 f'{", ".join(sorted(known))}')
+        found.add(frozenset(body.get(name, name) for name in pair))
+    return found
+
+
+def _stand_ins(robot: RobotModel, body: int) -> list[Shape]:
+    """Return rods from the origin of a body to the joints it carries, and its inertia's ball.
+
+    The ball has the second moments of the body's mass: a uniform one of that radius.
+    """
+    name = robot.bodies[body]
+    shapes = [Shape(name, body, 'sphere', np.eye(4), np.zeros(3))]
+    for child in np.flatnonzero(robot.parents == body):
+        end = robot.translations[child]
+        length = float(np.linalg.norm(end))
+        if length > 0.0:
+            shapes.append(Shape(name, body, 'capsule', _along(end), np.array([0, 0, length / 2])))
+    mass = float(robot.nominal[body, 0])
+    if mass > 0.0:
+        _, centre, inertia = com_from_parameters(robot.nominal[body])
+        second = 0.5 * float(np.trace(inertia)) / mass
+        radius = float(np.sqrt(max(5.0 / 3.0 * second, 0.0)))
+        shapes.append(Shape(name, body, 'sphere', homogeneous(np.eye(3), centre), np.zeros(3),
+                            ball=radius))
+    return shapes
+
+
+def _along(end: FloatArray) -> FloatArray:
+    """Return the frame (4, 4) in the middle of a rod from the origin to ``end``, z along it."""
+    z = end / np.linalg.norm(end)
+    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
+    x /= np.linalg.norm(x)
+    return homogeneous(np.column_stack([x, np.cross(z, x), z]), 0.5 * end)
+
+
+def random_configurations(
+    robot: RobotModel, count: int, generator: np.random.Generator
+) -> FloatArray:
+    """Return ``count`` configurations (count, n) within the position limits there are."""
+    reach = np.where(np.asarray(robot.types) == PRISMATIC, 0.5, np.pi)
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -reach)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, reach)
+    return np.asarray(generator.uniform(lower, upper, (count, robot.n)), dtype=np.float64)

@@ -1,0 +1,184 @@
+"""Motions of a robot under given efforts, many at once; the loops are in the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.kernels import rollout
+from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS, WIDTH
+from robot_dynid.kernels.newton_euler import LANES
+from robot_dynid.robot.model import Limits, RobotModel
+from robot_dynid.types import FloatArray
+
+#: longest internal step [s]; longer samples are divided
+LONGEST_STEP = 1e-3
+#: what to do about parameters of no body: where nothing but efforts without rotors, else
+SENSORS = ('if the efforts are those of torque sensors behind the gears, which do not see rotors, '
+           'put rotor_inertia: false into the recipe')
+FEASIBLE = 'identify with --method feasible, which finds only what bodies can have'
+CAUSES = {
+    rollout.INDEFINITE:
+        'the mass matrix is not positive definite there, which least squares does not guarantee: '
+        f'{SENSORS}; otherwise {FEASIBLE}',
+    rollout.OVERFLOW: 'the state grows beyond all numbers: are the units right?',
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """K motions of T samples; unpacks as ``position, velocity``.
+
+    ``position`` and ``velocity`` (K, T, n) at the end of each sample, rad and rad/s (m, m/s).
+    Joint limits do not stop a motion: ``limit_step`` (K,) is the sample in which a joint first
+    leaves them and ``limit_joint`` (K,) its index, both -1 where none does. ``stop_step`` (K,) is
+    the first sample that could not be computed, -1 where all were; the state is NaN from there on
+    and ``stop_cause`` (K,) says why, a key of CAUSES or 0. ``motor_position`` and
+    ``motor_velocity`` (K, T, n) are those of the motors where joints are elastic, else None.
+    """
+
+    joints: tuple[str, ...]
+    position: FloatArray
+    velocity: FloatArray
+    limit_step: NDArray[np.int64]
+    limit_joint: NDArray[np.int64]
+    stop_step: NDArray[np.int64]
+    stop_cause: NDArray[np.int64]
+    motor_position: FloatArray | None = None
+    motor_velocity: FloatArray | None = None
+
+    @classmethod
+    def empty(cls, joints: tuple[str, ...], shape: tuple[int, ...]) -> Rollout:
+        """Return arrays for ``shape`` (K, T, n) without events."""
+        limit_step, limit_joint, stop_step = np.full((3, shape[0]), -1, dtype=np.int64)
+        return cls(joints, np.empty(shape), np.empty(shape), limit_step, limit_joint, stop_step,
+                   np.zeros(shape[0], dtype=np.int64))
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.position, self.velocity))
+
+    def of_joints(self, elastic: Sequence[int]) -> Rollout:
+        """Return a motion of n joints and the motors behind ``elastic`` ones as that of n joints.
+
+        A rigid joint turns with its motor.
+        """
+        n = self.position.shape[2] - len(elastic)
+        motors = np.arange(n)
+        motors[list(elastic)] = n + np.arange(len(elastic))
+        return replace(
+            self, position=self.position[..., :n].copy(), velocity=self.velocity[..., :n].copy(),
+            motor_position=self.position[..., motors], motor_velocity=self.velocity[..., motors])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What happened to how many motions, and where first."""
+        found = []
+        count = len(self.limit_step)
+        outside = np.flatnonzero(self.limit_step >= 0)
+        stopped = np.flatnonzero(self.stop_step >= 0)
+        if len(outside):
+            k = outside[0]
+            found.append(f'{len(outside)} of {count} motions leave the joint limits: motion {k} '
+                         f'those of {self.joints[self.limit_joint[k]]} in sample '
+                         f'{self.limit_step[k]}')
+        if len(stopped):
+            k = stopped[0]
+            found.append(f'{len(stopped)} of {count} motions stop: motion {k} in sample '
+                         f'{self.stop_step[k]}, {CAUSES[int(self.stop_cause[k])]}')
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class AxisFriction:
+    """Friction f0 + fv x + fc clip(x / width, -1, 1) of m axes, x = axes @ joint velocity.
+
+    ``axes`` (m, n); ``table`` (m, 4) of fv, fc, f0, width.
+    """
+
+    axes: FloatArray
+    table: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Springs:
+    """Springs with dampers between coordinates.
+
+    ``axes`` (e, coordinates): the stretch of each is axes @ position; ``stiffness`` (e,) N m/rad,
+    ``damping`` (e,) N m s/rad, ``offset`` (e,) N m at no stretch.
+    """
+
+    axes: FloatArray
+    stiffness: FloatArray
+    damping: FloatArray
+    offset: FloatArray
+
+
+def step_count(dt: float) -> int:
+    """Return how many internal steps a sample of ``dt`` [s] takes."""
+    return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
+
+
+def work_of(motions: int, samples: int, dt: float) -> int:
+    """Return the internal steps of a call; motions count in whole tiles."""
+    return -(-motions // LANES) * LANES * samples * step_count(dt)
+
+
+def limit_table(limits: Limits) -> FloatArray:
+    """Return lower and upper limits (2, n), infinite where unknown."""
+    return np.array([np.where(np.isnan(limits.lower), -np.inf, limits.lower),
+                     np.where(np.isnan(limits.upper), np.inf, limits.upper)])
+
+
+class Integrator:
+    """Motions of one robot, prepared for many calls.
+
+    ``parameters`` (n, 10) standard parameters; ``rotors`` or their inertia (N, N) kg m^2. With
+    ``springs`` the N coordinates are those of the n joints, then motors that move apart from
+    them: all arrays have as many columns. Source of the scheme: see the kernel.
+    """
+
+    def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
+                 friction: AxisFriction, springs: Springs | None = None) -> None:
+        parents = np.array(robot.parents, dtype=np.int64)
+        parents.flags.writeable = False
+        self._joints = robot.joints
+        own = Rotors.of(rotors)
+        self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
+        self._gravity = _constant(robot.gravity)
+        self._friction = _table_of(friction, springs)
+        limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
+        open_ended = np.array([[-np.inf], [np.inf]])
+        self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
+
+    def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float) -> Rollout:
+        """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s]."""
+        result = Rollout.empty(self._joints, effort.shape)
+        steps = step_count(dt)
+        rollout.rollout(
+            self._tree, self._gravity, self._friction, self._limits,
+            (_constant(q0), _constant(qd0)), _constant(effort), (dt / steps, steps),
+            (result.position, result.velocity),
+            (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause))
+        return result
+
+
+def _table_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, FloatArray]:
+    """Return the axes (m, n) and the table (m, 5) of the kernel: friction, then springs."""
+    axes, table = friction.axes, np.pad(friction.table, ((0, 0), (0, 1)))
+    if springs is not None:
+        own = np.zeros((len(springs.axes), 5))
+        own[:, VISCOUS], own[:, OFFSET] = springs.damping, springs.offset
+        own[:, WIDTH], own[:, STIFFNESS] = 1.0, springs.stiffness
+        axes, table = np.vstack([axes, springs.axes]), np.vstack([table, own])
+    return _constant(axes), _constant(table)
+
+
+def _constant(array: FloatArray) -> FloatArray:
+    """Return a contiguous read-only view: kernels are compiled once more for writable arrays."""
+    view = np.require(array, np.float64, ['C', 'A']).view()
+    view.flags.writeable = False
+    return view

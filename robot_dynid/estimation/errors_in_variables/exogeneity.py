@@ -1,0 +1,102 @@
+"""Whether least squares and instrumental variables differ by more than chance.
+
+The Durbin-Wu-Hausman test, with the covariance of the difference from leaving out batches, so it
+holds for coloured residuals. Sources: Hausman 1978; Hotelling 1931 (few batches).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.types import FloatArray
+
+#: level of the test, and of all parameters' bounds together
+LEVEL = 0.05
+#: directions tested at most, as a share of the batches: more cannot be told from chance
+TESTED = 0.25
+#: a difference below this share of the parameters is rounding
+ROUNDING = 1e-9
+#: parameters named in a warning
+NAMED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The difference of two estimates, first minus second, and its test.
+
+    ``bias`` and ``std`` (b,); ``statistic`` is distributed as F with ``degrees`` (two) where the
+    first estimate is unbiased.
+    """
+
+    bias: FloatArray
+    std: FloatArray
+    values: FloatArray
+    statistic: float
+    degrees: tuple[int, int]
+    p_value: float
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the first estimate counts as biased."""
+        return self.p_value < LEVEL
+
+    def significant(self) -> list[int]:
+        """Return the parameters whose own difference is no chance, the clearest first."""
+        degrees = max(sum(self.degrees) - 1, 1)
+        bound = stats.t.ppf(1.0 - 0.5 * LEVEL / len(self.bias), degrees)
+        with np.errstate(divide='ignore', invalid='ignore'):
+            deviations = np.nan_to_num(np.abs(self.bias) / self.std, nan=0.0, posinf=0.0)
+        return [int(i) for i in np.argsort(-deviations) if deviations[i] > bound]
+
+    def told(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield what a user should know."""
+        if not self.rejected:
+            return
+        clear = [f'{names[i]} {self.bias[i]:+.3g} ({self.bias[i] / self.std[i]:+.1f} deviations)'
+                 for i in self.significant()[:NAMED]]
+        told = f', most clearly in {", ".join(clear)}' if clear else ''
+        yield (f'least squares is biased{told}: Durbin-Wu-Hausman F({self.degrees[0]}, '
+               f'{self.degrees[1]}) = {self.statistic:.3g}, p = {self.p_value:.2g}. Noise of the '
+               'encoders in the regressor does that, but also an effect the model lacks')
+
+    def plain(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the comparison in plain types, for files and reports."""
+        return {
+            'durbin_wu_hausman': {
+                'f': self.statistic, 'degrees_of_freedom': list(self.degrees),
+                'p_value': self.p_value, 'least_squares_biased': self.rejected},
+            'bias_of_least_squares': [
+                {'name': name, 'bias': float(bias), 'std': float(std)}
+                for name, bias, std in zip(names, self.bias, self.std, strict=True)]}
+
+
+def compare(
+    first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray],
+    directions: FloatArray,
+) -> Comparison:
+    """Compare two estimates, each with what every batch has changed in it.
+
+    Values are (b,), changes (batches, b). Tested are as many of the ``directions`` (b, r), the
+    last ones first, as the number of batches allows.
+    """
+    bias, changes = first[0] - second[0], first[1] - second[1]
+    count = len(changes)
+    spread, _ = covariance(changes)
+    tested = min(directions.shape[1], int(TESTED * count))
+    if tested < 1:
+        return Comparison(bias, np.sqrt(np.diag(spread)), second[0], 0.0, (0, 0), 1.0)
+    along = np.linalg.pinv(directions)[-tested:]
+    size = ROUNDING * max(float(np.linalg.norm(along @ second[0])), 1e-100)
+    own = along @ spread @ along.T + size**2 * np.eye(tested)
+    difference = along @ bias
+    hotelling = float(difference @ np.linalg.solve(own, difference))
+    degrees = (tested, count - tested)
+    statistic = hotelling * degrees[1] / (tested * (count - 1))
+    return Comparison(bias, np.sqrt(np.diag(spread)), second[0], statistic, degrees,
+                      float(stats.f.sf(statistic, *degrees)))

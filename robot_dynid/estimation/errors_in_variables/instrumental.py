@@ -1,0 +1,249 @@
+"""Instrumental variables: unbiased where noise of the encoders is in the regressor (IDIM-IV).
+
+That holds for links and rotors. Dry friction switches with the sign of a noisy velocity, which is
+no linear function of the noise: it is biased as soon as that noise exceeds the ramp.
+
+Sources: Janot, Vandanjon, Gautier, IEEE Trans. Control Systems Technology 22(1), 2014; Hausman
+1978; Staiger, Stock 1997 and Montiel Olea, Pflueger 2013 (weak instruments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.errors_in_variables.exogeneity import compare
+from robot_dynid.estimation.errors_in_variables.instruments import (
+    instrument_samples,
+    motion_cutoff,
+)
+from robot_dynid.estimation.estimate import Estimate
+from robot_dynid.estimation.experiment import Experiment, Regression
+from robot_dynid.estimation.information import Information, merged_batch
+from robot_dynid.estimation.least_squares import (
+    WEIGHT_ROUNDS,
+    estimate_of,
+    joint_weights,
+    residual_noise,
+    rounding,
+    solve,
+    solve_rows,
+    weighted_factor,
+)
+from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.types import FloatArray, Samples
+
+#: instruments are weak below this first-stage F
+WEAK_F = 10.0
+TINY = 1e-30
+
+#: instruments smoothed less than to this share of the cut-off are as noisy as the regressor
+CLEAN = 0.7
+#: deviation of the sum of white noise over that from batches that rise and fall linearly: the mean
+#: of the squared weights is two thirds of the mean weight
+OVERLAP = float(np.sqrt(1.5))
+
+
+@dataclass(frozen=True)
+class InstrumentalVariables:
+    """Instruments are the regressor along a motion free of noise.
+
+    ``instrument_cutoff`` [Hz] of the smoothed motion where no reference was recorded; None: chosen
+    from the spectrum of the velocities. ``motors`` puts the motors of elastic joints where they
+    are free of noise, too.
+    """
+
+    instrument_cutoff: float | None = None
+    motors: Callable[[Samples], Samples] | None = None
+    name = 'iv'
+
+    def __post_init__(self) -> None:
+        if self.instrument_cutoff is not None and not 0.0 < self.instrument_cutoff < 1e9:
+            raise UsageError('instrument_cutoff must be positive [Hz], is '
+                             f'{self.instrument_cutoff!r}')
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        cutoff = self.instrument_cutoff or motion_cutoff(experiment.recordings)
+        doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
+        fit = settled(experiment, doubled)
+        plain = fit.least_squares
+        changes, others = (OVERLAP * f.changes() for f in (fit, plain))
+        solution = replace(solve(experiment.information, fit.weights), values=fit.values)
+        estimate = estimate_of(experiment, solution, covariance(changes), self.name)
+        comparison = compare((plain.values, others), (fit.values, changes),
+                             fit.basis[:, fit.strong])
+        told = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
+        left = [estimate.names[i] for i in fit.left]
+        details = {
+            'instruments': told, 'smallest_correlation': float(fit.correlations.min(initial=1.0)),
+            'first_stage_f': float(fit.f.min(initial=np.inf)), 'left_to_least_squares': left,
+            **comparison.plain(estimate.names)}
+        return replace(estimate, details=details,
+                       warnings=(*_weak(told, fit, left),
+                                 *([] if referenced else _noisy(experiment, cutoff)),
+                                 *comparison.told(estimate.names)))
+
+
+def _weak(told: str, fit: Fit, left: list[str]) -> list[str]:
+    if fit.strong.all():
+        return []
+    return [f'instruments from {told} hardly show {int((~fit.strong).sum())} of '
+            f'{len(fit.strong)} directions, mostly {", ".join(left) or "mixtures of many"}; '
+            'least squares decides these: record the reference of the drives as '
+            'reference_position, or give a higher instrument_cutoff']
+
+
+def _noisy(experiment: Experiment, cutoff: float) -> list[str]:
+    used = [s.cutoff for s in experiment.recordings if s.cutoff is not None]
+    if not used or cutoff < CLEAN * min(used):
+        return []
+    return [f'instruments from the motion below {cutoff:.3g} Hz hold most of the noise that is '
+            f'left below the cut-off of {min(used):.3g} Hz: the result is close to least squares. '
+            'Record the reference of the drives as reference_position, or give a lower '
+            'instrument_cutoff']
+
+
+def beside_instruments(
+    experiment: Experiment, cutoff: float, motors: Callable[[Samples], Samples] | None = None,
+) -> tuple[Information, bool]:
+    """Return the information of [Z, A], instruments and regressor, and whether of references.
+
+    The noise of differentiated positions is such that what it adds at the end of a stretch of time
+    it takes off again in the next. So stretches fade in and out over each other: a batch rises
+    over one stretch and falls over the next, and all batches together count every sample once.
+    """
+    known = experiment.information
+    names = (*(f'instrument {name}' for name in known.names), *known.names)
+    structure = np.hstack([known.structure, known.structure])
+    rising, falling = (experiment.accumulator(names, structure) for _ in range(2))
+    current: tuple[Samples, Regression] | None = None
+    referenced = True
+    for chunk in experiment.equations(rising):
+        samples = chunk.regression.samples
+        if current is None or current[0] is not samples:
+            clean = instrument_samples(samples, cutoff)
+            clean = clean if motors is None else motors(clean)
+            current = samples, Regression(experiment.model, clean)
+            referenced = referenced and samples.reference_position is not None
+        columns = current[1].columns(chunk.rows)
+        if chunk.weights is not None:
+            columns = columns * chunk.weights.T[:, None, :]
+        columns = np.concatenate([columns, chunk.columns], axis=1)
+        done = rising.batch_samples - rising.room + np.arange(len(chunk.effort)) + 0.5
+        share = np.minimum(done / rising.batch_samples, 1.0)
+        for accumulator, squared in ((rising, share), (falling, 1.0 - share)):
+            weight = np.sqrt(squared)
+            accumulator.add(columns * weight, chunk.effort * weight[:, None],
+                            chunk.measured * weight[:, None])
+    return _faded(rising.information(), falling.information()), referenced
+
+
+def _faded(rising: Information, falling: Information) -> Information:
+    """Return batches that rise over one stretch and fall over the next; samples count once."""
+    up, down = rising.batches, falling.batches
+    ends = [replace(batch, samples=0) for batch in down]
+    pairs = [merged_batch(pair) for pair in zip(up[:-1], ends[1:], strict=True)]
+    return replace(rising, batches=(ends[0], *pairs, up[-1]))
+
+
+def settled(experiment: Experiment, doubled: Information) -> Fit:
+    """Return the fit whose joint weights are the inverse deviations of its own residuals."""
+    information = experiment.information
+    weights = joint_weights(information)
+    fit = Fit.of(doubled, weights)
+    if information.noise is not None:
+        return fit
+    for _ in range(WEIGHT_ROUNDS):
+        noise = residual_noise(information, fit.values)
+        updated = 1.0 / np.maximum(noise, rounding(information))
+        at_rest = np.allclose(updated, weights, rtol=1e-3)
+        weights = updated
+        fit = Fit.of(doubled, weights)
+        if at_rest:
+            break
+    return fit
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Instruments and regressor with unit noise, in directions from which both are seen best.
+
+    ``basis`` (b, r) such directions of the parameters, orthonormal in the regressor;
+    ``correlations`` (r,) of instruments and regressor in them, falling; ``f`` (r,) first-stage F
+    of each, by the spread over the batches, so that it holds for coloured noise; ``strong`` (r,)
+    where that is large enough. In the other directions the regressor is its own instrument.
+    """
+
+    doubled: Information
+    weights: FloatArray
+    basis: FloatArray
+    correlations: FloatArray
+    f: FloatArray
+    strong: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, doubled: Information, weights: FloatArray) -> Fit:
+        """Prepare with given joint weights (n,)."""
+        tall = weighted_factor(doubled, weights)
+        b = tall.shape[1] // 2
+        root = solve_rows(tall[:, b:]).root
+        q, r = np.linalg.qr(tall[:, :b] @ root)
+        u, correlations, vt = np.linalg.svd(q.T @ (tall[:, b:-1] @ root))
+        basis = root @ vt.T
+        spread = np.full(len(correlations), TINY)
+        for batch in doubled.batches:
+            part = weighted_factor(doubled, weights, batch)
+            shown = solve_triangular(r, (part[:, :b] @ root).T, trans='T').T @ u
+            rest = part[:, b:-1] @ basis - correlations * shown
+            spread += OVERLAP**2 * np.sum(shown * rest, axis=0) ** 2
+        f = correlations**2 / spread
+        return cls(doubled, weights, basis, correlations, f, f > WEAK_F)
+
+    @property
+    def least_squares(self) -> Fit:
+        """The fit with the regressor as its own instrument in all directions."""
+        return replace(self, strong=np.zeros_like(self.strong))
+
+    def _instruments(self, tall: FloatArray) -> FloatArray:
+        b = len(self.basis)
+        return np.where(self.strong, tall[:, :b] @ self.basis, tall[:, b:-1] @ self.basis)
+
+    @cached_property
+    def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Triangle of the instruments, their product with the regressor, and the values."""
+        tall = weighted_factor(self.doubled, self.weights)
+        q, r = np.linalg.qr(self._instruments(tall))
+        coupling = q.T @ (tall[:, len(self.basis):-1] @ self.basis)
+        return r, coupling, self.basis @ np.linalg.solve(coupling, q.T @ tall[:, -1])
+
+    @property
+    def values(self) -> FloatArray:
+        """Base parameters (b,)."""
+        return self._solved[2]
+
+    @property
+    def left(self) -> list[int]:
+        """Parameters that lie mostly in directions left to least squares."""
+        size = np.sum(self.basis**2, axis=1)
+        share = np.sum(self.basis[:, ~self.strong] ** 2, axis=1) / np.where(size > 0.0, size, 1.0)
+        return [int(i) for i in np.flatnonzero(share > 0.5)]
+
+    def changes(self) -> FloatArray:
+        """Return (batches, b): what each batch has changed in the estimate."""
+        r, coupling, values = self._solved
+        b = len(values)
+        found = np.empty((len(self.doubled.batches), b))
+        for i, batch in enumerate(self.doubled.batches):
+            tall = weighted_factor(self.doubled, self.weights, batch)
+            q = solve_triangular(r, self._instruments(tall).T, trans='T').T
+            rest = coupling - q.T @ (tall[:, b:-1] @ self.basis)
+            score = q.T @ (tall[:, -1] - tall[:, b:-1] @ values)
+            found[i] = self.basis @ np.linalg.lstsq(rest, score, rcond=1e-6)[0]
+        return found

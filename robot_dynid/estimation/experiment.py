@@ -1,0 +1,301 @@
+"""Torque model and measured samples together: what an estimator is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter1d
+
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
+from robot_dynid.regressor.block import Block, axes_of
+from robot_dynid.regressor.friction import JointFriction
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+#: samples handled at once; the regressor of a chunk stays in the cache of one core
+CHUNK = 1024
+#: speed [rad/s, m/s] of the motion by which the reach of a parameter is judged
+MODERATE_SPEED = 1.0
+#: length of a batch [s] and the least number of batches wanted
+BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
+#: share of its peak speed above which an axis is far from reversing
+SWIFT_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueModel:
+    """A torque linear in the base parameters: ``effort = columns @ parameters``."""
+
+    robot: RobotModel
+    blocks: tuple[Block, ...]
+    reduction: Reduction
+
+    @classmethod
+    def of(cls, robot: RobotModel, blocks: tuple[Block, ...]) -> TorqueModel:
+        """Reduce ``blocks`` numerically to their base parameters."""
+        return cls(robot, blocks, reduce_numeric(robot, blocks))
+
+    @cached_property
+    def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
+        """Indices of the kept parameters of every block."""
+        chosen, first = [], 0
+        for block in self.blocks:
+            count = len(block.names)
+            kept = self.reduction.kept
+            chosen.append(kept[(kept >= first) & (kept < first + count)] - first)
+            first += count
+        return tuple(chosen)
+
+    def columns(self, samples: Samples) -> FloatArray:
+        """Return the base regressor (n, b, N) of whole segments; kept columns only."""
+        return Regression(self, samples).columns(slice(0, len(samples)))
+
+    @cached_property
+    def structure(self) -> NDArray[np.bool_]:
+        """Matrix (n, b): true where a base parameter enters the effort of a joint."""
+        return entries(self.robot, self.blocks)[:, self.reduction.kept]
+
+    @cached_property
+    def moderate_effort(self) -> FloatArray:
+        """Effort (n, b) of each base parameter at one, root mean square at about 1 rad/s."""
+        columns = self.columns(states_at(self.robot, MODERATE_SPEED))
+        return np.asarray(np.sqrt(np.mean(columns ** 2, axis=2)))
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """Which joints (n,) friction may hold at rest, as far as the model goes."""
+        return np.asarray(self.holding(np.ones(len(self.reduction.kept))) > 0.0)
+
+    def holding(self, parameters: FloatArray) -> FloatArray:
+        """Return the friction (n,) [N m] that may hold each joint at rest, of either sign."""
+        held = np.zeros(self.robot.rows)
+        first = 0
+        for block, chosen in zip(self.blocks, self.kept_by_block, strict=True):
+            values = np.abs(parameters[first:first + len(chosen)])
+            if isinstance(block, JointFriction):
+                held += block.holding[:, chosen] @ values
+            first += len(chosen)
+        return held
+
+    def effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
+        """Return the modelled effort (N, n) [N m] of a motion, at the stamps of its effort."""
+        regression = Regression(self, samples)
+        effort = np.empty((len(samples), self.robot.rows))
+        for rows in chunks(samples):
+            effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
+        return effort
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """The base regressor of one recording, at the stamps of its effort, given out in chunks."""
+
+    model: TorqueModel
+    samples: Samples
+
+    @cached_property
+    def _moved(self) -> Samples:
+        return self.samples.moved
+
+    @cached_property
+    def _histories(self) -> list[FloatArray]:
+        return [block.history(self.samples) for block in self.model.blocks]
+
+    @cached_property
+    def _buffers(self) -> dict[int, FloatArray]:
+        return {}
+
+    def columns(self, rows: slice) -> FloatArray:
+        """Return the base regressor (n, b, len(rows)); the next call may overwrite it."""
+        count = rows.stop - rows.start
+        model = self.model
+        if count not in self._buffers:
+            shape = (model.robot.rows, len(model.reduction.kept), count)
+            self._buffers[count] = np.zeros(shape)
+        out, part = self._buffers[count], self._moved.part(rows)
+        first = 0
+        for block, chosen, history in zip(model.blocks, model.kept_by_block, self._histories,
+                                          strict=True):
+            if len(chosen):
+                block.fill(part, history[:, rows], chosen, out[:, first:first + len(chosen)])
+            first += len(chosen)
+        return out
+
+
+def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
+    """Cut samples into slices of at most ``room``, never across a segment boundary."""
+    for segment in samples.segments:
+        for first in range(segment.start, segment.stop, room):
+            yield slice(first, min(first + room, segment.stop))
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A torque model and the information the samples hold about its parameters.
+
+    ``recordings`` and ``slow_weights`` are what it was made of, for estimators that need samples.
+    """
+
+    model: TorqueModel
+    information: Information
+    recordings: Iterable[Samples] = ()
+    slow_weights: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, model: TorqueModel, recordings: Iterable[Samples],
+        slow_weights: FloatArray | None = None,
+    ) -> Experiment:
+        """Reduce recordings to information, one chunk at a time.
+
+        ``slow_weights`` (n,) multiplies the rows of each joint near its own reversals, where dry
+        friction sticks; None counts them in full.
+
+        Raises DataError when there are fewer samples than parameters, or no measured effort.
+        """
+        accumulator: Accumulator | None = None
+        for samples in recordings:
+            if accumulator is None:
+                accumulator = Accumulator(model.reduction.names, model.structure,
+                                          batch_samples(samples))
+            accumulator.begin(len(samples), samples.noise)
+            regression = Regression(model, samples)
+            weights = row_weights(model.robot, samples, slow_weights)
+            for segment in samples.segments:
+                accumulate(regression, segment, accumulator, weights)
+        information = accumulator.information() if accumulator else None
+        count = information.samples if information else 0
+        parameters = len(model.reduction.kept)
+        if information is None or count < parameters:
+            raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
+                            'record a longer motion')
+        return cls(model, information, recordings, slow_weights)
+
+    def equations(self, accumulator: Accumulator | None = None) -> Iterator[Equations]:
+        """Go through the recordings once more, in chunks that ``accumulator`` has room for.
+
+        Raises DataError where the recordings were not kept, or can be gone through only once.
+        """
+        room = _room(accumulator)
+        count = 0
+        for samples in self.recordings:
+            if accumulator is not None:
+                accumulator.begin()
+            regression = Regression(self.model, samples)
+            weights = row_weights(self.model.robot, samples, self.slow_weights)
+            for segment in samples.segments:
+                for chunk in equations(regression, segment, weights, room):
+                    count += chunk.rows.stop - chunk.rows.start
+                    yield chunk
+        if count != self.information.samples:
+            raise DataError(f'{count} of {self.information.samples} samples are there when the '
+                            'recordings are read again; give them as a list, not as a generator')
+
+    def accumulator(
+        self, names: tuple[str, ...] | None = None, structure: NDArray[np.bool_] | None = None
+    ) -> Accumulator:
+        """Return an empty accumulator whose batches will be those of ``information``."""
+        known = self.information
+        return Accumulator(names or known.names, known.structure if structure is None else
+                           structure, known.batches[0].samples)
+
+
+def _room(accumulator: Accumulator | None) -> Callable[[], int]:
+    """Return how many samples the next chunk may have."""
+    return (lambda: CHUNK) if accumulator is None else (lambda: min(CHUNK, accumulator.room))
+
+
+def batch_samples(samples: Samples) -> int:
+    """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches."""
+    step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
+    wanted = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+    return int(max(1, min(wanted, len(samples) // LEAST_BATCHES or 1)))
+
+
+def swift(robot: RobotModel, samples: Samples) -> FloatArray:
+    """Return (N, rows) 1 where a joint is far from reversing, 0 near it, in time or in speed.
+
+    Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
+    for a period of the cut-off around the sample.
+    """
+    axes = axes_of(robot)
+    speed = np.abs(samples.velocity @ axes.matrix.T)
+    threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0)
+    least = np.empty_like(speed)
+    for segment in samples.segments:
+        count = segment.stop - segment.start
+        step = float(samples.time[segment.start + 1] - samples.time[segment.start]) \
+            if count > 1 else 1.0
+        window = 2 * round(1.0 / (samples.cutoff * step)) + 1 if samples.cutoff else 1
+        least[segment] = minimum_filter1d(speed[segment], min(window, 2 * count - 1), axis=0)
+    slow = (least <= threshold).astype(np.float64) @ np.abs(axes.effort)
+    far: FloatArray = (slow == 0.0).astype(np.float64)
+    return far
+
+
+def row_weights(
+    robot: RobotModel, samples: Samples, slow_weights: FloatArray | None
+) -> FloatArray | None:
+    """Return the weights (N, n) of all equations; None counts all of them in full."""
+    if slow_weights is None:
+        return None
+    return np.where(swift(robot, samples) > 0.5, 1.0, slow_weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Equations ``columns @ parameters = effort`` of contiguous ``rows`` of a recording.
+
+    ``columns`` (n, b, N), filtered and raw ``effort`` and ``measured`` (N, n) [N m], all times
+    ``weights`` (N, n) where there are such.
+    """
+
+    regression: Regression
+    rows: slice
+    weights: FloatArray | None
+    columns: FloatArray
+    effort: FloatArray
+    measured: FloatArray
+
+    def residual(self, parameters: FloatArray) -> FloatArray:
+        """Return effort minus model (N, n), weighted as the equations [N m]."""
+        return np.asarray(self.effort - np.tensordot(parameters, self.columns, (0, 1)).T)
+
+
+def equations(
+    regression: Regression, rows: slice, weights: FloatArray | None, room: Callable[[], int]
+) -> Iterator[Equations]:
+    """Cut contiguous ``rows`` into chunks; the columns of one are valid until the next.
+
+    Raises DataError when the recording has no measured effort.
+    """
+    samples = regression.samples
+    if samples.effort is None or samples.measured is None:
+        raise DataError('the samples carry no measured effort')
+    first = rows.start
+    while first < rows.stop:
+        stop = min(first + room(), rows.stop)
+        chunk = slice(first, stop)
+        columns = regression.columns(chunk)
+        effort, measured = samples.effort[chunk], samples.measured[chunk]
+        used = None if weights is None else weights[chunk]
+        if used is not None:
+            columns = columns * used.T[:, None, :]
+            effort, measured = effort * used, measured * used
+        yield Equations(regression, chunk, used, columns, effort, measured)
+        first = stop
+
+
+def accumulate(
+    regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
+) -> None:
+    """Add contiguous ``rows`` of a recording; raises DataError when it has no measured effort."""
+    for chunk in equations(regression, rows, weights, _room(accumulator)):
+        accumulator.add(chunk.columns, chunk.effort, chunk.measured)

@@ -1,0 +1,115 @@
+"""One body that can exist, from linear equations in its ten parameters.
+
+The ten parameters are written as the pseudo-inertia ``P = D V D`` with a diagonal D of a typical
+mass and length, so that V is about one; a body exists exactly when V is positive semidefinite
+(Wensing, Kim, Slotine, RA-L 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from robot_dynid.errors import DynIdError
+from robot_dynid.estimation.feasible.conic import Cone, Kind, Problem, matrix_of, solve
+from robot_dynid.estimation.information import triangle
+from robot_dynid.estimation.least_squares import RANK_TOLERANCE
+from robot_dynid.robot.inertia import parameters_from_pseudo_inertia
+from robot_dynid.types import FloatArray
+
+TEN = 10
+#: typical length [m] of a payload; it conditions the problem and decides nothing
+LENGTH = 0.1
+#: columns of which the others leave less than this share are explained by them; columns below
+#: this share of the largest are rounding
+EXPLAINED = 1e-8
+#: a body counts as possible down to this share of its largest eigenvalue below zero
+ROUNDING = 1e-9
+#: weight that keeps directions without information near least squares: a deviation of a thousand
+#: typical bodies, in equations whose noise is one
+WEAK = 1e-6
+#: largest curvature handed to the solver
+STEEPEST = 1e10
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """``values`` (10,); ``least_eigenvalue`` of V, zero where the constraint is ``active``."""
+
+    values: FloatArray
+    least_eigenvalue: float
+    active: bool
+
+
+def without(factor: FloatArray, others: int) -> FloatArray:
+    """Return the equations about the columns behind the first ``others``, which are eliminated.
+
+    Columns that the others explain, to rounding, come back as zero.
+    """
+    rest = triangle(np.asfortranarray(factor.copy()))[others:, others:]
+    before = np.linalg.norm(factor[:, others:], axis=0)
+    explained = np.linalg.norm(rest, axis=0) <= EXPLAINED * before
+    return np.where(explained, 0.0, rest)
+
+
+def fit_body(equations: FloatArray, fixed: FloatArray | None = None) -> Body:
+    """Return the possible body that fits ``equations`` (m, 11) ``[A, y]`` with noise one best.
+
+    ``fixed`` (f,) are known values of the first f parameters. Raises DynIdError when the solver
+    stalls, MissingDependency when it is needed and absent.
+    """
+    known = np.zeros(0) if fixed is None else fixed
+    start = np.concatenate([known, np.zeros(TEN - len(known))])
+    design, target = equations[:, :TEN], equations[:, TEN] - equations[:, :TEN] @ start
+    mass = known[0] if len(known) else abs(_least(informative(design), target)[0])
+    to_parameters = _scaling(float(mass) or 1.0)
+    base = np.linalg.solve(to_parameters, start)
+    ways = np.linalg.inv(to_parameters)[:, len(known):]
+    scale = np.linalg.norm(ways, axis=0)
+    ways = ways / scale
+    slope = informative(design @ to_parameters @ ways)
+    v = base + ways @ _least(slope, target)
+    eigenvalues = np.linalg.eigvalsh(matrix_of(v))
+    active = bool(eigenvalues[0] < -ROUNDING * max(abs(eigenvalues[-1]), ROUNDING))
+    if active:
+        v = v + ways @ _step(slope, v, ways)
+        eigenvalues = np.linalg.eigvalsh(matrix_of(v))
+    return Body(to_parameters @ v, float(eigenvalues[0]), active)
+
+
+def _scaling(mass: float) -> FloatArray:
+    """Return the matrix (10, 10) from `vector_of` V to parameters."""
+    d = np.sqrt(mass) * np.diag([LENGTH, LENGTH, LENGTH, 1.0])
+    columns = [parameters_from_pseudo_inertia(d @ matrix_of(unit) @ d) for unit in np.eye(TEN)]
+    return np.array(columns).T
+
+
+def informative(design: FloatArray) -> FloatArray:
+    """Return the columns with those that are only rounding set to zero."""
+    norms = np.linalg.norm(design, axis=0)
+    return np.where(norms > EXPLAINED * norms.max(initial=0.0), design, 0.0)
+
+
+def _least(design: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the least-squares solution; directions without information get zero."""
+    norms = np.linalg.norm(design, axis=0)
+    scale = np.where(norms > 0.0, norms, 1.0)
+    found = np.linalg.lstsq(design / scale, target, rcond=RANK_TOLERANCE)[0] / scale
+    return np.asarray(found)
+
+
+def _step(slope: FloatArray, v: FloatArray, ways: FloatArray) -> FloatArray:
+    """Return the step from least squares ``v`` along ``ways`` to the best possible body."""
+    curvature = slope.T @ slope
+    curvature = curvature * min(1.0, STEEPEST / float(np.trace(curvature) or 1.0))
+    curvature[np.diag_indices_from(curvature)] += WEAK
+    problem = Problem(curvature, np.zeros(ways.shape[1]), sparse.csc_matrix(-ways), v,
+                      (Cone(Kind.SEMIDEFINITE, 4),))
+    solution = solve(problem)
+    if not solution.usable:
+        raise DynIdError(f'the payload could not be made physically possible: '
+                         f'{solution.outcome.value}; check mass and centre of mass if they were '
+                         'given, and that the recordings belong together')
+    return solution.values

@@ -1,0 +1,249 @@
+"""What may be known about links besides that they are bodies; all of it linear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.inertia import PARAMETERS
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray
+
+Vector = tuple[float, float, float]
+Range = tuple[float, float]
+AXES = ('x', 'y', 'z')
+UNTURNED: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+#: in place of an ellipsoid: that of the collision primitives of the robot's URDF
+COLLISION: Literal['collision'] = 'collision'
+#: parameters of a link that vanish when it is its own mirror image along an axis
+MIRRORED = {'x': ('mx', 'Ixy', 'Ixz'), 'y': ('my', 'Ixy', 'Iyz'), 'z': ('mz', 'Ixz', 'Iyz')}
+M, MX, MY, MZ = range(4)
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """A bounding ellipsoid in the link frame: ``centre`` [m] and ``radii`` [m] along its axes.
+
+    The axes are the columns of ``rotation``, those of the link unless given.
+    """
+
+    centre: Vector
+    radii: Vector
+    rotation: tuple[Vector, Vector, Vector] = UNTURNED
+
+    @property
+    def row(self) -> FloatArray:
+        """Row (10,) whose product with the parameters is tr(Q P).
+
+        It is at least zero when all mass is inside, and then the centre of mass is inside too.
+        Source: Wensing, Kim, Slotine, RA-L 2018, section IV.
+        """
+        rotation = np.asarray(self.rotation)
+        shape = rotation @ np.diag(1.0 / np.square(self.radii)) @ rotation.T
+        centre = np.asarray(self.centre)
+        q = np.block([[-shape, (shape @ centre)[:, None]],
+                      [(shape @ centre)[None], 1.0 - centre @ shape @ centre]])
+        return _row_of_trace(q)
+
+
+def _row_of_trace(q: FloatArray) -> FloatArray:
+    """Return the row (10,) with ``row @ parameters = tr(Q P)``."""
+    second = 0.5 * np.trace(q[:3, :3]) * np.eye(3) - q[:3, :3]  # I = tr(S) 1 - S, backwards
+    found = np.zeros(10)
+    found[M], found[MX:MZ + 1] = q[3, 3], 2.0 * q[3, :3]
+    for index, (i, j) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
+        found[4 + index] = second[i, j] * (1.0 if i == j else 2.0)
+    return found
+
+
+@dataclass(frozen=True)
+class LinkBounds:
+    """Bounds of one moving body, in the frame of its link; None leaves open.
+
+    ``mass`` [kg] least and most; ``com_lower`` and ``com_upper`` [m] corners of a box that holds
+    the centre of mass; ``ellipsoid`` that holds all mass, or COLLISION; ``symmetric`` the axes
+    (of x, y, z) along which the body is its own mirror image.
+    """
+
+    mass: Range | None = None
+    com_lower: Vector | None = None
+    com_upper: Vector | None = None
+    ellipsoid: Ellipsoid | Literal['collision'] | None = None
+    symmetric: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds by name of the link that a joint moves, and of the ``total_mass`` of all [kg]."""
+
+    links: tuple[tuple[str, LinkBounds], ...] = ()
+    total_mass: Range | None = None
+
+    def __post_init__(self) -> None:
+        for name, link in self.links:
+            _check_range(f'mass of {name}', link.mass)
+            lower, upper = link.com_lower or (-np.inf,) * 3, link.com_upper or (np.inf,) * 3
+            for axis, low, high in zip(AXES, lower, upper, strict=True):
+                if not low <= high:
+                    raise UsageError(f'bounds: centre of mass of {name} along {axis}: {low} to '
+                                     f'{high} m is empty; give the lower end first')
+            if isinstance(link.ellipsoid, Ellipsoid) and not min(link.ellipsoid.radii) > 0.0:
+                raise UsageError(f'bounds: ellipsoid of {name}: radii must be positive, are '
+                                 f'{link.ellipsoid.radii}')
+            if set(link.symmetric) - set(AXES):
+                raise UsageError(f'bounds: {name} symmetric along {link.symmetric}: use x, y, z')
+        _check_range('total mass', self.total_mass)
+
+    def of(self, name: str) -> LinkBounds:
+        """Return the bounds of one link."""
+        return dict(self.links).get(name, LinkBounds())
+
+
+def _check_range(what: str, given: Range | None) -> None:
+    if given is None:
+        return
+    low, high = given
+    if not high > 0.0 or low < 0.0:
+        raise UsageError(f'bounds: {what} from {low} to {high} kg: masses are above zero')
+    if not low <= high:
+        raise UsageError(f'bounds: {what} from {low} to {high} kg is empty; give the lower end '
+                         'first')
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """``matrix @ standard >= offset``, and ``==`` where ``equal``.
+
+    ``labels`` (m,); ``matrix`` (m, p); ``offset`` (m,); ``most`` (m, n) what link j can add to
+    row i at most, where a row is about several links.
+    """
+
+    labels: tuple[str, ...]
+    matrix: FloatArray
+    offset: FloatArray
+    equal: NDArray[np.bool_]
+    most: FloatArray
+
+
+def limits_of(bounds: Bounds, robot: RobotModel, parameters: int) -> Limits:
+    """Return the rows of ``bounds`` for ``parameters`` standard parameters, ten per link first.
+
+    Raises UsageError naming a link that does not exist or whose ellipsoid is still COLLISION, and
+    when no masses give the total mass.
+    """
+    unknown = [name for name, _ in bounds.links if name not in robot.bodies]
+    if unknown:
+        raise UsageError(f'bounds: {robot.name} moves no link {", ".join(unknown)}; it moves '
+                         f'{", ".join(robot.bodies)}')
+    open_ones = [name for name, link in bounds.links if isinstance(link.ellipsoid, str)]
+    if open_ones:
+        raise UsageError(f'bounds: no numbers yet for the ellipsoid of {", ".join(open_ones)}; '
+                         'with_collision(bounds, robot) takes them from the URDF')
+    ranges = np.array([bounds.of(name).mass or (0.0, np.inf) for name in robot.bodies])
+    rows = []
+    for i, name in enumerate(robot.bodies):
+        for label, row, offset, equal in _link_rows(bounds.of(name)):
+            wide = np.zeros(parameters)
+            wide[10 * i:10 * i + 10] = row
+            rows.append((f'{label} of {name}', wide, offset, equal, np.zeros(robot.n)))
+    if bounds.total_mass is not None:
+        low, high = bounds.total_mass
+        if ranges[:, 0].sum() > high or ranges[:, 1].sum() < low:
+            raise UsageError(f'bounds: no masses within the bounds of the links add up to {low} '
+                             f'to {high} kg')
+        masses = np.zeros(parameters)
+        masses[:10 * robot.n:10] = 1.0
+        rows.append(('least total mass', masses, low, False, ranges[:, 1]))
+        rows.append(('most total mass', -masses, -high, False, -ranges[:, 0]))
+    return Limits(
+        tuple(r[0] for r in rows), np.array([r[1] for r in rows]).reshape(-1, parameters),
+        np.array([r[2] for r in rows]), np.array([r[3] for r in rows], dtype=np.bool_),
+        np.array([r[4] for r in rows]).reshape(-1, robot.n))
+
+
+def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:
+    """Return (label, row (10,), offset, whether it is an equation) of every bound."""
+    unit = np.eye(10)
+    rows = []
+    if link.mass is not None:
+        rows.append(('least mass', unit[M], link.mass[0], False))
+        if np.isfinite(link.mass[1]):
+            rows.append(('most mass', -unit[M], -link.mass[1], False))
+    for corner, sign, side in ((link.com_lower, 1.0, 'least'), (link.com_upper, -1.0, 'most')):
+        for axis, value in enumerate(corner or ()):
+            if np.isfinite(value):
+                rows.append((f'{side} {AXES[axis]} of the centre of mass',
+                             sign * (unit[MX + axis] - value * unit[M]), 0.0, False))
+    if isinstance(link.ellipsoid, Ellipsoid):
+        rows.append(('bounding ellipsoid', link.ellipsoid.row, 0.0, False))
+    mirrored = {p for axis in link.symmetric for p in MIRRORED[axis]}
+    rows += [(f'symmetry ({p})', unit[i], 0.0, True) for i, p in enumerate(PARAMETERS)
+             if p in mirrored]
+    return rows
+
+
+def bounds_from_dict(content: Any, source: str) -> Bounds:
+    """Build bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``.
+
+    Keys of a link: ``mass`` is ``[a, b]``, ``com`` is ``[[x, y, z], [x, y, z]]``,
+    ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}`` or ``collision``, ``symmetric`` a
+    list of axes. Raises UsageError naming the key.
+    """
+    where = f'{source}: bounds'
+    known = _mapping(content, where, ('total_mass', 'links'))
+    total = known.get('total_mass')
+    names = known.get('links') or {}
+    if not isinstance(names, Mapping):
+        raise UsageError(f'{where}: links must be a mapping of names, is {names!r}')
+    links = tuple((str(name), _link(entry, f'{where}: {name}')) for name, entry in names.items())
+    return Bounds(links, None if total is None else _range(total, f'{where}: total_mass'))
+
+
+def _link(content: Any, where: str) -> LinkBounds:
+    known = _mapping(content, where, ('mass', 'com', 'ellipsoid', 'symmetric'))
+    com, ellipsoid, symmetric = known.get('com'), known.get('ellipsoid'), known.get('symmetric')
+    if com is not None and (not isinstance(com, (list, tuple)) or len(com) != 2):
+        raise UsageError(f'{where}: com must be two corners of a box, is {com!r}')
+    lower, upper = (_vector(c, f'{where}: com') for c in com) if com else (None, None)
+    if isinstance(ellipsoid, str) and ellipsoid != COLLISION:
+        raise UsageError(f'{where}: ellipsoid is {ellipsoid!r}: give centre and radii, or say '
+                         f'{COLLISION}')
+    if ellipsoid is not None and ellipsoid != COLLISION:
+        shape = _mapping(ellipsoid, f'{where}: ellipsoid', ('centre', 'radii'))
+        ellipsoid = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'),
+                              _vector(shape.get('radii'), f'{where}: radii'))
+    mass = known.get('mass')
+    return LinkBounds(None if mass is None else _range(mass, f'{where}: mass'), lower, upper,
+                      ellipsoid, tuple(str(axis) for axis in symmetric or ()))
+
+
+def _mapping(content: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(content, Mapping) or set(content) - set(keys):
+        raise UsageError(f'{where} must be a mapping with keys of {", ".join(keys)}, '
+                         f'is {content!r}')
+    return content
+
+
+def _vector(value: Any, where: str) -> Vector:
+    x, y, z = _numbers(value, 3, where)
+    return x, y, z
+
+
+def _range(value: Any, where: str) -> Range:
+    low, high = _numbers(value, 2, where)
+    return low, high
+
+
+def _numbers(value: Any, count: int, where: str) -> list[float]:
+    try:
+        numbers = [float(v) for v in value]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != count or np.isnan(numbers).any():
+        raise UsageError(f'{where} must be {count} numbers, is {value!r}')
+    return numbers

@@ -1,0 +1,112 @@
+"""What a feasible fit can show for itself: margins, active constraints, gap, work of the prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.estimation.feasible.prior import Whitening
+from robot_dynid.estimation.feasible.program import ASKED, Answer, FeasibleSet
+from robot_dynid.estimation.least_squares import RANK_TOLERANCE
+from robot_dynid.robot.inertia import pseudo_inertia
+from robot_dynid.types import FloatArray
+
+#: constraints closer than this, in the dimensionless parameters, are active
+ACTIVE = 1e-4
+#: eigenvalues of V below this multiple of the least one count as at it
+AT_LEAST = 10.0
+#: a parameter of which the prior decides more than this share comes from the prior
+MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Evidence that standard parameters are feasible, optimal, and where they come from.
+
+    ``links`` (n,) names; ``smallest`` (n,) eigenvalue of each pseudo-inertia [kg, kg m^2];
+    ``margin`` (n,) the share of its nominal pseudo-inertia that a link has at least; ``active``
+    constraints that hold with equality; ``gap`` between primal and dual objective relative to the
+    objective, ``objective`` the mean squared weighted residual plus prior, ``rise`` that of the
+    residual's root mean square over unconstrained least squares; ``share`` (p,) of its prior
+    variance that the data left to each standard parameter: 1 came from the prior, 0 from the data;
+    ``directions`` in which the prior says more than the data.
+    """
+
+    links: tuple[str, ...]
+    smallest: FloatArray
+    margin: FloatArray
+    active: tuple[str, ...]
+    gap: float
+    objective: float
+    rise: float
+    names: tuple[str, ...]
+    share: FloatArray
+    directions: int
+
+    @property
+    def from_prior(self) -> tuple[str, ...]:
+        """Standard parameters which the prior decided rather than the data."""
+        return tuple(n for n, s in zip(self.names, self.share, strict=True) if s > MOSTLY)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the certificate in plain types, for files and reports."""
+        links = {name: {'smallest_eigenvalue': float(s), 'share_of_nominal': float(m)}
+                 for name, s, m in zip(self.links, self.smallest, self.margin, strict=True)}
+        return {'links': links, 'active': list(self.active), 'gap': self.gap,
+                'rise_of_residual': self.rise, 'directions_from_prior': self.directions,
+                'from_prior': list(self.from_prior)}
+
+
+def certificate(
+    feasible: FeasibleSet, answer: Answer, design: FloatArray, share: float,
+    energy: tuple[float, float, float],
+) -> Certificate:
+    """Return the certificate of ``answer``.
+
+    ``design`` (r, p) in dimensionless parameters and ``share`` the weight of one link's prior, as
+    they were minimised; ``energy`` the objective, the mean squared weighted residual in it, and
+    that of unconstrained least squares.
+    """
+    w = feasible.whitening
+    bodies = (w.transform @ answer.v)[w.bodies].reshape(-1, 10)
+    smallest = np.array([np.linalg.eigvalsh(pseudo_inertia(body))[0] for body in bodies])
+    objective, residual, least = energy
+    left, directions = prior_share(w, design, share)
+    rise = float(np.sqrt(max(residual, 0.0) / least)) - 1.0 if least > 0.0 else 0.0
+    return Certificate(
+        w.links, smallest, w.least(answer.v), active_constraints(feasible, answer.v), answer.gap,
+        objective, rise, w.names, left, directions)
+
+
+def active_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:
+    """Return what holds with equality, in words."""
+    w = feasible.whitening
+    found = [f'inertia of {name} at its least' for name, least in
+             zip(w.links, w.least(v), strict=True) if least < AT_LEAST * ASKED]
+    found += [f'{name} at zero' for name, passive, value in
+              zip(w.names, w.nonnegative, v, strict=True) if passive and value < ACTIVE]
+    found += [label for label, equal, slack in
+              zip(feasible.limits.labels, feasible.limits.equal, feasible.slack(v), strict=True)
+              if not equal and slack < ACTIVE]
+    return tuple(found)
+
+
+def prior_share(w: Whitening, design: FloatArray, share: float) -> tuple[FloatArray, int]:
+    """Return the share (p,) of its prior variance that data leave to each standard parameter.
+
+    Variance of the prior: ``weights^-1``; of both together: ``(2 / share D^T D + weights)^-1``.
+    A ``share`` of zero is the limit: only directions the data says nothing about count. Returns
+    also the number of directions in which the prior says more.
+    """
+    roots = 1.0 / np.sqrt(w.weights)
+    _, s, vt = np.linalg.svd(design * roots, full_matrices=True)
+    size = np.zeros(len(roots))
+    size[:len(s)] = s
+    known = size > RANK_TOLERANCE * size.max(initial=0.0)
+    left = np.where(known, share / (share + 2.0 * size**2 + 1e-300), 1.0)
+    spread = (w.transform * roots) @ vt.T
+    variance = np.sum(spread**2, axis=1)
+    remaining: FloatArray = np.sum(spread**2 * left, axis=1) / variance
+    return remaining, int(np.count_nonzero(left > MOSTLY))

@@ -1,0 +1,249 @@
+"""The nominal robot as prior knowledge, and the coordinates in which it is the unit.
+
+A link with pseudo-inertia P counts as V = L^-1 P L^-T, where L L^T is that of the nominal link:
+the nominal robot is V = 1 whatever its size, and no frame or unit is preferred. Near it both
+priors are the same, 1/2 ||V - 1||^2: *euclidean* is that everywhere, *entropic* is the log-det
+(Bregman) divergence tr V - log det V - 4, which grows without end towards bodies that cannot be.
+Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming approach,
+IEEE Transactions on Robotics 36, 2020, section IV.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.experiment import MODERATE_SPEED, TorqueModel
+from robot_dynid.estimation.feasible.bounds import Limits
+from robot_dynid.estimation.feasible.conic import (
+    Cone,
+    Kind,
+    Problem,
+    Rows,
+    matrix_of,
+    solve,
+    stacked,
+    vector_of,
+)
+from robot_dynid.reduction.numeric import random_states
+from robot_dynid.reduction.scale import length_of
+from robot_dynid.regressor.elastic import GEAR
+from robot_dynid.robot.inertia import parameters_from_pseudo_inertia, pseudo_inertia
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+#: weight of friction, offset and rotor beside a link in the prior: what is known of them is little
+OTHERS = 1e-2
+#: a nominal body counts as one when its pseudo-inertia is above this share of a stock body
+REAL = 1e-9
+#: stock body of a link, by the typical mass and the length of the robot: share of the mass, and
+#: square of the radius of gyration of that share, per length squared
+STOCK_MASS, STOCK_RADIUS = 1e-2, 1e-2
+#: a nominal body outside its bounds keeps this share of its pseudo-inertia when it is moved
+KEPT = 1e-3
+#: rad by which a gear bends under a nominal effort; least size of what must be above zero
+BEND, POSITIVE = 1e-3, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """Dimensionless parameters v (p,): ``standard = transform @ v``; the nominal robot is
+    ``centre``.
+
+    The ten of a link are `vector_of` V; the others are divided by the value at which one of them
+    alone makes the effort of the nominal links at about 1 rad/s. ``weights`` (p,) of the euclidean
+    prior, ``nonnegative`` (p,), ``owners`` (p,) the joint whose equations come last to show each;
+    ``floor`` (p,) the least of those that are not negative: zero, but for rotors and gears of
+    elastic joints, which cannot move without any.
+    """
+
+    names: tuple[str, ...]
+    links: tuple[str, ...]
+    transform: FloatArray
+    centre: FloatArray
+    weights: FloatArray
+    nonnegative: NDArray[np.bool_]
+    owners: NDArray[np.int64]
+    floor: FloatArray
+    warnings: tuple[str, ...]
+
+    @property
+    def bodies(self) -> slice:
+        """The parameters of links: ten each, first."""
+        return slice(0, 10 * len(self.links))
+
+    def pseudo_inertias(self, v: FloatArray) -> FloatArray:
+        """Return V (n, 4, 4) of all links."""
+        return matrix_of(v[self.bodies].reshape(-1, 10))
+
+    def least(self, v: FloatArray) -> FloatArray:
+        """Return the smallest eigenvalue (n,) of V of every link."""
+        return np.asarray(np.linalg.eigvalsh(self.pseudo_inertias(v))[:, 0])
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """Return ``transform^-1`` (p, p)."""
+        return np.asarray(np.linalg.inv(self.transform))
+
+
+def whitening(model: TorqueModel, limits: Limits) -> Whitening:
+    """Return the coordinates of ``model``; its nominal links are moved into what is feasible.
+
+    Raises UsageError naming a link whose bounds contradict each other.
+    """
+    robot, names = model.robot, model.reduction.standard
+    bodies, warnings = nominal_bodies(robot, limits)
+    links, count = 10 * robot.n, len(names)
+    transform = np.diag(np.concatenate([np.ones(links), _sizes(model, bodies)]))
+    for i, body in enumerate(bodies):
+        transform[10 * i:10 * i + 10, 10 * i:10 * i + 10] = _link_transform(body)
+    centre = np.zeros(count)
+    centre[:links] = np.tile(vector_of(np.eye(4)), robot.n)
+    nonnegative = {name for block in model.blocks for name in block.nonnegative}
+    return Whitening(
+        names, robot.bodies, transform, centre,
+        np.where(np.arange(count) < links, 1.0, OTHERS),
+        np.array([name in nonnegative for name in names]), _owners(model), _floor(model),
+        tuple(warnings))
+
+
+def _link_transform(body: FloatArray) -> FloatArray:
+    """Return T (10, 10): parameters = T @ vector_of(V)."""
+    root = np.linalg.cholesky(body)
+    bases = matrix_of(np.eye(10))
+    return np.array([parameters_from_pseudo_inertia(root @ b @ root.T) for b in bases]).T
+
+
+def _owners(model: TorqueModel) -> NDArray[np.int64]:
+    """Return the joint (p,) whose equations come last to show each parameter; links their own."""
+    seen = (model.structure.astype(np.float64) @ np.abs(model.reduction.matrix)) > 0.0
+    joints = np.array(model.robot.row_joints)[:, None]
+    last = np.max(np.where(seen, joints, -1), axis=0)
+    last[last < 0] = model.robot.n - 1
+    links = 10 * model.robot.n
+    last[:links] = np.repeat(np.arange(model.robot.n), 10)
+    return np.asarray(last, dtype=np.int64)
+
+
+def _floor(model: TorqueModel) -> FloatArray:
+    """Return the least (p,) of the dimensionless parameters."""
+    own = {f'{name}{j + 1}' for j in model.robot.drive.elastic for name in ('Ia', *GEAR[:2])}
+    return np.array([POSITIVE if name in own else 0.0 for name in model.reduction.standard])
+
+
+def _bent(states: Samples, robot: RobotModel) -> Samples:
+    """Return states whose motors are near their links, as far as gears bend."""
+    n, own = robot.n, list(robot.drive.elastic)
+    signals = []
+    for signal in (states.position, states.velocity, states.acceleration):
+        near = signal.copy()
+        near[:, n:] = signal[:, own] + BEND * (signal[:, n:] - signal[:, own])
+        signals.append(near)
+    position, velocity, acceleration = signals
+    return replace(states, position=position, velocity=velocity, acceleration=acceleration)
+
+
+def _sizes(model: TorqueModel, bodies: FloatArray) -> FloatArray:
+    """Return the values (p - 10 n,) at which the other parameters make a nominal effort."""
+    fast = random_states(model.robot, 50, np.random.default_rng(0))
+    share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
+    states = replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
+    states = _bent(states, model.robot)
+    columns = model.columns(states)
+    links, matrix = 10 * model.robot.n, model.reduction.matrix
+    nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])
+    effort = _root_mean_square(np.tensordot(columns, matrix[:, :links] @ nominal, (1, 0)))
+    effort = np.maximum(effort, 1e-3 * effort.max())
+    sizes = np.ones(matrix.shape[1] - links)
+    for k in range(len(sizes)):
+        own = _root_mean_square(np.tensordot(columns, matrix[:, links + k], (1, 0)))
+        joint = int(np.argmax(own))
+        if own[joint] > 0.0 and effort[joint] > 0.0:
+            sizes[k] = effort[joint] / own[joint]
+    return sizes
+
+
+def _root_mean_square(effort: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.mean(effort**2, axis=-1)))
+
+
+def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[str]]:
+    """Return feasible pseudo-inertias (n, 4, 4) nearest to the nominal ones, and what was moved.
+
+    Raises UsageError naming a link whose bounds contradict each other.
+    """
+    nominal = np.array([pseudo_inertia(p) for p in robot.nominal])
+    masses = nominal[nominal[:, 3, 3] > 0.0, 3, 3]
+    mass = float(np.median(masses)) if len(masses) else 1.0
+    radius = STOCK_RADIUS * length_of(robot) ** 2
+    stock = STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])
+    bodies, warnings = np.empty_like(nominal), []
+    for i, (name, body) in enumerate(zip(robot.bodies, nominal, strict=True)):
+        bodies[i], why = _nearest(body, stock, _rows_of(limits, i))
+        if why == 'contradiction':
+            raise UsageError(f'bounds of {name} contradict each other: no body satisfies '
+                             f'{", ".join(_rows_of(limits, i).labels)}')
+        if why:
+            found = parameters_from_pseudo_inertia(bodies[i])
+            warnings.append(f'nominal inertia of {name} {why}; the nearest one that a body can '
+                            f'have (mass {found[0]:.3g} kg) is the prior instead: correct the '
+                            'robot description')
+    return bodies, warnings
+
+
+def _rows_of(limits: Limits, link: int) -> Limits:
+    """Return the rows about the ten parameters of one link alone."""
+    own = slice(10 * link, 10 * link + 10)
+    inside = np.any(limits.matrix[:, own] != 0.0, axis=1)
+    inside &= ~np.any(np.delete(limits.matrix, own, axis=1) != 0.0, axis=1)
+    labels = tuple(label for label, kept in zip(limits.labels, inside, strict=True) if kept)
+    return Limits(labels, limits.matrix[inside, own], limits.offset[inside],
+                  limits.equal[inside], limits.most[inside])
+
+
+def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArray, str]:
+    """Return the feasible body nearest to ``body``, and why it was moved, empty where it was not.
+
+    Near is meant in the whitened euclidean metric of the body, or of ``stock`` where it is none.
+    """
+    root = np.linalg.cholesky(stock)
+    white = np.linalg.solve(root, np.linalg.solve(root, body).T)
+    real = float(np.linalg.eigvalsh(white)[0]) > REAL
+    values = own.matrix @ parameters_from_pseudo_inertia(body) - own.offset
+    slack = 1e-9 * np.abs(own.matrix) @ np.abs(parameters_from_pseudo_inertia(body))
+    kept = np.where(own.equal, np.abs(values) <= slack, values >= -slack)
+    if real and kept.all():
+        return body, ''
+    metric = body if real else stock
+    for floor in (KEPT,) if real else (1.0, KEPT):
+        found = _projected(parameters_from_pseudo_inertia(body), _link_transform(metric), floor,
+                           own)
+        if found is not None:
+            root = np.linalg.cholesky(metric)
+            moved = root @ matrix_of(found) @ root.T
+            why = 'is outside its bounds' if real else 'is not that of a body with density'
+            return 0.5 * (moved + moved.T), why
+    return body, 'contradiction'
+
+
+def _projected(
+    parameters: FloatArray, transform: FloatArray, floor: float, own: Limits
+) -> FloatArray | None:
+    """Return the coordinates (10,) nearest to ``parameters`` with V >= floor; None without any."""
+    rows, equal = own.matrix @ transform, own.equal
+    start = np.linalg.solve(transform, parameters)
+    scale = max(1.0, float(np.abs(start).max()))
+    parts: list[Rows] = [
+        (sparse.csc_matrix(-rows[chosen]), -own.offset[chosen] / scale,
+         (Cone(kind, int(chosen.sum())),))
+        for kind, chosen in ((Kind.ZERO, equal), (Kind.NONNEGATIVE, ~equal))
+    ]
+    parts.append((sparse.csc_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
+                  (Cone(Kind.SEMIDEFINITE, 4),)))
+    found = solve(Problem(np.eye(10), np.asarray(-start / scale), *stacked(parts)))
+    return scale * found.values if found.usable else None

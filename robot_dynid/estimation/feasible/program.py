@@ -1,0 +1,267 @@
+"""The conic problem of some parameters: weighted residual, prior and what a robot can have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from robot_dynid.estimation.feasible.bounds import Limits
+from robot_dynid.estimation.feasible.conic import (
+    ROOT_2,
+    Cone,
+    Kind,
+    Outcome,
+    Problem,
+    Rows,
+    Solution,
+    solve,
+    stacked,
+    triangle,
+    vector_of,
+)
+from robot_dynid.estimation.feasible.prior import Whitening
+from robot_dynid.types import FloatArray
+
+PRIORS = ('entropic', 'euclidean')
+#: least eigenvalue of V: a link is at least this share of its nominal pseudo-inertia
+LEAST = 1e-6
+#: the solver is asked for more, since it keeps constraints to about 1e-8
+ASKED = 2.0 * LEAST
+#: what the other parameters, in their own sizes, and the bounds may be short of
+SHORT = 1e-7
+IDENTITY = vector_of(np.eye(4))
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSet:
+    """What v may be: every link a body, no friction or rotor below zero, within ``limits``."""
+
+    whitening: Whitening
+    limits: Limits
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """Rows (m, p) of the limits for v, of length one."""
+        rows = self.limits.matrix @ self.whitening.transform
+        return np.asarray(rows / self.lengths[:, None])
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """What the rows (m,) of the limits were divided by."""
+        return np.asarray(np.linalg.norm(self.limits.matrix @ self.whitening.transform, axis=1))
+
+    @cached_property
+    def offset(self) -> FloatArray:
+        """Offsets (m,) of the limits in the same units."""
+        return np.asarray(self.limits.offset / self.lengths)
+
+    def slack(self, v: FloatArray) -> FloatArray:
+        """Return by how much (m,) the limits are kept; equations negative when they are not."""
+        values = self.rows @ v - self.offset
+        return np.where(self.limits.equal, -np.abs(values), values)
+
+    def holds(self, v: FloatArray) -> bool:
+        """Whether v (p,) is feasible; a passive parameter may be short of zero by rounding."""
+        w = self.whitening
+        size = 1.0 + np.abs(self.rows) @ np.abs(v)
+        return bool(np.isfinite(v).all() and w.least(v).min() >= LEAST
+                    and v[w.nonnegative].min(initial=0.0) >= -SHORT
+                    and np.all(self.slack(v) >= -SHORT * size))
+
+    def clipped(self, v: FloatArray) -> FloatArray:
+        """Return v with what is short of zero by rounding at zero, or at the least it may be."""
+        w = self.whitening
+        return np.where(w.nonnegative, np.maximum(v, w.floor), v)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A point v (p,) with how it was found.
+
+    ``weight`` of the prior, 0 where it decides only what the data leaves open; ``gap`` between
+    primal and dual objective relative to the objective; ``trouble`` empty or what went wrong.
+    """
+
+    v: FloatArray
+    weight: float
+    gap: float
+    steps: int
+    trouble: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Problem in the parameters ``chosen`` (k,): those of whole links first, then others."""
+
+    feasible: FeasibleSet
+    prior: str
+    chosen: NDArray[np.int64]
+
+    @cached_property
+    def links(self) -> int:
+        """Number of links among the chosen parameters."""
+        inside = self.chosen < self.feasible.whitening.bodies.stop
+        return int(np.count_nonzero(inside)) // 10
+
+    @cached_property
+    def _touched(self) -> NDArray[np.bool_]:
+        return np.asarray(np.any(self.feasible.rows[:, self.chosen] != 0.0, axis=1))
+
+    @cached_property
+    def width(self) -> int:
+        """Number of variables, those of the log-determinants included."""
+        return len(self.chosen) + (14 * self.links if self.prior == 'entropic' else 0)
+
+    @cached_property
+    def _fixed(self) -> tuple[sparse.csc_matrix, tuple[Cone, ...]]:
+        """Rows of everything but the limits, and their cones; their offsets follow v."""
+        k, w = len(self.chosen), self.feasible.whitening
+        passive = np.flatnonzero(w.nonnegative[self.chosen])
+        picked = sparse.csc_matrix(
+            (-np.ones(len(passive)), (np.arange(len(passive)), passive)),
+            shape=(len(passive), self.width))
+        bodies = sparse.eye(10 * self.links, self.width, format='csc') * -1.0
+        parts: list[Rows] = [
+            (picked, np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
+            (sparse.csc_matrix(bodies), np.zeros(10 * self.links),
+             (Cone(Kind.SEMIDEFINITE, 4),) * self.links)]
+        if self.prior == 'entropic':
+            parts.append(_log_determinants(self.links, k))
+        matrix, _, cones = stacked(parts)
+        return matrix, cones
+
+    def _fixed_offset(self) -> FloatArray:
+        passive = int(self.feasible.whitening.nonnegative[self.chosen].sum())
+        parts = [np.zeros(passive), np.tile(-ASKED * IDENTITY, self.links)]
+        if self.prior == 'entropic':
+            one = np.concatenate([np.zeros(36), np.tile([0.0, 1.0, 0.0], 4)])
+            parts.append(np.tile(one, self.links))
+        return np.concatenate(parts)
+
+    def _limits(self, rest: FloatArray, more: FloatArray) -> list[Rows]:
+        """Return the rows of the limits; ``rest`` (p,) are the parameters that are not chosen."""
+        kept, limits = self._touched, self.feasible.limits
+        matrix = self.feasible.rows[:, self.chosen]
+        offset = self.feasible.offset - self.feasible.rows @ rest - more
+        parts: list[Rows] = []
+        for kind, rows in ((Kind.ZERO, kept & limits.equal),
+                           (Kind.NONNEGATIVE, kept & ~limits.equal & np.isfinite(offset))):
+            wide = np.zeros((int(rows.sum()), self.width))
+            wide[:, :len(self.chosen)] = -matrix[rows]
+            parts.append((sparse.csc_matrix(wide), -offset[rows], (Cone(kind, len(wide)),)))
+        return parts
+
+    def minimise(
+        self, design: FloatArray, target: FloatArray, share: float,
+        rest: FloatArray | None = None, more: FloatArray | None = None,
+    ) -> Solution:
+        """Minimise ``||design v - target||^2 + share * prior(v)`` over the chosen v (k,).
+
+        ``rest`` (p,) holds the parameters that are not chosen, zero at the chosen ones; ``more``
+        (m,) what parameters yet unknown may add to the limits. The objective is counted in units
+        of ``share``, from the point where the euclidean prior alone would end, so that the
+        accuracy of the solver is that of the prior even where it is weak.
+        """
+        w = self.feasible.whitening
+        weights, centre = w.weights[self.chosen], w.centre[self.chosen]
+        scaled = np.sqrt(2.0 / share) * design
+        hessian = scaled.T @ scaled
+        gradient = scaled.T @ (np.sqrt(2.0 / share) * target)
+        start = np.linalg.solve(hessian + np.diag(weights), gradient + weights * centre)
+        pull = scaled.T @ (scaled @ start - np.sqrt(2.0 / share) * target)
+        return self._solved(hessian, pull, start, [], (rest, more))
+
+    def nearest(
+        self, equations: tuple[FloatArray, FloatArray], rest: FloatArray | None = None,
+        more: FloatArray | None = None,
+    ) -> Solution:
+        """Minimise the prior subject to ``E v = e``; rows of E are orthonormal."""
+        matrix, right = equations
+        k = len(self.chosen)
+        centre = self.feasible.whitening.centre[self.chosen]
+        start = centre + matrix.T @ (right - matrix @ centre)
+        wide = np.zeros((len(matrix), self.width))
+        wide[:, :k] = matrix
+        rows: Rows = (sparse.csc_matrix(wide), np.zeros(len(matrix)),
+                      (Cone(Kind.ZERO, len(matrix)),))
+        found = self._solved(np.zeros((k, k)), np.zeros(k), start, [rows], (rest, more))
+        exact = found.values + matrix.T @ (right - matrix @ found.values)
+        return replace(found, values=exact)
+
+    def _solved(
+        self, hessian: FloatArray, pull: FloatArray, start: FloatArray, more_rows: Sequence[Rows],
+        known: tuple[FloatArray | None, FloatArray | None],
+    ) -> Solution:
+        """Solve for the step from ``start``; the prior is added here."""
+        w, k = self.feasible.whitening, len(self.chosen)
+        weights, centre, bodies = w.weights[self.chosen], w.centre[self.chosen], 10 * self.links
+        wide, linear = np.zeros((self.width, self.width)), np.zeros(self.width)
+        wide[:k, :k] = hessian
+        quadratic = weights.copy()
+        linear[:k] = pull
+        if self.prior == 'entropic':
+            quadratic[:bodies] = 0.0
+            linear[:bodies] += np.tile(IDENTITY, self.links)
+            linear[k + bodies:] = -1.0
+        wide[np.arange(k), np.arange(k)] += quadratic
+        linear[:k] += quadratic * (start - centre)
+        rest, more = known
+        fixed, cones = self._fixed
+        parts = [*more_rows, *self._limits(
+            np.zeros(len(w.centre)) if rest is None else rest,
+            np.zeros(len(self.feasible.offset)) if more is None else more)]
+        matrix, offset, all_cones = stacked(
+            [*((a, b - a[:, :k] @ start if i >= len(more_rows) else b, c)
+               for i, (a, b, c) in enumerate(parts)),
+             (fixed, self._fixed_offset() - fixed[:, :k] @ start, cones)])
+        problem = Problem(wide, linear, matrix, offset, all_cones)
+        found = solve(problem)
+        if found.outcome is not Outcome.SOLVED and hessian.any():
+            basis = np.eye(self.width)
+            basis[:k, :k] = _round(hessian + np.diag(weights))
+            again = solve(problem.in_terms_of(basis))
+            if again.usable and (again.gap < found.gap or not found.usable):
+                found = replace(again, values=basis @ again.values)
+        return replace(found, values=start + found.values[:k])
+
+
+def _round(hessian: FloatArray) -> FloatArray:
+    """Return a basis (k, k) in which a definite Hessian is the identity.
+
+    Nearly exact data makes it stiff (1e9 and more), and the solver stalls; it makes the
+    constraints dense, so it is not the first thing to try.
+    """
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(hessian)).T)
+
+
+def _log_determinants(links: int, first: int) -> Rows:
+    """Return the rows that make ``sum(t) <= log det V`` of every link.
+
+    With Z lower triangular: [[V, Z], [Z^T, diag(Z)]] >= 0 and t_i <= log Z_ii. The variables are
+    V of all links from 0, Z (10) of all links from ``first``, then t (4) of all links.
+    """
+    four = {pair: i for i, pair in enumerate(triangle(4))}
+    block: list[tuple[int, int, float]] = []  # row, variable of one link (V, Z, t), coefficient
+    for row, (i, j) in enumerate(triangle(8)):
+        if j < 4:
+            block.append((row, four[i, j], -1.0))  # V counts off its diagonal twice already
+        elif i < 4 and j - 4 <= i:
+            block.append((row, 10 + four[j - 4, i], -ROOT_2))
+        elif i == j:
+            block.append((row, 10 + four[i - 4, i - 4], -1.0))
+    for i in range(4):
+        block += [(36 + 3 * i, 20 + i, -1.0), (38 + 3 * i, 10 + four[i, i], -1.0)]
+    rows, local, values = (np.array(column) for column in zip(*block, strict=True))
+    step = np.arange(links)[:, None]
+    variable = np.where(local < 10, local + 10 * step, np.where(
+        local < 20, first + 10 * step + local - 10, first + 10 * links + 4 * step + local - 20))
+    matrix = sparse.csc_matrix(
+        (np.tile(values, links), ((rows + 48 * step).ravel(), variable.ravel())),
+        shape=(48 * links, first + 14 * links))
+    cones = (Cone(Kind.SEMIDEFINITE, 8), *(Cone(Kind.EXPONENTIAL, 3),) * 4) * links
+    return matrix, np.zeros(48 * links), cones

@@ -1,0 +1,207 @@
+"""Standard parameters that a real robot can have, link by link from the last one inwards.
+
+The effort of a joint shows only the links it carries: with those known, its own equations are one
+small conic problem, whatever the number of joints. Three of the ten parameters of a link (mass,
+first moment along the axis, trace of the inertia) are not in the equations of its own joint; they
+are in those before, together with the parameters of the link before it. Where they are settled too
+soon, that link may have to be what no body is, and errors grow from link to link without end. So
+every problem holds the next links a second time, with their own equations, and only what is two
+joints behind is known. A polishing sweep then goes through the same pairs on the objective of all
+joints.
+Source: a sequential optimization approach to identify non-minimal dynamic parameters of robot
+manipulators (block upper triangular regressor; one link per problem, all samples, no prior).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.feasible.conic import Outcome, Solution
+from robot_dynid.estimation.feasible.program import Answer, Program
+from robot_dynid.estimation.feasible.simultaneous import (
+    Feasible,
+    Fitter,
+    Task,
+    checked,
+    excited,
+    least_squares,
+)
+from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
+from robot_dynid.types import FloatArray
+
+#: a polishing sweep that lowers the objective by less than this share of it is the last one
+SETTLED = 1e-7
+#: weight of the prior from which the points that predict as least squares are near
+NEAR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A small problem: the links of ``joints``, the first of them new, from their equations."""
+
+    joints: tuple[int, ...]
+    program: Program
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The small problems of a robot, the last joint first; ``generations`` of links in each."""
+
+    task: Task
+    generations: int
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """One problem per joint: its link, and those it carries up to ``generations`` deep."""
+        task = self.task
+        parents, owners = task.experiment.model.robot.parents, task.feasible.whitening.owners
+        found = []
+        for joint in reversed(range(len(parents))):
+            youngest, inside = [joint], [joint]
+            for _ in range(self.generations - 1):
+                youngest = [j for j, parent in enumerate(parents) if parent in youngest]
+                inside += youngest
+            chosen = np.flatnonzero(np.isin(owners, inside))
+            found.append(Window(tuple(inside), Program(task.feasible, task.prior, chosen)))
+        return found
+
+    def equations(
+        self, information: Information, window: Window, known: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return design (r, k) and target (r,), weighted as in the whole objective.
+
+        ``known`` v (p,) holds what is known already, and zero at what the window looks for.
+        """
+        task, total, rows = self.task, information.total, []
+        owners = task.experiment.model.robot.row_joints
+        for row in (i for joint in window.joints for i, j in enumerate(owners) if j == joint):
+            columns, effort = _split(total, row)
+            matrix = task.matrix[information.structure[row]]
+            target = effort - columns @ (matrix @ known)
+            own = columns @ matrix[:, window.program.chosen]
+            rows.append(task.joint_weights[row] * np.column_stack([own, target]))
+        tall = np.vstack(rows) / np.sqrt(total.samples * len(task.joint_weights))
+        tall = np.asarray(np.linalg.qr(tall, mode='r'), dtype=np.float64)
+        return tall[:, :-1], tall[:, -1]
+
+    def reserve(self, left: Sequence[int]) -> FloatArray:
+        """Return what the links ``left``, yet unknown, can add to every limit at most."""
+        feasible = self.task.feasible
+        return np.asarray(feasible.limits.most[:, list(left)].sum(axis=1) / feasible.lengths)
+
+
+def _split(total: Batch, row: int) -> tuple[FloatArray, FloatArray]:
+    """Return the columns of the factor of an equation, and its filtered effort."""
+    factor = total.factors[row]
+    return factor[:, :-EXTRA], factor[:, FILTERED - EXTRA]
+
+
+@dataclass(frozen=True)
+class SequentialFeasible(Feasible):
+    """Link by link, then at most ``sweeps`` of polishing.
+
+    Every problem holds ``generations`` of links: 1 is the procedure of the source.
+    """
+
+    sweeps: int = 2
+    generations: int = 2
+    name = 'sequential-feasible'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sweeps < 0 or self.generations < 1:
+            raise UsageError(f'sweeps must be zero or more and generations one or more, are '
+                             f'{self.sweeps} and {self.generations}')
+
+    def unconstrained(self, task: Task, information: Information) -> Answer | None:
+        """Return links whose equations are solved by least squares, if they are bodies.
+
+        With polishing: by least squares of all joints at once, next to what was found so.
+        """
+        chain = Chain(task, self.generations)
+
+        def nearest(window: Window, equations: tuple[FloatArray, FloatArray],
+                    known: FloatArray, more: FloatArray) -> Solution:
+            return window.program.nearest(excited(*equations), known, more)
+
+        answer = inwards(chain, information, nearest)
+        if not self.sweeps:
+            return None if answer.trouble else replace(answer, weight=0.0)
+        near = self.fitter(task, information)(NEAR) if answer.trouble else answer
+        matrix, right = least_squares(task, information)
+        v = near.v + matrix.T @ (right - matrix @ near.v)
+        if near.trouble or not task.feasible.holds(v):
+            return None
+        return replace(near, v=task.feasible.clipped(v), weight=0.0)
+
+    def fitter(self, task: Task, information: Information) -> Fitter:
+        """Return what goes through the links for a weight of the prior."""
+        chain = Chain(task, self.generations)
+        normal = task.compressed(information) if self.sweeps else None
+
+        def fit(weight: float) -> Answer:
+            def minimised(window: Window, equations: tuple[FloatArray, FloatArray],
+                          known: FloatArray, more: FloatArray) -> Solution:
+                return window.program.minimise(*equations, task.share(weight), known, more)
+
+            answer = replace(inwards(chain, information, minimised), weight=weight)
+            if normal is None or answer.trouble:
+                return answer
+            return polished(chain, normal, answer, self.sweeps)
+
+        return fit
+
+
+def inwards(
+    chain: Chain, information: Information,
+    solved: Callable[[Window, tuple[FloatArray, FloatArray], FloatArray, FloatArray], Solution],
+) -> Answer:
+    """Solve one problem per joint, the last joint first; stop where one has no solution."""
+    feasible = chain.task.feasible
+    v, doubtful, steps, gap = np.zeros(len(feasible.whitening.centre)), [], 0, 0.0
+    for window in chain.windows:
+        known = v.copy()
+        known[window.program.chosen] = 0.0
+        found = solved(window, chain.equations(information, window, known), known,
+                       chain.reserve(range(window.joints[0])))
+        steps, gap = steps + found.steps, max(gap, found.gap)
+        if found.outcome is not Outcome.SOLVED:
+            doubtful.append(found)
+        if not found.usable:
+            break
+        v[window.program.chosen] = found.values
+    return checked(feasible, (v, doubtful), 0.0, (gap, steps))
+
+
+def polished(
+    chain: Chain, normal: tuple[FloatArray, FloatArray, float], answer: Answer, sweeps: int
+) -> Answer:
+    """Minimise the objective of all joints over the links of every window, in turn."""
+    task, (base, target, rest) = chain.task, normal
+    design, share, v = base @ task.matrix, task.share(answer.weight), answer.v.copy()
+    residual, steps, doubtful = target - design @ v, answer.steps, []
+    objective, gap = np.inf, 0.0
+    for _ in range(sweeps):
+        gap = 0.0
+        for window in chain.windows:
+            own = window.program.chosen
+            block, old, others = design[:, own], v[own].copy(), v.copy()
+            others[own] = 0.0
+            found = window.program.minimise(block, residual + block @ old, share, others)
+            if found.outcome is not Outcome.SOLVED:
+                doubtful.append(found)
+                continue
+            v[own] = found.values
+            residual = residual - block @ (found.values - old)
+            steps, gap = steps + found.steps, max(gap, share * abs(found.primal - found.dual))
+        before, objective = objective, \
+            float(residual @ residual) + rest + share * task.prior_value(v)
+        if before - objective < SETTLED * objective:
+            break
+    return checked(task.feasible, (v, doubtful), answer.weight,
+                   (gap / max(objective, 1e-300), steps))

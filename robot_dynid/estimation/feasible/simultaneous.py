@@ -1,0 +1,286 @@
+"""Standard parameters that a real robot can have: all links at once, from the information alone.
+
+``J = mean squared weighted residual + weight * mean over the links of the prior``, subject to
+every link a body, friction and rotors not below zero, and bounds. Residuals are weighted by the
+noise of each joint, so their mean is about one and the weight means the same for every robot.
+Where unconstrained least squares is feasible already, its base parameters are kept and the prior
+chooses only among the standard parameters that make the same effort.
+Sources: Sousa, Cortesao, Physical feasibility of robot base inertial parameter identification,
+IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
+from robot_dynid.estimation.feasible.certificate import Certificate, certificate
+from robot_dynid.estimation.feasible.conic import Outcome, Solution
+from robot_dynid.estimation.feasible.prior import whitening
+from robot_dynid.estimation.feasible.program import PRIORS, Answer, FeasibleSet, Program
+from robot_dynid.estimation.information import FILTERED, RAW, Information
+from robot_dynid.estimation.least_squares import (
+    RANK_TOLERANCE,
+    LeastSquares,
+    joint_weights,
+    residual_noise,
+    solve,
+    weighted_factor,
+)
+from robot_dynid.estimation.uncertainty.held_out import folds
+from robot_dynid.types import FloatArray
+
+#: weights of the prior that cross-validation chooses from, the largest first
+WEIGHTS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+#: the largest weight is taken at which no joint's held-out error exceeds its least by this share
+TOLERATED = 0.01
+#: weight without held-out data to choose it by
+UNCHOSEN = 1e-2
+#: weight that stands for zero where least squares is not feasible, and some prior has to be
+SMALLEST = 1e-6
+#: a joint counts as known no better than to this share of its effort
+BEST_KNOWN = 1e-3
+#: gap, relative to the objective, that a solution of reduced accuracy may have
+WIDEST_GAP = 1e-4
+#: share of the way to the nominal robot by which rounding of the solver may be repaired
+FARTHEST = 1e-5
+
+
+#: returns the answer for a weight of the prior
+Fitter = Callable[[float], Answer]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeasibleEstimate(Estimate):
+    """An estimate that is a real robot's.
+
+    ``standard`` (p,) standard parameters, ``values = K standard``; ``prior_weight`` is 0 where
+    least squares was feasible. The covariance is that of unconstrained least squares: constraints
+    and prior only narrow it.
+    """
+
+    standard: FloatArray
+    certificate: Certificate
+    prior_weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What to find: the information of ``experiment``, what is feasible, and the prior.
+
+    ``joint_weights`` (n,) [1 / (N m)].
+    """
+
+    experiment: Experiment
+    feasible: FeasibleSet
+    prior: str
+    joint_weights: FloatArray
+
+    @classmethod
+    def of(cls, experiment: Experiment, prior: str, bounds: Bounds) -> Task:
+        """Prepare; raises UsageError when bounds contradict each other or name no link."""
+        model = experiment.model
+        limits = limits_of(bounds, model.robot, len(model.reduction.standard))
+        size = experiment.information.size(FILTERED)
+        size = np.maximum(size, max(1e-3 * size.max(), 1e-12))
+        weights = np.minimum(joint_weights(experiment.information), 1.0 / (BEST_KNOWN * size))
+        return cls(experiment, FeasibleSet(whitening(model, limits), limits), prior, weights)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Return (b, p): base parameters = matrix @ v."""
+        return np.asarray(
+            self.experiment.model.reduction.matrix @ self.feasible.whitening.transform)
+
+    @cached_property
+    def whole(self) -> Program:
+        """The problem in all parameters."""
+        return Program(self.feasible, self.prior, np.arange(len(self.feasible.whitening.centre)))
+
+    def share(self, weight: float) -> float:
+        """Return what one link's prior counts in the objective."""
+        return weight / self.experiment.model.robot.n
+
+    def compressed(self, information: Information) -> tuple[FloatArray, FloatArray, float]:
+        """Return design (r, b), target (r,) and what no parameter explains.
+
+        ``mean squared weighted residual = ||design base - target||^2 + rest``.
+        """
+        tall = np.linalg.qr(weighted_factor(information, self.joint_weights), mode='r')
+        tall = tall / np.sqrt(information.samples * len(information.structure))
+        b = len(information.names)
+        return tall[:b, :b], tall[:b, b], float(np.sum(tall[b:, b] ** 2))
+
+    def prior_value(self, v: FloatArray) -> float:
+        """Return the sum of the prior over links and other parameters."""
+        w = self.feasible.whitening
+        if self.prior == 'euclidean':
+            return 0.5 * float(w.weights @ (v - w.centre) ** 2)
+        bodies, others = w.pseudo_inertias(v), slice(w.bodies.stop, None)
+        _, logarithms = np.linalg.slogdet(bodies)
+        divergence = np.trace(bodies, axis1=1, axis2=2) - logarithms - 4.0
+        return float(divergence.sum() + 0.5 * w.weights[others] @ v[others] ** 2)
+
+    def base(self, v: FloatArray) -> FloatArray:
+        """Return base parameters (b,)."""
+        return np.asarray(self.matrix @ v)
+
+
+def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
+    """Return orthonormal equations ``E v = e`` of all points that predict as least squares."""
+    weights = joint_weights(information)
+    found = solve(information, weights)
+    white = weighted_factor(information, weights)[:, :-1]
+    rows = (white @ found.root).T @ white
+    return excited(rows @ task.matrix, rows @ found.values)
+
+
+def excited(design: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return orthonormal equations ``E v = e`` of all least-squares solutions of D v = t."""
+    u, s, vt = np.linalg.svd(design, full_matrices=False)
+    kept = s > RANK_TOLERANCE * s.max(initial=0.0)
+    return vt[kept], (u[:, kept].T @ target) / s[kept]
+
+
+def _check(prior: str, weight: float | None) -> None:
+    if prior not in PRIORS:
+        raise UsageError(f'prior {prior!r}: choose one of {", ".join(PRIORS)}')
+    if weight is not None and not 0.0 <= weight < np.inf:
+        raise UsageError(f'weight of the prior must be zero or more, is {weight}')
+
+
+@dataclass(frozen=True)
+class Feasible:
+    """All links at once, as the problem is stated."""
+
+    prior: str = 'entropic'
+    prior_weight: float | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    name = 'feasible'
+
+    def __post_init__(self) -> None:
+        _check(self.prior, self.prior_weight)
+
+    def fit(self, experiment: Experiment) -> FeasibleEstimate:
+        """Estimate; numerical trouble is in the status.
+
+        Raises UsageError when bounds contradict each other, MissingDependency without Clarabel.
+        """
+        task = Task.of(experiment, self.prior, self.bounds)
+        information, weight = experiment.information, self.prior_weight
+        answer = None if weight else self.unconstrained(task, information)
+        if answer is None:
+            if weight is None:
+                weight = cross_validated(task, self.fitter)
+            answer = self.fitter(task, information)(weight or SMALLEST)
+        return finished(task, answer, self.name)
+
+    def unconstrained(self, task: Task, information: Information) -> Answer | None:
+        """Return the point nearest to the prior that predicts as least squares does, if any."""
+        found = task.whole.nearest(least_squares(task, information))
+        if not found.usable or not task.feasible.holds(found.values):
+            return None
+        return Answer(task.feasible.clipped(found.values), 0.0, found.gap, found.steps)
+
+    def fitter(self, task: Task, information: Information) -> Fitter:
+        """Return what finds the optimum for a weight of the prior."""
+        base, target, rest = task.compressed(information)
+        design = base @ task.matrix
+
+        def fit(weight: float) -> Answer:
+            found = task.whole.minimise(design, target, task.share(weight))
+            residual = design @ found.values - target
+            objective = float(residual @ residual) + rest
+            gap = task.share(weight) * abs(found.primal - found.dual) / max(objective, 1e-300)
+            return checked(task.feasible, (found.values, _doubtful(found)), weight,
+                           (gap, found.steps))
+
+        return fit
+
+
+def _doubtful(found: Solution) -> list[Solution]:
+    return [] if found.outcome is Outcome.SOLVED else [found]
+
+
+def checked(
+    feasible: FeasibleSet, found: tuple[FloatArray, Sequence[Solution]], weight: float,
+    effort: tuple[float, int],
+) -> Answer:
+    """Return a feasible answer whatever the solver says; ``trouble`` says what was wrong.
+
+    ``found`` is the point v (p,) and the solutions that are less than solved, ``effort`` the gap
+    relative to the objective and the steps. A point that is not feasible is drawn towards the
+    nominal robot until it is.
+    """
+    (start, doubtful), (gap, steps) = found, effort
+    centre = feasible.whitening.centre
+    troubles = [s.outcome.value for s in doubtful if not (s.usable and gap < WIDEST_GAP)]
+    v, part = start, 1e-9
+    while not feasible.holds(v) and part <= 1.0:
+        v = start + part * (centre - start)
+        part *= 10.0
+    if not feasible.holds(v):
+        v = centre
+    if part > FARTHEST:
+        troubles.append('the constraints are not kept')
+    return Answer(feasible.clipped(v), weight, gap, steps, '; '.join(dict.fromkeys(troubles)))
+
+
+def cross_validated(
+    task: Task, fitter: Callable[[Task, Information], Fitter]
+) -> float:
+    """Return the largest weight that predicts held-out stretches about as well as any, per joint.
+
+    Without such a weight, the one whose worst joint is best.
+    """
+    information = task.experiment.information
+    count, n = len(information.batches), len(information.structure)
+    parts = folds(count)
+    if len(parts) < 2:
+        return UNCHOSEN
+    energy = np.zeros((len(WEIGHTS), n))
+    for part in parts:
+        rest = information.subset([i for i in range(count) if i not in part])
+        test = information.subset(part).total
+        fit = fitter(task, rest)
+        for row, weight in enumerate(WEIGHTS):
+            answer = fit(weight)
+            energy[row] += np.inf if answer.trouble else \
+                information.residual_energy(task.base(answer.v), RAW, test)
+    error = np.sqrt(energy)
+    if not np.isfinite(error).all(axis=1).any():
+        return UNCHOSEN
+    worst = np.max(error / np.maximum(error.min(axis=0), 1e-300), axis=1)
+    good = np.flatnonzero(worst <= 1.0 + TOLERATED)
+    return WEIGHTS[good[0] if len(good) else int(np.argmin(worst))]
+
+
+def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
+    """Return the estimate of an answer with its certificate."""
+    experiment, w = task.experiment, task.feasible.whitening
+    plain = LeastSquares().fit(experiment)
+    standard = w.transform @ answer.v
+    values = experiment.model.reduction.base(standard)
+    design, target, rest = task.compressed(experiment.information)
+    mean, least = (float(np.sum((design @ base - target) ** 2)) + rest
+                   for base in (values, plain.values))
+    share = task.share(answer.weight)
+    objective = mean + share * task.prior_value(answer.v)
+    status, warnings = plain.status, list(w.warnings)
+    if answer.trouble:
+        status = Status.NOT_SOLVED
+        warnings.append(f'the conic solver: {answer.trouble}')
+    kept = {f.name: getattr(plain, f.name) for f in fields(Estimate)}
+    kept.update(values=values, noise=residual_noise(experiment.information, values),
+                method=method, status=status, warnings=(*plain.warnings, *warnings))
+    return FeasibleEstimate(
+        **kept, standard=standard, prior_weight=answer.weight,
+        certificate=certificate(task.feasible, answer, design @ task.matrix, share,
+                                (objective, mean, least)))

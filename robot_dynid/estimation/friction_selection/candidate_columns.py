@@ -1,0 +1,194 @@
+"""Every candidate friction column of every axis at once, reduced to small factors.
+
+One pass over the data; afterwards any law with any of the tried shapes is a choice of columns, and
+is fitted and judged from the factors alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
+from robot_dynid.estimation.information import merged, triangle
+from robot_dynid.estimation.uncertainty.held_out import FOLDS
+from robot_dynid.friction import AxisMotion, FrictionLaw
+from robot_dynid.friction.law import Shape
+from robot_dynid.reduction.numeric import states_at
+from robot_dynid.regressor import JointFriction
+from robot_dynid.types import FloatArray, Samples
+
+#: samples of the motion by which equal columns of different laws are found; speeds and steps of
+#: all sizes, so that no two laws agree on it by accident
+PROBES = 256
+
+
+def _probe() -> AxisMotion:
+    rng = np.random.default_rng(0)
+    steps = 10.0 ** rng.uniform(-6.0, 0.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
+    position: FloatArray = np.cumsum(steps)
+    velocity = 10.0 ** rng.uniform(-5.0, 1.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
+    return AxisMotion(np.linspace(0.0, 6.3, PROBES), position, np.asarray(velocity), (0,),
+                      rng.normal(size=PROBES), 25.0 + rng.normal(size=PROBES))
+
+
+PROBE = _probe()
+
+
+def _keys(law: FrictionLaw) -> list[bytes]:
+    return [column.tobytes() for column in law.columns(PROBE)]
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """The different columns of many laws, as one law of the same axis."""
+
+    laws: tuple[FrictionLaw, ...]
+    holding: ClassVar[tuple[str, ...]] = ()
+    nonnegative: ClassVar[tuple[str, ...]] = ()
+    odd: ClassVar[tuple[str, ...]] = ()
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+
+    @cached_property
+    def _place(self) -> dict[bytes, int]:
+        place: dict[bytes, int] = {}
+        for law in self.laws:
+            for key in _keys(law):
+                place.setdefault(key, len(place))
+        return place
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Numbered columns."""
+        return tuple(f'd{i}_' for i in range(len(self._place)))
+
+    def index(self, law: FrictionLaw) -> NDArray[np.int64]:
+        """Return which columns (k,) are those of ``law``; raises KeyError when one is missing."""
+        return np.array([self._place[key] for key in _keys(law)])
+
+    def columns(self, motion: AxisMotion) -> FloatArray:
+        """Return (d, N)."""
+        out = np.empty((len(self._place), len(motion.time)))
+        for law in self.laws:
+            out[self.index(law)] = law.columns(motion)
+        return out
+
+    def dry(self, motion: AxisMotion) -> FloatArray:
+        """Return that of the first law (N,)."""
+        return self.laws[0].dry(motion)
+
+    def sliding(self, values: FloatArray) -> FloatArray | None:
+        """Return None."""
+        return None
+
+    def settings(self) -> dict[str, float]:
+        """Return nothing: it is not stored."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Triangular factors by fold and joint of ``[links and rotors, dictionaries, filtered, raw]``.
+
+    Of these columns the factors of joint j hold ``active[j]`` only, the others are zero.
+    ``links`` is the number of columns of links and rotors; ``first`` (a + 1,) the first dictionary
+    column of every axis, and the end; ``samples`` the count in every fold; ``reach`` (rows, d) the
+    effort of each dictionary column at one, root mean square at about 1 rad/s.
+    """
+
+    friction: JointFriction
+    folds: tuple[tuple[FloatArray, ...], ...]
+    active: tuple[NDArray[np.int64], ...]
+    links: int
+    first: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    reach: FloatArray
+
+    @classmethod
+    def of(
+        cls, model: TorqueModel, friction: JointFriction, recordings: Sequence[Samples]
+    ) -> Factors:
+        """Reduce ``recordings``; ``model`` has links and rotors only."""
+        links = len(model.reduction.kept)
+        counts = [len(law.parameters) for law in friction.laws]
+        first = links + np.concatenate([[0], np.cumsum(counts)])
+        active = _active(model, friction, first)
+        edges = np.linspace(0, sum(len(s) for s in recordings), FOLDS + 1).astype(np.int64)
+        parts: list[list[list[FloatArray]]] = [[[] for _ in active] for _ in range(FOLDS)]
+        done = 0
+        for samples in recordings:
+            for rows, table in _tables(model, friction, samples, edges - done):
+                fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
+                for j, columns in enumerate(active):
+                    parts[fold][j].append(triangle(np.asfortranarray(table[j][:, columns])))
+            done += len(samples)
+        folds = tuple(tuple(merged(f) for f in fold) for fold in parts if fold[0])
+        sizes = np.diff(edges)
+        states = states_at(model.robot, MODERATE_SPEED)
+        reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
+        acting = np.abs(np.repeat(friction.axes.effort, counts, axis=0))
+        return cls(friction, folds, tuple(active), links, first, sizes[sizes > 0],
+                   (acting * reach[:, None]).T)
+
+    @cached_property
+    def whole(self) -> tuple[FloatArray, ...]:
+        """Factors of all joints over all folds, all columns."""
+        return self._merged(self.folds)
+
+    @cached_property
+    def train(self) -> tuple[tuple[FloatArray, ...], ...]:
+        """The same over all folds but one, for each in turn."""
+        return tuple(self._merged([f for i, f in enumerate(self.folds) if i != fold])
+                     for fold in range(len(self.folds)))
+
+    @cached_property
+    def test(self) -> tuple[tuple[FloatArray, ...], ...]:
+        """The same over each fold."""
+        return tuple(self._merged([fold]) for fold in self.folds)
+
+    def _merged(self, folds: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, ...]:
+        found = []
+        for j, columns in enumerate(self.active):
+            factor = merged([fold[j] for fold in folds])
+            wide = np.zeros((len(factor), int(self.first[-1]) + 2))
+            wide[:, columns] = factor
+            found.append(wide)
+        return tuple(found)
+
+
+def _active(
+    model: TorqueModel, friction: JointFriction, first: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Return the columns of every joint that are not zero, and the two of the effort."""
+    found = []
+    for j, own in enumerate(model.structure):
+        acting = [np.arange(first[a], first[a + 1])
+                  for a, axis in enumerate(friction.axes.effort) if axis[j] != 0.0]
+        found.append(np.concatenate([np.flatnonzero(own), *acting, first[-1] + np.arange(2)]))
+    return found
+
+
+def _tables(
+    model: TorqueModel, friction: JointFriction, samples: Samples, edges: NDArray[np.int64]
+) -> Iterable[tuple[slice, list[FloatArray]]]:
+    """Yield rows within one fold and, for every joint, their table (rows, columns)."""
+    assert samples.effort is not None and samples.measured is not None
+    history = friction.history(samples)
+    owners = np.repeat(np.arange(len(friction.laws)),
+                       [len(law.parameters) for law in friction.laws])
+    regression = Regression(model, samples)
+    cuts = sorted({0, len(samples), *(int(e) for e in edges if 0 < e < len(samples)),
+                   *range(0, len(samples), CHUNK)})
+    for start, stop in pairwise(cuts):
+        rows = slice(start, stop)
+        columns = regression.columns(rows)
+        yield rows, [
+            np.vstack([columns[j], friction.axes.effort[owners, j][:, None] * history[:, rows],
+                       samples.effort[None, rows, j], samples.measured[None, rows, j]]).T
+            for j in range(model.robot.rows)]

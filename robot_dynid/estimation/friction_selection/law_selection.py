@@ -1,0 +1,261 @@
+"""Which friction law each axis gets, by the error on stretches of the data left out of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.estimation.friction_selection.candidate_columns import Factors
+from robot_dynid.estimation.friction_selection.law_scores import Judge, noise_of
+from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
+from robot_dynid.estimation.friction_selection.shape_search import refined
+from robot_dynid.friction import ADDITIONS, LAWS, Compound, FrictionLaw, Maxwell
+from robot_dynid.friction.maxwell import LENGTHS
+from robot_dynid.types import FloatArray
+
+#: the choice that the data makes
+AUTO = 'auto'
+#: a law with more parameters must lower the held-out error by this share, in most folds
+GAIN = 0.02
+#: rounds through the axes, each with the laws of the others as they are by then
+ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class AxisChoice:
+    """The law of one axis, and what was tried: (law, held-out error over that of Coulomb's)."""
+
+    axis: str
+    law: str
+    tried: tuple[tuple[str, float], ...]
+    note: str = ''
+
+    def plain(self) -> dict[str, Any]:
+        """Return the choice in plain types."""
+        return {'axis': self.axis, 'law': self.law, 'note': self.note,
+                'tried': [{'law': name, 'error_over_coulomb': ratio}
+                          for name, ratio in self.tried]}
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A law with its name, the held-out errors of the folds, and whether data excites it."""
+
+    name: str
+    law: FrictionLaw
+    errors: FloatArray
+    score: float
+    excited: bool
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Order of preference among the shapes of a law, the least first."""
+        return not self.excited, self.score
+
+    @property
+    def size(self) -> int:
+        """Number of parameters and searched shapes."""
+        return len(self.law.parameters) + len(self.law.shapes)
+
+    def beats(self, other: Judged, gain: float) -> bool:
+        """Return whether the error is lower by ``gain``, and in most folds, if excited."""
+        lower = self.score < (1.0 - gain) * other.score
+        return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
+
+
+Improve = Callable[[int, Judge, Named], tuple[Named, list[Judged]]]
+
+
+def grid(kind: Callable[..., Any]) -> list[Any]:
+    """Return ``kind`` in every combination of its shapes; of two speeds the first is lower."""
+    shapes = kind().shapes
+    return [kind(**{s.name: v for s, v in zip(shapes, values, strict=True)})
+            for values in product(*(shape.grid for shape in shapes))
+            if all(a < b for a, b in pairwise(values))]
+
+
+def bases(wanted: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
+    """Return the laws to try without additions, Coulomb's with its ramp first.
+
+    On axes that share a joint with another one, no law without an offset of its own is tried by
+    itself: the offsets of two such laws could not be told apart.
+    """
+    names = [wanted.split('+', maxsplit=1)[0]] if wanted != AUTO else [
+        name for name, kind in LAWS.items() if alone or 'f0' in kind().parameters]
+    found: list[Named] = [('coulomb', coulomb)]
+    for name in names:
+        if name != 'coulomb':
+            made = [Maxwell(LENGTHS)] if name == 'maxwell' else grid(LAWS[name])
+            found += [(name, law) for law in made]
+    return found
+
+
+def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
+    """Return a law with one more addition, in every shape; presliding with all lengths again."""
+    name, law = named
+    base, others = (law.base, law.additions) if isinstance(law, Compound) else (law, ())
+    if isinstance(base, Maxwell):
+        base = Maxwell(LENGTHS)
+    made = [ADDITIONS[added](**settings)] if settings else grid(ADDITIONS[added])
+    return [(f'{name}+{added}', Compound(base, (*others, (added, a)))) for a in made]
+
+
+def judged(judge: Judge, candidates: Sequence[Named]) -> list[Judged]:
+    """Return each law once, with its best shape."""
+    best: dict[str, Judged] = {}
+    for name, law in candidates:
+        settled = judge.settled(law)
+        errors = judge.errors(settled)
+        found = Judged(name, settled, errors, judge.score(errors), judge.excited(settled))
+        if name not in best or found.rank < best[name].rank:
+            best[name] = found
+    return list(best.values())
+
+
+def simplest(found: Sequence[Judged], gain: float) -> Judged:
+    """Return the simplest law: one with more parameters must beat it by ``gain``.
+
+    None is simpler than Coulomb's, whose ramp is that of all axes; the data must excite all
+    parameters of any other.
+    """
+    ordered = sorted(found, key=lambda f: (f.name != 'coulomb', not f.excited, f.size))
+    chosen = ordered[0]
+    for other in ordered[1:]:
+        if other.beats(chosen, gain):
+            chosen = other
+    return chosen
+
+
+def choose_laws(
+    data: FrictionData, wanted: str, coulomb: Sequence[FrictionLaw], load: bool
+) -> tuple[list[Named], tuple[AxisChoice, ...], FloatArray | None]:
+    """Return the law of every axis, how it was chosen, and the links (n, 10) that load it.
+
+    ``wanted`` is 'auto', or the law of which only the shapes are to be chosen; ``coulomb`` are
+    the laws to begin with; ``load`` allows friction that grows with the transmitted torque.
+    """
+    reasons = data.reasons()
+    current: list[Named] = [('coulomb', law) for law in coulomb]
+    tried: list[dict[str, float]] = [{} for _ in current]
+    first = [[('coulomb', law)] if reason else bases(wanted, law, alone)
+             for law, reason, alone in zip(coulomb, reasons, data.alone(), strict=True)]
+
+    def base(axis: int, judge: Judge, before: Named) -> tuple[Named, list[Judged]]:
+        found = judged(judge, first[axis])
+        chosen = simplest(found, GAIN) if wanted == AUTO else found[-1]
+        return (chosen.name, chosen.law), found
+
+    factors = data.factors(first, None)
+    _rounds(factors, current, base, tried)
+    links = data.links(factors, [law for _, law in current]) if load else None
+    additions = data.additions(wanted if wanted != AUTO else None, links is not None)
+    starts = [_starts(('coulomb', law), own, wanted == AUTO)
+              for own, law in zip(current, coulomb, strict=True)]
+    second = [[('coulomb', law), *own] if reason else _grown(('coulomb', law), own, additions)
+              for own, law, reason in zip(starts, coulomb, reasons, strict=True)]
+
+    def grow(axis: int, judge: Judge, before: Named) -> tuple[Named, list[Judged]]:
+        found = judged(judge, second[axis][:1])
+        if reasons[axis]:
+            return before, found
+        grown = [_add(judge, start, additions, wanted == AUTO, found) for start in starts[axis]]
+        chosen = simplest(grown, GAIN)
+        return (chosen.name, chosen.law), found
+
+    if additions:
+        factors = data.factors(second, data.load(links))
+        _rounds(factors, current, grow, tried)
+    noise = noise_of(factors, [law for _, law in current], np.ones(len(factors.active)))
+    on_grid = tuple(current)
+    for axis in range(len(current)):
+        current[axis] = refined(data, factors, axis, on_grid, noise, data.load(links))
+    if wanted == AUTO:
+        simple = [('coulomb', law) for law in coulomb]
+        current = excited_laws(data, list(zip(current, on_grid, simple, strict=True)), links)
+    choices = tuple(AxisChoice(label, own[0], tuple(seen.items()), reason)
+                    for label, own, seen, reason in zip(data.axes.labels, current, tried, reasons,
+                                                        strict=True))
+    return current, choices, links
+
+
+def excited_laws(
+    data: FrictionData, wanted: Sequence[tuple[Named, ...]], links: FloatArray | None
+) -> list[Named]:
+    """Return the first law ``wanted`` on each axis that leaves no parameter open.
+
+    So a fit to the same data reports none of them as not excited, but for those that are open
+    with the last law, too, which is taken as it is.
+    """
+    place = [0] * len(wanted)
+    last = [own[-1] for own in wanted]
+    unavoidable: set[str] | None = None
+    while True:
+        current = [own[i] for own, i in zip(wanted, place, strict=True)]
+        if current == last:
+            return current
+        if unavoidable is None:
+            unavoidable = data.left_open(last, links)
+        lost = data.left_open(current, links) - unavoidable
+        back = [i for i, named in enumerate(current)
+                if named != last[i] and lost & data.names(i, named[1])]
+        if not back:
+            return current
+        for i in back:
+            place[i] += 1
+
+
+def _rounds(
+    factors: Factors, current: list[Named], improve: Improve, tried: list[dict[str, float]]
+) -> None:
+    """Improve the laws of the axes in turn; notes errors relative to the first law judged."""
+    noise = np.ones(len(factors.active))
+    for _ in range(ROUNDS):
+        for _ in range(2):  # the noise of one joint bears on the parameters of the others
+            noise = noise_of(factors, [law for _, law in current], noise)
+        for axis, before in enumerate(current):
+            judge = Judge.of(factors, axis, [law for _, law in current], noise)
+            current[axis], found = improve(axis, judge, before)
+            reference = next(f.score for f in found if f.name == 'coulomb')
+            tried[axis].update({f.name: f.score / reference for f in found})
+
+
+def _starts(coulomb: Named, chosen: Named, auto: bool) -> list[Named]:
+    """Return what additions are tried on: a simple law with one may do as well as a long law."""
+    return [coulomb, chosen] if auto and chosen[0] != 'coulomb' else [chosen]
+
+
+def _grown(
+    coulomb: Named, starts: Sequence[Named], additions: dict[str, dict[str, Any]]
+) -> list[Named]:
+    found = [coulomb, *starts]
+    for start in starts:
+        for added, settings in additions.items():
+            found += extended(start, added, settings)
+    return found
+
+
+def _add(
+    judge: Judge, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
+    found: list[Judged],
+) -> Judged:
+    """Add to ``start`` what lowers the error most, until nothing does; or all that is wanted.
+
+    Everything tried is noted in ``found``.
+    """
+    chosen = judged(judge, [start])[0]
+    found.append(chosen)
+    left = dict(additions)
+    while left:
+        tried = [judged(judge, extended((chosen.name, chosen.law), added, settings))[0]
+                 for added, settings in left.items()]
+        found += tried
+        best = min(tried, key=lambda f: f.rank) if auto else tried[0]
+        if auto and not best.beats(chosen, GAIN):
+            break
+        chosen = best
+        del left[best.name.split('+')[-1]]
+    return chosen

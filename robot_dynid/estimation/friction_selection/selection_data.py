@@ -1,0 +1,99 @@
+"""The data friction laws are chosen on, and what it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
+from robot_dynid.estimation.friction_selection.law_scores import noise_of, solution
+from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.friction import FrictionLaw
+from robot_dynid.regressor import Axes, JointFriction
+from robot_dynid.regressor.friction import Load
+from robot_dynid.types import FloatArray, Samples
+
+#: travel [rad, m] below which an axis may never have left presliding
+LEAST_TRAVEL = 0.05
+#: length of a recording [s] in which warming up may show
+LEAST_WARM_UP = 60.0
+#: share of the highest speed by which an axis must move both ways
+BOTH_WAYS = 0.05
+
+Named = tuple[str, FrictionLaw]
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionData:
+    """Recordings filtered alike; ``model`` has links and rotors only."""
+
+    model: TorqueModel
+    axes: Axes
+    recordings: Sequence[Samples]
+
+    def factors(self, candidates: Sequence[Sequence[Named]], load: Load | None) -> Factors:
+        """Reduce the recordings to the columns of all candidates of every axis."""
+        laws = tuple(Dictionary(tuple(law for _, law in own)) for own in candidates)
+        return Factors.of(self.model, JointFriction(self.axes, laws, load), self.recordings)
+
+    def alone(self) -> list[bool]:
+        """Return, axis by axis, whether no other axis acts on the same joints."""
+        acts = self.axes.effort != 0.0
+        return [bool(np.all(acts[:, own].sum(axis=0) == 1)) for own in acts]
+
+    def reasons(self) -> list[str]:
+        """Return, axis by axis, why its law cannot be chosen; empty where it can."""
+        found = []
+        for axis in self.axes.matrix:
+            travel = max(float(np.ptp(s.position @ axis)) for s in self.recordings)
+            velocity = np.concatenate([s.velocity @ axis for s in self.recordings])
+            fast = BOTH_WAYS * np.abs(velocity).max(initial=0.0)
+            if travel < LEAST_TRAVEL:
+                found.append(f'travels over {travel:.2g} only, perhaps within presliding')
+            elif not (velocity.max() > fast and velocity.min() < -fast):
+                found.append('moves in one direction only, so its friction is like an offset')
+            else:
+                found.append('')
+        return found
+
+    def additions(self, wanted: str | None, load: bool) -> dict[str, dict[str, Any]]:
+        """Return the additions to try, with settings that are not searched.
+
+        ``wanted`` names a law whose additions these are; None leaves the choice to the data.
+        """
+        warm = [s.temperature for s in self.recordings if s.temperature is not None]
+        complete = len(warm) == len(self.recordings)
+        longest = max(float(s.time[-1] - s.time[0]) for s in self.recordings)
+        possible = {'levelling': True, 'load': load, 'drift': longest >= LEAST_WARM_UP,
+                    'temperature': complete}
+        names = [n for n, yes in possible.items() if yes] if wanted is None \
+            else wanted.split('+')[1:]
+        mean = float(np.mean(np.concatenate(warm))) if complete else 25.0
+        return {n: {'reference': round(mean, 3)} if n == 'temperature' else {} for n in names}
+
+    def links(self, factors: Factors, laws: Sequence[FrictionLaw]) -> FloatArray:
+        """Return standard parameters (n, 10) of the links, as they are with ``laws``."""
+        noise = np.ones(len(factors.active))
+        for _ in range(3):
+            noise = noise_of(factors, laws, noise)
+        _, values = solution(factors, laws, noise)
+        standard = self.model.reduction.standard_values(values[:factors.links])
+        return np.asarray(standard[:10 * self.model.robot.n].reshape(-1, 10))
+
+    def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
+        """Return the names of the parameters that a fit with ``laws`` reports as not excited."""
+        friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
+        model = TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
+        return set(LeastSquares().fit(Experiment.of(model, self.recordings)).not_excited)
+
+    def names(self, axis: int, law: FrictionLaw) -> set[str]:
+        """Return the names of the parameters of ``law`` on an axis."""
+        return {f'{p}{self.axes.labels[axis]}' for p in law.parameters}
+
+    def load(self, links: FloatArray | None) -> Load | None:
+        """Return what the axes transmit with ``links``."""
+        return None if links is None else Load(self.model.robot, self.axes, links)

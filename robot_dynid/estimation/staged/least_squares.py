@@ -1,0 +1,234 @@
+"""Staged least squares: one joint moves at a time, and what is found enters the next stage.
+
+Sources: Lin, An identification method for estimating the inertia parameters of a manipulator,
+1991, section 3.3; Wang et al., Sensors 2025, 25, 5749, sections 3.2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.information import FILTERED, Information
+from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
+from robot_dynid.estimation.staged.procedure import (
+    PROCEDURES,
+    Decomposition,
+    SoloMotion,
+    Stage,
+    decompose,
+    labels,
+    own_stages,
+)
+from robot_dynid.estimation.staged.single_joint_rows import solo_data
+from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
+from robot_dynid.types import FloatArray
+
+#: share of a base parameter that must lie in open directions to call it not excited
+OPEN_SHARE = 1e-9
+#: a combination is refused when its deviation is worth more than this share of the effort
+REFUSED = 0.1
+#: weight of nominal values that know nothing of a rotor or of friction, against those of links
+FAINT = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class StageResult:
+    """What a stage found.
+
+    ``labels`` (s,) the combinations of base parameters, ``values`` and ``std`` (s,);
+    ``condition`` and ``condition_raw`` of its weighted regressor with unit columns and as it is.
+    """
+
+    stage: Stage
+    labels: tuple[str, ...]
+    values: FloatArray
+    std: FloatArray
+    condition: float
+    condition_raw: float
+    samples: int
+    degrees_of_freedom: int
+
+    def plain(self) -> dict[str, Any]:
+        """Return the result in plain types, for files and reports."""
+        found = [{'combination': label, 'value': float(value), 'std': float(std)}
+                 for label, value, std in zip(self.labels, self.values, self.std, strict=True)]
+        return {'stage': self.stage.name, 'motions': len(self.stage.motions),
+                'samples': self.samples, 'condition_number': self.condition,
+                'condition_number_raw': self.condition_raw, 'found': found}
+
+
+@dataclass(frozen=True, eq=False)
+class StagedEstimate(Estimate):
+    """An estimate with the stages it was made of.
+
+    ``share`` (n,) of the variance of each joint's effort that is predicted while it moves; None
+    where the stages were written by hand.
+    """
+
+    stages: tuple[StageResult, ...] = ()
+    share: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class StagedLeastSquares:
+    """Least squares stage by stage; ``procedure`` is one of PROCEDURES."""
+
+    procedure: str = 'distal-to-proximal'
+    name = 'staged'
+
+    def __post_init__(self) -> None:
+        if self.procedure not in PROCEDURES:
+            raise UsageError(f'procedure {self.procedure!r}: choose one of '
+                             f'{", ".join(PROCEDURES)}')
+
+    def fit(self, experiment: Experiment) -> StagedEstimate:
+        """Find the solo motions in the recordings and estimate stage by stage.
+
+        Raises DataError naming the stage and the joint whose motion is missing.
+        """
+        model, data = experiment.model, solo_data(experiment)
+        motions = [motion for motion, _ in data]
+        own = own_stages(model, motions)
+        held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
+        stages = PROCEDURES[self.procedure](model, motions)
+        estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
+        return replace(estimate, share=_share(_of_stages(own, data), estimate.values))
+
+
+def _share(own: Sequence[Information], values: FloatArray) -> FloatArray:
+    """Return the share (n,) of variance predicted, from the own stages, the last joint's first."""
+    shares = []
+    for joint, information in enumerate(reversed(own)):
+        energy = information.residual_energy(values, FILTERED)[joint] / information.samples
+        shares.append(1.0 - energy / max(information.spread(FILTERED)[joint] ** 2, 1e-300))
+    return np.array(shares)
+
+
+def _of_stages(
+    stages: Sequence[Stage], data: Sequence[tuple[SoloMotion, Information]]
+) -> list[Information]:
+    """Return the information of every stage, merged over its motions."""
+    return [reduce(Information.merge, [i for m, i in data if m in stage.motions])
+            for stage in stages]
+
+
+@one_blas_thread()
+def fit_stages(
+    experiment: Experiment, stages: Sequence[Stage], information: Sequence[Information],
+    held: FloatArray | None = None,
+) -> StagedEstimate:
+    """Solve ``stages`` in order, each from its own ``information`` about all base parameters.
+
+    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked. What no stage
+    determines takes its nominal value, and is reported as not excited. The rank does not depend
+    on how the locked joints tremble.
+    """
+    model = experiment.model
+    results, known = _solved(model, stages, information, held)
+    left = known.free
+    values = known.values + left.directions @ _nominal(model, known)
+    lost = {int(i) for i in np.flatnonzero(np.any(np.abs(left.directions) > OPEN_SHARE, axis=1))}
+    lost |= set(unknown_columns(experiment, known.covariance))
+    return StagedEstimate(
+        names=model.reduction.names, values=values, covariance=known.covariance,
+        noise=residual_noise(experiment.information, values),
+        condition_raw=max(r.condition_raw for r in results),
+        condition=max(r.condition for r in results),
+        rank=len(values) - left.directions.shape[1],
+        degrees_of_freedom=min(r.degrees_of_freedom for r in results),
+        method='staged', status=Status.NOT_EXCITED if lost else Status.OK,
+        not_excited=tuple(model.reduction.names[i] for i in sorted(lost)), stages=tuple(results),
+    )
+
+
+def _solved(
+    model: TorqueModel, stages: Sequence[Stage], information: Sequence[Information],
+    held: FloatArray | None = None,
+) -> tuple[list[StageResult], Knowledge]:
+    """Return what the stages that find something find, and what is known at the end."""
+    known = Knowledge.none(len(model.reduction.names), model.robot.n, held)
+    results = []
+    for stage, data in zip(stages, information, strict=True):
+        result, known = fit_stage(model, stage, data, known)
+        if result is not None:
+            results.append(result)
+    return results, known
+
+
+def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
+    """Return the free parameters (f,) that bring the base parameters closest to nominal.
+
+    The distance is in effort at a moderate motion. Nothing is nominally known of rotors and
+    friction, so base parameters they are part of count little.
+    """
+    links = model.robot.nominal.ravel()
+    matrix = model.reduction.matrix
+    reach = model.moderate_effort.max(axis=0)
+    weight = reach * np.where(np.any(matrix[:, len(links):] != 0.0, axis=1), FAINT, 1.0)
+    missing = matrix[:, :len(links)] @ links - known.values
+    design = weight[:, None] * known.free.directions
+    return np.asarray(np.linalg.lstsq(design, weight * missing, rcond=None)[0])
+
+
+def fit_stage(
+    model: TorqueModel, stage: Stage, data: Information, known: Knowledge
+) -> tuple[StageResult | None, Knowledge]:
+    """Return what one stage finds, None where that is nothing, and what is known after it.
+
+    Combinations that the effort at hand leaves open within wide bounds stay free.
+    """
+    found = decompose(model, stage, known.free)
+    if not len(found.solved):
+        return None, known
+    fit = stage_fit(model, (stage, found), data, known)
+    refused = _too_uncertain(model, (stage, found), data, (known, fit))
+    if len(refused) == len(found.solved):
+        return None, known
+    if len(refused):
+        found = found.without(refused)
+        fit = stage_fit(model, (stage, found), data, known)
+    step = known.free.directions[:, found.solved]
+    transfer = np.eye(len(known.values)) - step @ fit.sensitivity
+    after = Knowledge(
+        known.values + step @ fit.values,
+        _symmetric(transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T),
+        known.free.without(found), known.held)
+    result = StageResult(
+        stage, labels(model, known.free, found), fit.values, np.sqrt(np.diag(fit.covariance)),
+        fit.solution.condition, fit.solution.condition_raw, data.samples, fit.degrees)
+    return result, after
+
+
+def _symmetric(covariance: FloatArray) -> FloatArray:
+    """Return a covariance without what rounding did to its symmetry and its diagonal."""
+    even = 0.5 * (covariance + covariance.T)
+    np.fill_diagonal(even, np.maximum(np.diag(even), 0.0))
+    return even
+
+
+def _too_uncertain(
+    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information,
+    state: tuple[Knowledge, StageFit],
+) -> NDArray[np.int64]:
+    """Return the solved combinations that are not worth knowing.
+
+    One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
+    of the effort that was measured, in the joint they act on most; or nothing tells them at all.
+    """
+    (_, found), (known, fit) = what, state
+    reach = model.moderate_effort[:, known.free.owners[found.solved]]
+    size = data.size()[np.argmax(reach, axis=0)]
+    deviation = np.sqrt(np.diag(fit.covariance))
+    refused = deviation * reach.max(axis=0) > REFUSED * size
+    untold = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
+    return np.flatnonzero(refused | untold[len(found.nuisance):])

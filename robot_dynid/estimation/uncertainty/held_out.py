@@ -1,0 +1,101 @@
+"""Held-out errors inside the training data, straight from the information."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from robot_dynid.estimation.information import EXTRA, FILTERED, ONE, RAW, Batch, Information
+from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.types import FloatArray
+
+FOLDS = 5
+#: one-sided level at which the share of a joint is sure
+LEVEL = 0.95
+#: an effort that varies by less than this share of its size is constant
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Errors of every joint on batches that were not used for the fit.
+
+    ``raw`` and ``filtered`` (n,) mean squared errors against the raw and the filtered effort
+    [(N m)^2]; ``share`` (n,) of the variance of the filtered effort that is predicted, sure to
+    ``margin`` (n,) by the scatter of the folds; ``constant`` (n,) efforts have no variance.
+    """
+
+    raw: FloatArray
+    filtered: FloatArray
+    share: FloatArray
+    margin: FloatArray
+    constant: NDArray[np.bool_]
+
+    @property
+    def score(self) -> float:
+        """Mean logarithm of the raw errors: a joint counts the same whatever its torque."""
+        return float(0.5 * np.mean(np.log(np.maximum(self.raw, 1e-300))))
+
+
+def folds(count: int) -> list[list[int]]:
+    """Cut ``count`` batches into contiguous folds, so that neighbours do not leak."""
+    return [list(map(int, part)) for part in np.array_split(np.arange(count), min(FOLDS, count))]
+
+
+def held_out(information: Information, scored: Information | None = None) -> HeldOut:
+    """Return the errors of cross-validation over contiguous stretches of time.
+
+    ``scored`` is the information the errors are counted on, batch by batch the same stretches as
+    those fitted; by default the same information.
+    """
+    scored = scored or information
+    weights = joint_weights(information)
+    count = len(information.batches)
+    n = len(information.structure)
+    raw = np.zeros(n)
+    errors, variations = [], []
+    for fold in folds(count):
+        rest = [i for i in range(count) if i not in fold]
+        if not rest:
+            continue
+        values = solve(information.subset(rest), weights).values
+        test = scored.subset(fold).total
+        raw += scored.residual_energy(values, RAW, test)
+        errors.append(scored.residual_energy(values, FILTERED, test))
+        variations.append(_variation(scored, test))
+    samples = scored.samples
+    share, margin = _share(np.array(errors).reshape(-1, n), np.array(variations).reshape(-1, n))
+    constant = scored.spread(FILTERED) <= ROUNDING * scored.size(FILTERED)
+    return HeldOut(raw / samples, np.sum(errors, axis=0) / samples, share, margin, constant)
+
+
+def _variation(information: Information, part: Batch) -> FloatArray:
+    """Return the sum of squares (n,) of the filtered effort of a part about the mean of all."""
+    found = np.empty(len(information.structure))
+    for joint, (factor, whole) in enumerate(zip(
+            part.factors, information.total.factors, strict=True)):
+        k = factor.shape[1] - EXTRA
+        one, effort = whole[:, k + ONE], whole[:, k + FILTERED]
+        mean = float(one @ effort) / information.samples
+        rest = factor[:, k + FILTERED] - mean * factor[:, k + ONE]
+        found[joint] = float(rest @ rest)
+    return found
+
+
+def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share of variance (n,) predicted, and its margin, from sums of folds (f, n).
+
+    The share is one less a ratio of sums, whose deviation is that of the ratio estimator.
+    Source: Cochran, Sampling techniques, 1977, section 6.3.
+    """
+    count = len(errors)
+    whole = np.maximum(variations.sum(axis=0), 1e-300)
+    ratio = errors.sum(axis=0) / whole
+    if count < 2:
+        return 1.0 - ratio, np.zeros_like(ratio)
+    rest = errors - ratio * variations
+    deviation = np.sqrt(count / (count - 1) * np.sum(rest**2, axis=0)) / whole
+    return 1.0 - ratio, stats.t.ppf(LEVEL, count - 1) * deviation

@@ -1,0 +1,52 @@
+"""Leaving out one stretch of time after the other: deviations that hold for coloured residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from robot_dynid.estimation.information import Batch, merged
+from robot_dynid.types import FloatArray
+
+
+def leave_one_out(batches: Sequence[Batch]) -> Iterator[tuple[FloatArray, ...]]:
+    """Yield, for every batch, the factors (one per joint) of all the others.
+
+    Factors from the front and from the back are merged once, so n batches cost 3 n merges.
+    """
+    joints = range(len(batches[0].factors))
+    behind = [batches[-1].factors]
+    for batch in batches[-2:0:-1]:
+        behind.append(tuple(merged([batch.factors[j], behind[-1][j]]) for j in joints))
+    ahead: tuple[FloatArray, ...] | None = None
+    for batch in batches:
+        rest = behind.pop() if behind else None
+        sides = [side for side in (ahead, rest) if side is not None]
+        yield tuple(merged([side[j] for side in sides]) for j in joints)
+        ahead = batch.factors if ahead is None else tuple(
+            merged([ahead[j], batch.factors[j]]) for j in joints)
+
+
+def deviations(changed: Sequence[FloatArray]) -> FloatArray:
+    """Return the standard deviations (k,) from the estimates that each leave one batch out.
+
+    Source: MacKinnon, Nielsen, Webb 2023 (CR3).
+    """
+    found = np.asarray(changed)
+    count = len(found)
+    centred = found - found.mean(axis=0)
+    return np.asarray(np.sqrt((count - 1) / count * np.sum(centred**2, axis=0)))
+
+
+def covariance(changes: FloatArray) -> tuple[FloatArray, int]:
+    """Return the covariance (k, k) of an estimate, and its degrees of freedom.
+
+    ``changes`` (batches, k) is what each batch has changed in the estimate. Not a number where
+    there is a single batch. Source: MacKinnon, Nielsen, Webb 2023 (CR3).
+    """
+    count, k = changes.shape
+    if count < 2:
+        return np.full((k, k), np.nan), 1
+    centred = changes - changes.mean(axis=0)
+    return centred.T @ centred * (count - 1) / count, count - 1

@@ -1,0 +1,42 @@
+"""Which joints the data gives no model for, and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynid.estimation.uncertainty.consistency import Consistency
+from robot_dynid.estimation.uncertainty.held_out import HeldOut
+
+#: a joint is refused unless, for certain, more than this share of its variance is predicted
+LEAST_SHARE = 0.02
+#: a joint is refused with more than this share of its effort outside what any parameters explain
+LARGEST_OUTSIDE = 0.5
+#: shares beyond this are only told as such
+WORTH_TELLING = 9.99
+REMEDY = 'check its effort signal, and do not use the model for this joint'
+
+
+def refusals(held: HeldOut, found: Consistency | None = None) -> dict[int, str]:
+    """Return the refused equations (row numbers) with the reason.
+
+    The share of the variance that is predicted on folds left out must exceed LEAST_SHARE by the
+    scatter of the folds: what happens to fit on their mean is no prediction.
+    """
+    refused = {}
+    for row, (share, margin) in enumerate(zip(held.share, held.margin, strict=True)):
+        outside = 0.0 if found is None or not found.raised else float(found.outside[row])
+        if held.constant[row]:
+            refused[row] = 'its effort is constant'
+        elif not share - margin > LEAST_SHARE:
+            low, wide = np.clip([share, margin], -WORTH_TELLING, WORTH_TELLING)
+            refused[row] = ('its effort is predicted no better than by its mean: on stretches '
+                            f'left out of the fit {low:.0%} +- {wide:.0%} of its variance')
+        elif outside > LARGEST_OUTSIDE:
+            refused[row] = (f'{outside:.0%} of its effort (root mean square) lies outside what '
+                            'any parameters explain: noise, or an effect the model lacks')
+    return refused
+
+
+def told(joint: str, reason: str) -> str:
+    """Return the sentence about a refused joint."""
+    return f'joint {joint} is refused: {reason}; {REMEDY}'

@@ -1,1 +1,0 @@
-"""Supervised execution: plan, points, guards, and what is commanded when."""

@@ -1,0 +1,277 @@
+"""Plans of constant-velocity sweeps: what friction does at every speed, free of inertia.
+
+Every joint runs through a ladder of speeds, there and back through the same positions, while the
+others hold in several configurations which load it differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.excitation.design import Judge, Planned, StageRow
+from robot_dynid.excitation.planned.planner import Planner
+from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
+from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
+from robot_dynid.types import FloatArray, Samples, frozen
+
+#: slow plateaus last until they cover this share of the joint's range
+LEAST_PATH = 0.02
+#: configurations looked at
+CANDIDATES = 24
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class ConstantVelocityOptions:
+    """Settings of constant-velocity sweeps.
+
+    ``joints`` that sweep (none named: all); ``speeds`` in a geometric ladder from ``slowest``, a
+    part of the velocity limit; or a ``ladder`` (joint -> speeds, rad/s or m/s). Every plateau
+    lasts at least ``plateau`` s. ``configurations`` of the other joints.
+    """
+
+    joints: Sequence[str] = ()
+    speeds: int = 6
+    slowest: float = 0.05
+    plateau: float = 0.5
+    configurations: int = 2
+    ladder: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ('speeds', 'configurations'):
+            if getattr(self, name) < 1:
+                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
+        if not 0.0 < self.slowest < 1.0:
+            raise UsageError("option 'slowest' must be between 0 and 1 (part of the velocity "
+                             f'limit), got {self.slowest}')
+        if not 0.0 < self.plateau < np.inf:
+            raise UsageError(f"option 'plateau' must be positive seconds, got {self.plateau}")
+        if isinstance(self.joints, str) or not isinstance(self.joints, Sequence):
+            raise UsageError(f"option 'joints' must be a list of joint names, got {self.joints!r}")
+        if not isinstance(self.ladder, Mapping):
+            raise UsageError("option 'ladder' must map joints to speeds such as "
+                             '{joint_1: [0.1, 0.5, 1.0]}')
+        for joint, speeds in self.ladder.items():
+            _check_speeds(joint, speeds)
+
+    def check_joints(self, known: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the joints that sweep; raises UsageError when the robot does not have one."""
+        for option, names in (('joints', self.joints), ('ladder', self.ladder)):
+            for name in names:
+                if name not in known:
+                    raise UsageError(f"option '{option}' names joint '{name}'; the robot has "
+                                     f'{", ".join(known)}')
+        return tuple(j for j in known if j in self.joints) if self.joints else known
+
+
+def plan_sweeps(
+    judge: Judge, limits: MotionLimits, options: ConstantVelocityOptions,
+    generator: np.random.Generator,
+) -> Planned:
+    """Return the sweeps of all joints with slow moves in between.
+
+    A ladder is shortened, with a warning, where the range of a joint, an effort limit or a
+    constraint allows less. Raises UsageError with the nearest choice when an asked speed or
+    plateau is not possible, DynIdError naming the joint that cannot sweep at all.
+    """
+    limits.require('lower', 'upper', 'velocity', 'acceleration')
+    planner, warnings = Planner(judge, limits), []
+    sweeps: list[Sweep] = []
+    joints = options.check_joints(limits.joints)
+    for done, name in enumerate(joints):
+        if judge.progress is not None:
+            judge.progress('design', done / len(joints))
+        ladder = Ladder(limits, limits.joints.index(name), options.plateau)
+        speeds, notes = ladder.speeds(options)
+        chosen, more = _sweeps(planner, ladder, (speeds, options.configurations), generator)
+        sweeps += chosen
+        warnings += notes + more
+    path = planner.joined(sweeps)
+    rows = () if judge.model is None else friction_row(judge.model, sweeps)
+    return Planned(path, rows, tuple(warnings))
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """The speeds that joint number ``joint`` can hold for ``plateau`` s within its range."""
+
+    limits: MotionLimits
+    joint: int
+    plateau: float
+
+    @property
+    def name(self) -> str:
+        """Name of the joint."""
+        return self.limits.joints[self.joint]
+
+    @property
+    def room(self) -> float:
+        """What may be used of the joint's range, rad (m)."""
+        return 2.0 * (1.0 - HEADROOM) * float(self.limits.half_range[self.joint])
+
+    def sweep(self, position: FloatArray, speed: float) -> Sweep:
+        """Return the sweep at ``speed`` about ``position`` (n,)."""
+        ramp = shortest_ramp(self.limits, self.joint, speed)
+        lasting = min(max(self.plateau, LEAST_PATH * self.room / speed), self.room / speed - ramp)
+        return Sweep(self.limits.joints, self.name, frozen(position), speed, ramp, lasting)
+
+    def path(self, speed: float) -> float:
+        """Return the length [rad, m] that a plateau at ``speed`` and its ramps need."""
+        return speed * (self.plateau + shortest_ramp(self.limits, self.joint, speed))
+
+    def highest(self) -> float:
+        """Return the highest speed that velocity limit and range allow."""
+        low, high = 0.0, (1.0 - HEADROOM) * float(self.limits.velocity[self.joint])
+        if self.path(high) <= self.room:
+            return high
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.path(middle) <= self.room else (low, middle)
+        return low
+
+    def speeds(self, options: ConstantVelocityOptions) -> tuple[list[float], list[str]]:
+        """Return the ladder, slowest first, and a warning where it had to be shortened."""
+        highest, limit = self.highest(), float(self.limits.velocity[self.joint])
+        if self.name in options.ladder:
+            asked = sorted(float(speed) for speed in options.ladder[self.name])
+            if asked[-1] > highest:
+                raise UsageError(
+                    f"option 'ladder': joint '{self.name}' cannot hold {asked[-1]:.4g} for "
+                    f'{self.plateau:.4g} s within its limits; at most {highest:.4g}')
+            return asked, []
+        slowest = options.slowest * limit
+        if slowest > highest or (slowest == highest and options.speeds > 1):
+            longest = self.room / slowest - shortest_ramp(self.limits, self.joint, slowest)
+            raise UsageError(
+                f"option 'plateau': joint '{self.name}' cannot hold even its slowest speed "
+                f'{slowest:.4g} for {self.plateau:.4g} s within its range; at most '
+                f'{longest:.4g} s, or a smaller slowest')
+        count = options.speeds
+        speeds = np.geomspace(slowest, highest, count) if count > 1 else np.array([highest])
+        notes = [] if highest >= (1.0 - 2.0 * HEADROOM) * limit else [
+            f"joint '{self.name}' sweeps at most at {highest:.4g}, not at the allowed "
+            f'{limit:.4g}: its range is too short for plateaus of {self.plateau:.4g} s at more']
+        return [float(speed) for speed in speeds], notes
+
+
+def _sweeps(
+    planner: Planner, ladder: Ladder, wanted: tuple[list[float], int],
+    generator: np.random.Generator,
+) -> tuple[list[Sweep], list[str]]:
+    """Return the sweeps of a joint at ``wanted`` speeds and number of configurations."""
+    speeds, count = wanted
+    candidates = [planner.limits.centre,
+                  *(planner.somewhere(generator) for _ in range(CANDIDATES - 1))]
+    why: str | None = None
+    for kept in range(len(speeds), 0, -1):
+        allowed = []
+        for candidate in candidates:
+            sweeps = [ladder.sweep(_inside(ladder, candidate, speeds[:kept]), speed)
+                      for speed in speeds[:kept]]
+            broken = next(filter(None, map(planner.overloaded, reversed(sweeps))), None)
+            broken = broken or planner.blocked(_widest(sweeps))
+            if broken is None:
+                allowed.append(sweeps)
+            else:
+                why = broken
+        chosen, unproven = _different(planner, ladder.joint, allowed, count)
+        why = unproven or why
+        if chosen:
+            notes = [] if kept == len(speeds) else [
+                f"joint '{ladder.name}' sweeps at most at {speeds[kept - 1]:.4g}: faster {why}"]
+            if len(chosen) < count:
+                notes.append(f"joint '{ladder.name}' sweeps in {len(chosen)} of {count} "
+                             f'configurations: elsewhere {why}')
+            return [sweep for sweeps in chosen for sweep in sweeps], notes
+    raise DynIdError(
+        f"joint '{ladder.name}' cannot sweep in any of {CANDIDATES} configurations, {why}; leave "
+        "it out with option 'joints', or change the range with option 'limits: {joint: "
+        "{position: [lower, upper]}}'")
+
+
+def _inside(ladder: Ladder, candidate: FloatArray, speeds: Sequence[float]) -> FloatArray:
+    """Return the configuration with the sweeping joint where its longest path has room."""
+    position, j = np.array(candidate), ladder.joint
+    reach = 0.5 * max(ladder.sweep(candidate, speed).travel for speed in speeds)
+    centre, room = ladder.limits.centre[j], 0.5 * ladder.room
+    position[j] = np.clip(position[j], centre - (room - reach), centre + (room - reach))
+    return position
+
+
+def _widest(sweeps: Sequence[Sweep]) -> Sweep:
+    """Return the sweep whose path covers those of the others, about the same position."""
+    return max(sweeps, key=lambda sweep: sweep.travel)
+
+
+def _different(
+    planner: Planner, joint: int, allowed: list[list[Sweep]], count: int
+) -> tuple[list[list[Sweep]], str | None]:
+    """Choose up to ``count`` configurations, the first and those most unlike the chosen ones.
+
+    Unlike is the load of gravity on the joint where it is known, else the configuration. Returns,
+    too, why the last one refused cannot be proven: the widest sweep covers all paths.
+    """
+    marks = positions = np.array([sweeps[0].position for sweeps in allowed])
+    if planner.judge.inverse is not None and allowed:
+        still = np.zeros_like(positions)
+        marks = planner.judge.inverse(positions, still, still)[:, [joint]]
+    left, chosen, why = list(range(len(allowed))), list[int](), None
+    while left and len(chosen) < count:
+        apart = [min((float(np.linalg.norm(marks[i] - marks[c])) for c in chosen), default=0.0)
+                 for i in left]
+        best = left.pop(int(np.argmax(apart)))
+        widest = _widest(allowed[best])
+        refused = planner.unproven(widest)
+        if refused is None and not planner.reachable(widest.sample(0.0).position[0]):
+            refused = 'there is no way to them'
+        if refused is None:
+            chosen.append(best)
+        else:
+            why = refused
+    return [allowed[i] for i in chosen], why
+
+
+def friction_row(model: TorqueModel, sweeps: Sequence[Sweep]) -> tuple[StageRow, ...]:
+    """Return the stage whose half differences between there and back hold friction alone.
+
+    Its parameters are those whose torque changes its sign with the speed.
+    """
+    found = [p for sweep in sweeps for p in sweep.plateaus(0.0) if p.speed > 0.0]
+    columns = _half_differences(model, sweeps, found)
+    solved = np.flatnonzero(np.any(columns != 0.0, axis=0))
+    if not len(solved):
+        return ()
+    tall = columns[:, solved] / np.linalg.norm(columns[:, solved], axis=0)
+    names = tuple(model.reduction.names[i] for i in solved)
+    moving = tuple(dict.fromkeys(p.joint for p in found))
+    return (StageRow('friction', moving, len(sweeps), names, float(np.linalg.cond(tall))),)
+
+
+def _half_differences(
+    model: TorqueModel, sweeps: Sequence[Sweep], found: Sequence[Plateau]
+) -> FloatArray:
+    """Return the base regressor (rows, b) there minus back, halved, at the sweeps' middles."""
+    q = np.array([sweep.position for sweep in sweeps])
+    qd = np.zeros_like(q)
+    for row, plateau in enumerate(found):
+        qd[row, sweeps[row].index] = plateau.speed
+    parts = []
+    for velocity in (qd, -qd):
+        samples = Samples(model.robot.joints, np.arange(float(len(q))), q, velocity,
+                          np.zeros_like(q), starts=tuple(range(len(q))))
+        parts.append(model.columns(samples).copy())
+    half = 0.5 * (parts[0] - parts[1])
+    return np.asarray(half.transpose(0, 2, 1).reshape(-1, half.shape[1]))
+
+
+def _check_speeds(joint: str, speeds: object) -> None:
+    good = isinstance(speeds, Sequence) and not isinstance(speeds, str) and len(speeds) > 0 and (
+        all(isinstance(s, (int, float)) and 0.0 < s < np.inf for s in speeds))
+    if not good:
+        raise UsageError(f"option 'ladder': speeds of joint '{joint}' must be a list of positive "
+                         f'numbers, got {speeds!r}')

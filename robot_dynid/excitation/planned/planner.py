@@ -1,0 +1,170 @@
+"""What planned excitations share: is a piece of motion allowed, how to get from pose to pose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.collision.roadmap import Roadmap
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.design import Judge
+from robot_dynid.trajectories.composite import Composite
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.trajectory import Motion, QuinticMove, Trajectory
+from robot_dynid.types import FloatArray, frozen
+
+#: instants per second at which a piece is looked at, and the most of them
+RATE, MOST = 50.0, 400
+#: part of the effort limits used while planning; the result is looked at on a finer grid
+EFFORT_MARGIN = 0.97
+#: parts of the velocity limits tried for moves between the pieces
+MOVE_SPEEDS = (0.5, 0.25, 0.1)
+#: random poses drawn for the roadmap, the most that are kept, and places looked at between two
+DRAWN, POSES, PLACES = 2000, 150, 20
+#: poses looked at together: bounds the memory
+BATCH = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """Motions within ``limits`` that also keep what ``judge`` asks for: efforts, constraints,
+    proof. The limits' efforts (n,) N m (N) are those that may be used.
+    """
+
+    judge: Judge
+    limits: MotionLimits
+
+    def broken(self, piece: Trajectory) -> str | None:
+        """Return in words which effort or constraint ``piece`` breaks at some instant, or None."""
+        return self.overloaded(piece) or self.blocked(piece)
+
+    def overloaded(self, piece: Trajectory) -> str | None:
+        """Return in words which effort ``piece`` needs too much of, or None."""
+        if self.judge.inverse is None:
+            return None
+        motion = piece.sample(_instants(piece))
+        effort = self.judge.inverse(motion.position, motion.velocity, motion.acceleration)
+        highest = np.abs(effort).max(axis=0)
+        over = highest - EFFORT_MARGIN * self.limits.effort
+        if not np.any(over > 0.0):
+            return None
+        i = int(np.nanargmax(over / self.limits.effort))
+        return (f"joint '{self.limits.joints[i]}' needs an effort of {highest[i]:.4g}, more than "
+                f'{EFFORT_MARGIN:.0%} of the allowed {self.limits.effort[i]:.4g}')
+
+    def blocked(self, piece: Trajectory) -> str | None:
+        """Return in words which constraint ``piece`` breaks at some instant, or None."""
+        motion = piece.sample(_instants(piece))
+        for constraint in self.judge.constraints:
+            if np.any(constraint.values(motion) < 0.0):
+                return constraint.worst(motion)
+        return None
+
+    def unproven(self, piece: Trajectory) -> str | None:
+        """Return in words what the proof has against the whole continuous ``piece``, or None."""
+        clearance = None if self.judge.proof is None else self.judge.proof(piece)
+        if clearance is None or clearance.free:
+            return None
+        return (f'{" and ".join(clearance.pair)} come as near as {clearance.smallest:.4g} m at '
+                f'{clearance.time:.4g} s')
+
+    def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
+        """Return which of the poses (K, n) may be held, as far as efforts and constraints tell."""
+        parts = np.array_split(positions, range(BATCH, len(positions), BATCH))
+        return np.concatenate([self._allowed(part) for part in parts])
+
+    def _allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
+        still = np.zeros_like(positions)
+        good = np.ones(len(positions), dtype=np.bool_)
+        if self.judge.inverse is not None:
+            effort = np.abs(self.judge.inverse(positions, still, still))
+            good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
+        for constraint in self.judge.constraints:
+            values = constraint.values(Motion(positions, still, still, still))
+            good &= np.all(values >= 0.0, axis=1)
+        return good
+
+    def rest(self, position: FloatArray, seconds: float) -> QuinticMove:
+        """Return the piece that stays at ``position`` (n,)."""
+        return QuinticMove(self.limits.joints, frozen(position), frozen(position), seconds)
+
+    def moves(self, start: FloatArray, goal: FloatArray) -> tuple[QuinticMove, ...]:
+        """Return slow moves between two poses (n,), straight or round obstacles; none when equal.
+
+        Raises DynIdError when no allowed way was found.
+        """
+        if np.array_equal(start, goal):
+            return ()
+        direct, why = self.straight(start, goal)
+        if direct is not None:
+            return (direct,)
+        found = self._roadmap.way(start, goal)
+        if found:
+            return found
+        raise DynIdError(
+            f'no way found from {_text(start)} to {_text(goal)}: on the straight one {why}; '
+            "narrow the positions with option 'limits: {joint: {position: [lower, upper]}}'")
+
+    def joined(self, pieces: Sequence[Trajectory]) -> Composite:
+        """Return the pieces one after the other, with moves in between where poses differ."""
+        segments: list[Trajectory] = []
+        for piece in pieces:
+            if segments:
+                before = segments[-1].sample(segments[-1].duration).position[0]
+                segments += self.moves(before, piece.sample(0.0).position[0])
+            segments.append(piece)
+        return Composite(tuple(segments))
+
+    def somewhere(self, generator: np.random.Generator) -> FloatArray:
+        """Return a random configuration (n,) within the limits."""
+        return np.asarray(generator.uniform(self.limits.lower, self.limits.upper))
+
+    def straight(
+        self, start: FloatArray, goal: FloatArray
+    ) -> tuple[QuinticMove | None, str | None]:
+        """Return the fastest of the allowed straight moves, or None and why there is none."""
+        moves = [quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
+                 for speed in MOVE_SPEEDS]
+        why = self.blocked(moves[0])  # the path is the same at every speed
+        for move in moves if why is None else ():
+            why = self.overloaded(move)
+            if why is None:
+                why = self.unproven(move)
+                return (move if why is None else None), why
+        return None, why
+
+    def reachable(self, position: FloatArray) -> bool:
+        """Return whether a pose (n,) is among those between which there seem to be ways."""
+        free = not self.judge.constraints and self.judge.proof is None
+        return free or self._roadmap.reachable(position)
+
+    @cached_property
+    def _roadmap(self) -> Roadmap:
+        generator = np.random.default_rng(0)
+        poses = np.array([self.limits.centre,
+                          *(self.somewhere(generator) for _ in range(DRAWN))])
+        return Roadmap(self.limits.velocity, poses[self.allowed(poses)][:POSES],
+                       self._clear, lambda *ends: self.straight(*ends)[0])
+
+    def _clear(self, starts: FloatArray, goals: FloatArray) -> NDArray[np.bool_]:
+        """Return which straight ways (E, n) to (E, n) keep all at a few poses on them."""
+        share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
+        between = starts[:, None] + share * (goals - starts)[:, None]
+        good = self.allowed(between.reshape(-1, len(self.limits.joints)))
+        return np.asarray(good.reshape(-1, PLACES).all(axis=1))
+
+
+def _instants(piece: Trajectory) -> FloatArray:
+    if not np.any(piece.peaks().velocity):
+        return np.zeros(1)
+    count = int(np.clip(np.ceil(RATE * piece.duration), 2, MOST))
+    return np.linspace(0.0, piece.duration, count + 1)
+
+
+def _text(position: FloatArray) -> str:
+    return f'[{", ".join(f"{value:.4g}" for value in position)}]'

@@ -1,0 +1,303 @@
+"""Plans of sine sequences: which joint swings where, so that every stage finds its parameters.
+
+Two procedures: from the last joint to the first with the efforts of all joints (Wang et al.,
+Sensors 2025, 25, 5749, section 4), and body by body with its own effort only, where in the largest
+part the first rotational joint swings (Lin 1991, Algorithm 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.staged.procedure import (
+    PROCEDURES,
+    SoloMotion,
+    Stage,
+    excitation_of,
+    names_from,
+)
+from robot_dynid.excitation.design import Judge, Planned
+from robot_dynid.excitation.planned.planner import Planner
+from robot_dynid.excitation.planned.stage_rows import stage_rows
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.sine import SineSwing, fastest, unit_peaks
+from robot_dynid.types import FloatArray, frozen
+
+#: a swing of a quarter turn to both sides shows all of gravity; more would be slower
+LARGEST = 0.5 * np.pi
+#: random configurations looked at for every one that is added
+CANDIDATES = 8
+#: random configurations looked at until the first is allowed
+PATIENCE = 64
+#: another configuration must lower the condition number of its stage by this factor
+WORTH = 1.5
+#: shares of the largest amplitude tried, and of the highest frequency for a slow swing
+WIDTHS, SLOW = (1.0, 0.5, 0.25, 0.1), 0.05
+HALVINGS = 12
+#: the narrow swing is left out where it would be wider than this share of the wide one
+NARROW = 0.7
+
+
+@dataclass(frozen=True)
+class SineSequenceOptions:
+    """Settings of a sine sequence.
+
+    ``procedure`` is one of PROCEDURES; every swing has ``periods`` at full amplitude; at most
+    ``configurations`` of the locked joints per stage.
+    """
+
+    procedure: str = 'distal-to-proximal'
+    periods: int = 3
+    configurations: int = 3
+
+    def __post_init__(self) -> None:
+        if self.procedure not in PROCEDURES:
+            raise UsageError(f"option 'procedure' must be one of {', '.join(PROCEDURES)}, got "
+                             f'{self.procedure!r}')
+        for name in ('periods', 'configurations'):
+            if getattr(self, name) < 1:
+                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Swings:
+    """Where joints may be locked and how they swing within what ``planner`` allows."""
+
+    planner: Planner
+
+    @property
+    def limits(self) -> MotionLimits:
+        """The limits of the motion."""
+        return self.planner.limits
+
+    @property
+    def home(self) -> FloatArray:
+        """The middle (n,) of the position ranges."""
+        return self.limits.centre
+
+    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[SoloMotion]:
+        """Yield the widest allowed swing of ``joint`` in every locked configuration (n,)."""
+        for place in places:
+            motion, _ = self._widest(joint, place)
+            if motion is not None:
+                yield motion
+
+    def first(self, joint: int, places: Iterable[FloatArray]) -> SoloMotion:
+        """Return the first of `motions`; raises DynIdError naming the joint when there is none."""
+        why: str | None = None
+        for place in places:
+            motion, why = self._widest(joint, place)
+            if motion is not None:
+                return motion
+        raise _nothing_allowed(self.limits.joints[joint], why)
+
+    def _widest(self, joint: int, locked: FloatArray) -> tuple[SoloMotion | None, str | None]:
+        """Return the swing about the middle of the joint's range, or else about where it is.
+
+        None, and why not, when not even a narrow one is allowed.
+        """
+        half, why = float(self.limits.half_range[joint]), None
+        for share in WIDTHS:
+            width = share * min(LARGEST, half)
+            for middle in (self.home[joint], locked[joint]):
+                position = np.array(locked)
+                position[joint] = self.home[joint] + np.clip(
+                    middle - self.home[joint], width - half, half - width)
+                motion = SoloMotion(joint, position, width)
+                why = self._why_not(motion)
+                if why is None:
+                    return motion, None
+        return None, why
+
+    def _why_not(self, motion: SoloMotion) -> str | None:
+        fast = fastest(self.limits, motion.moving, motion.amplitude)
+        quick = _swing(self.limits, motion, 1, fast)
+        why = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
+               or self.planner.blocked(quick) or self.planner.unproven(quick))
+        if why is None and not self.planner.reachable(motion.position):
+            return 'there is no way to it'
+        return why
+
+    def somewhere(
+        self, rng: np.random.Generator, count: int = CANDIDATES
+    ) -> Iterator[FloatArray]:
+        """Yield random configurations (n,), at most a quarter turn from the middle."""
+        reach = np.minimum(LARGEST, self.limits.half_range)
+        for _ in range(count):
+            yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
+
+
+def plan_motions(
+    model: TorqueModel, planner: Planner, options: SineSequenceOptions,
+    rng: np.random.Generator,
+) -> list[SoloMotion]:
+    """Return the swings in the order of execution; the more of them only where they help."""
+    swings = Swings(planner)
+    if options.procedure == 'distal-to-proximal':
+        return _each_joint(model, swings, options.configurations, rng)
+    return _first_joint(model, swings, options.configurations, rng)
+
+
+def _each_joint(
+    model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
+) -> list[SoloMotion]:
+    """Swing every joint, the last one first, with the others in up to ``most`` configurations."""
+    planned: list[SoloMotion] = []
+    rows = tuple(range(model.robot.n))
+    for j in reversed(range(model.robot.n)):
+        chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng, PATIENCE)))]
+
+        def stage(motions: list[SoloMotion], joint: int = j) -> Stage:
+            return Stage(model.robot.joints[joint], tuple(motions), rows,
+                         names_from(model, joint))
+
+        while len(chosen) < most and _extend(
+            model, stage, chosen, swings.motions(j, swings.somewhere(rng))):
+            pass
+        planned += chosen
+    return planned
+
+
+def _first_joint(
+    model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
+) -> list[SoloMotion]:
+    """Swing every joint once, and the first rotational one with a body's joint in several places.
+
+    Where a joint before the body (one at a distance, or a prismatic one) finds more than the
+    first rotational joint, it swings, too: cases (b) and (c) of step 3.1.
+    """
+    robot = model.robot
+    rotational = [j for j in range(robot.n) if robot.types[j] != PRISMATIC]
+    if not rotational:
+        raise UsageError(f'{robot.name} has no rotational joint: procedure body-by-body needs one '
+                         'to swing; use distal-to-proximal')
+    bent, planned = _bent(swings, rng)
+    for j in reversed(range(robot.n)):
+
+        def stage(motions: list[SoloMotion], body: int = j) -> Stage:
+            usable = tuple(m for m in motions if robot.carried[m.moving, body])
+            return Stage(f'body {robot.joints[body]}', usable, (body,), names_from(model, body))
+
+        before = [i for i in range(j) if robot.carried[i, j]]
+        for mover in sorted(before, key=lambda i: i != rotational[0]):
+            worth = WORTH if mover == rotational[0] else np.inf
+            turned = list(swings.motions(mover, [_turned(bent, j, q)
+                                                 for q in _places(swings, j)]))
+            for _ in range(most - 1):
+                if not _extend(model, stage, planned, turned, worth):
+                    break
+    return planned
+
+
+def _bent(
+    swings: Swings, rng: np.random.Generator
+) -> tuple[FloatArray, list[SoloMotion]]:
+    """Return a random configuration in which every joint may swing, and these swings."""
+    joints = range(len(swings.home))
+    for place in swings.somewhere(rng, PATIENCE):
+        planned = [motion for j in reversed(joints) for motion in swings.motions(j, [place])]
+        if len(planned) == len(joints):
+            return place, planned
+    return place, [swings.first(j, [place]) for j in reversed(joints)]
+
+
+def _turned(position: FloatArray, joint: int, value: float) -> FloatArray:
+    turned = position.copy()
+    turned[joint] = value
+    return turned
+
+
+def _places(swings: Swings, joint: int) -> FloatArray:
+    reach = min(LARGEST, float(swings.limits.half_range[joint]))
+    return np.asarray(swings.home[joint] + reach * np.linspace(-0.95, 0.95, CANDIDATES))
+
+
+def _extend(
+    model: TorqueModel, stage: Callable[[list[SoloMotion]], Stage], chosen: list[SoloMotion],
+    candidates: Iterable[SoloMotion], worth: float = WORTH,
+) -> bool:
+    """Add the best candidate to ``chosen``, if there is one; return whether it was.
+
+    It must let the stage solve more, or lower its condition number by the factor ``worth``.
+    """
+    count, condition = excitation_of(model, stage(chosen))
+    best, gain = None, (count, condition / worth)
+    for candidate in candidates:
+        more, after = excitation_of(model, stage([*chosen, candidate]))
+        if more > gain[0] or (more == gain[0] and after < gain[1]):
+            best, gain = candidate, (more, after)
+    if best is not None:
+        chosen.append(best)
+    return best is not None
+
+
+def sine_sequence(
+    judge: Judge, limits: MotionLimits, options: SineSequenceOptions, rng: np.random.Generator
+) -> Planned:
+    """Return the planned swings with slow moves between them, and the stages they are for.
+
+    Every swing is as fast as the limits allow, also those of ``judge``: efforts, constraints.
+    Raises DynIdError naming joint and stage where the limits allow no
+    excitation.
+    """
+    model = judge.model
+    assert model is not None
+    limits.require('lower', 'upper', 'velocity', 'acceleration')
+    planner = Planner(judge, limits)
+    swings = [swing for motion in plan_motions(model, planner, options, rng)
+              for swing in _swings(planner, motion, options.periods)]
+    stages = stage_rows(model, swings, options.procedure)
+    return Planned(planner.joined(swings), stages)
+
+
+def _swings(planner: Planner, motion: SoloMotion, periods: int) -> list[SineSwing]:
+    """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
+
+    The narrow one is where velocity and acceleration limits are reached together.
+    """
+    joint, peaks = motion.moving, unit_peaks()
+    speed, rate = planner.limits.velocity[joint], planner.limits.acceleration[joint]
+    corner = float(speed**2 * peaks[1] / (rate * peaks[0] ** 2))
+    widths = [motion.amplitude]
+    if corner < NARROW * motion.amplitude:
+        widths.append(corner)
+    return [_fast_swing(planner, replace(motion, amplitude=a), periods) for a in widths]
+
+
+def _fast_swing(planner: Planner, motion: SoloMotion, periods: int) -> SineSwing:
+    """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
+    highest = fastest(planner.limits, motion.moving, motion.amplitude)
+    low, high, frequency, why = 0.0, highest, highest, None
+    for _ in range(HALVINGS):
+        broken = planner.broken(_swing(planner.limits, motion, periods, frequency))
+        if broken is None:
+            low = frequency
+        else:
+            high, why = frequency, broken
+        if low == highest:
+            break
+        frequency = 0.5 * (low + high)
+    if low == 0.0:
+        raise _nothing_allowed(planner.limits.joints[motion.moving], why)
+    return _swing(planner.limits, motion, periods, low)
+
+
+def _swing(
+    limits: MotionLimits, motion: SoloMotion, periods: int, frequency: float
+) -> SineSwing:
+    return SineSwing(limits.joints, limits.joints[motion.moving], frozen(motion.position),
+                     motion.amplitude, frequency, periods)
+
+
+def _nothing_allowed(joint: str, why: str | None) -> DynIdError:
+    return DynIdError(
+        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {why} even in "
+        "slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
+        "upper]}}'")

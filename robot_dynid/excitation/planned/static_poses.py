@@ -1,0 +1,229 @@
+"""Plans of static poses: what gravity asks of every joint, with dry friction averaged out.
+
+The poses maximise the determinant of the information about the parameters that show at rest
+(D-optimality), chosen among random ones: greedily, then by exchange (Fedorov, Theory of Optimal
+Experiments, 1972, section 3.3). Each is held twice, reached once from below and once from above in
+every joint: dry friction then has opposite signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.excitation.design import Judge, Planned, StageRow
+from robot_dynid.excitation.planned.planner import Planner
+from robot_dynid.reduction.echelon import independent_columns
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
+from robot_dynid.types import FloatArray, Samples
+
+#: random poses to choose from
+CANDIDATES = 600
+#: rounds of exchange at most; a handful is enough
+ROUNDS = 50
+#: a pose is reached from this share of half the range below and above it
+APPROACH = 0.04
+#: a parameter of which less than this share is new in all candidates together does not show
+VISIBLE = 1e-3
+#: smallest singular value at which chosen poses tell the parameters apart
+APART = 1e-5
+#: information assumed before the first pose, share of the mean of all candidates'
+PRIOR = 1e-9
+
+
+@dataclass(frozen=True)
+class StaticPosesOptions:
+    """Settings of static poses: ``poses``, each held twice for ``dwell`` s."""
+
+    poses: int = 20
+    dwell: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.poses < 1:
+            raise UsageError(f"option 'poses' must be at least 1, got {self.poses}")
+        if not 0.0 < self.dwell < np.inf:
+            raise UsageError(f"option 'dwell' must be positive seconds, got {self.dwell}")
+
+
+def plan_static_poses(
+    judge: Judge, limits: MotionLimits, options: StaticPosesOptions,
+    generator: np.random.Generator,
+) -> Planned:
+    """Return the poses in an order that shortens the way, with slow moves in between.
+
+    Raises UsageError with the least number of poses when there are too few of them, DynIdError
+    when the effort limits or constraints leave none.
+    """
+    if judge.model is None:
+        raise UsageError('static poses are chosen for a model: the judge has none')
+    limits.require('lower', 'upper', 'velocity', 'acceleration')
+    planner = Planner(judge, limits)
+    pool = _pool(planner, generator)
+    choice = GravityChoice.of(judge.model, pool, limits.effort)
+    chosen = _reachable(planner, choice, options.poses)
+    order = shortest_tour(choice.positions[chosen], limits.velocity)
+    pieces: list[Trajectory] = []
+    for index in order:
+        pieces += _visit(planner, choice.positions[chosen[index]], options.dwell)
+    row = StageRow('gravity', limits.joints, len(chosen), choice.names,
+                   choice.condition_number(chosen))
+    fewer = () if len(chosen) == options.poses else (
+        f'{len(chosen)} poses, not {options.poses}: effort limits and constraints leave no more '
+        f'of {CANDIDATES} random ones',)
+    return Planned(planner.joined(pieces), (row,), fewer)
+
+
+@dataclass(frozen=True, eq=False)
+class GravityChoice:
+    """Candidates and what they tell about the parameters that show at rest.
+
+    ``positions`` (K, n) rad (m); ``rows`` (K, n, r) base regressor at rest, rows in parts of the
+    effort limits, columns of unit length over all candidates; ``names`` of the r columns.
+    """
+
+    positions: FloatArray
+    rows: FloatArray
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: TorqueModel, positions: FloatArray, effort: FloatArray) -> GravityChoice:
+        """Evaluate ``model`` at rest; ``effort`` (n,) N m (N) limits, as scale of the noise."""
+        still = np.zeros_like(positions)
+        samples = Samples(model.robot.joints, np.arange(float(len(positions))), positions, still,
+                          still, starts=tuple(range(len(positions))))
+        columns = model.columns(samples).transpose(2, 0, 1).copy()
+        if np.all(np.isfinite(effort)):
+            columns /= effort[None, :, None]
+        tall = columns.reshape(-1, columns.shape[2])
+        norms = np.linalg.norm(tall, axis=0)
+        unit = np.divide(tall, norms, out=np.zeros_like(tall), where=norms > 0.0)
+        kept = independent_columns(unit, VISIBLE)
+        if not len(kept):
+            raise DynIdError('no parameter shows at rest: the robot carries no weight; design '
+                             'another type of excitation')
+        return cls(positions, unit[:, kept].reshape(*columns.shape[:2], -1),
+                   tuple(model.reduction.names[i] for i in kept))
+
+    def best(self, count: int, usable: Sequence[int]) -> list[int]:
+        """Return up to ``count`` of the ``usable`` candidates, indices: greedy, then exchange."""
+        prior = PRIOR / self.rows.shape[2] * np.eye(self.rows.shape[2])
+        chosen: list[int] = []
+        while len(chosen) < min(count, len(usable)):
+            chosen.append(self._next(chosen, usable, prior))
+        for _ in range(ROUNDS):
+            before = list(chosen)
+            for place in range(len(chosen)):
+                others = chosen[:place] + chosen[place + 1:]
+                chosen[place] = self._next(others, usable, prior)
+            if chosen == before:
+                break
+        return chosen
+
+    def _next(self, chosen: list[int], usable: Sequence[int], prior: FloatArray) -> int:
+        """Return the candidate that adds most: log det(I + Y M^-1 Y^T)."""
+        left = np.setdiff1d(usable, chosen)
+        factor = np.linalg.cholesky(prior + self.information(chosen))
+        solved = np.linalg.solve(factor, self.rows[left].transpose(0, 2, 1))
+        gram = np.eye(self.rows.shape[1]) + solved.transpose(0, 2, 1) @ solved
+        return int(left[np.argmax(np.linalg.slogdet(gram)[1])])
+
+    def information(self, chosen: Sequence[int]) -> FloatArray:
+        """Return M (r, r) of the candidates ``chosen``."""
+        tall = self._tall(chosen)
+        return np.asarray(tall.T @ tall)
+
+    def rank(self, chosen: Sequence[int]) -> int:
+        """Return how many parameters the candidates ``chosen`` tell apart."""
+        return int(np.linalg.matrix_rank(self._tall(chosen), tol=APART))
+
+    def condition_number(self, chosen: Sequence[int]) -> float:
+        """Return that of the columns of unit length."""
+        tall = self._tall(chosen)
+        return float(np.linalg.cond(tall / np.linalg.norm(tall, axis=0)))
+
+    def _tall(self, chosen: Sequence[int]) -> FloatArray:
+        return np.asarray(self.rows[list(chosen)].reshape(-1, self.rows.shape[2]))
+
+
+def shortest_tour(positions: FloatArray, velocity: FloatArray) -> list[int]:
+    """Return an order of the poses (K, n): always the nearest next, from the best start.
+
+    Distance is the time the slowest joint takes at ``velocity`` (n,).
+    """
+    distance = np.max(np.abs(positions[:, None] - positions[None]) / velocity, axis=2)
+    tours = []
+    for first in range(len(positions)):
+        tour, length = [first], 0.0
+        while len(tour) < len(positions):
+            left = np.setdiff1d(np.arange(len(positions)), tour)
+            nearest = int(left[np.argmin(distance[tour[-1], left])])
+            length += float(distance[tour[-1], nearest])
+            tour.append(nearest)
+        tours.append((length, tour))
+    return min(tours)[1]
+
+
+def _step(limits: MotionLimits) -> FloatArray:
+    return np.asarray(APPROACH * limits.half_range)
+
+
+def _pool(planner: Planner, generator: np.random.Generator) -> FloatArray:
+    """Return the random poses (K, n) that may be held and reached from both sides."""
+    limits = planner.limits
+    step = _step(limits)
+    poses = generator.uniform(limits.lower + step, limits.upper - step,
+                              (CANDIDATES, len(limits.joints)))
+    good = np.all([planner.allowed(poses + side * step) for side in (-1.0, 0.0, 1.0)], axis=0)
+    if not np.any(good):
+        raise DynIdError(
+            f'none of {CANDIDATES} poses keeps the effort limits and constraints; change the '
+            "positions with option 'limits: {joint: {position: [lower, upper]}}'")
+    return np.asarray(poses[good])
+
+
+def _reachable(planner: Planner, choice: GravityChoice, count: int) -> list[int]:
+    """Return the best candidates whose short approaches are allowed, too."""
+    usable, known = list(range(len(choice.positions))), set[int]()
+    while True:
+        chosen = choice.best(count, usable)
+        _check_rank(choice, chosen, usable, count)
+        refused = [c for c in chosen if c not in known
+                   and not _approachable(planner, choice.positions[c])]
+        if not refused:
+            return chosen
+        known.update(c for c in chosen if c not in refused)
+        usable = [c for c in usable if c not in refused]
+
+
+def _check_rank(
+    choice: GravityChoice, chosen: list[int], usable: list[int], count: int
+) -> None:
+    wanted = len(choice.names)
+    if choice.rank(chosen) == wanted:
+        return
+    if not usable or choice.rank(usable) < wanted:
+        raise DynIdError('the poses that effort limits and constraints leave do not tell apart '
+                         f'{", ".join(choice.names)}')
+    least = next(k for k in range(1, len(usable) + 1)
+                 if choice.rank(choice.best(k, usable)) == wanted)
+    raise UsageError(f"option 'poses': {count} poses do not determine the {wanted} parameters "
+                     f'that show at rest; at least {least}')
+
+
+def _approachable(planner: Planner, pose: FloatArray) -> bool:
+    step = _step(planner.limits)
+    ways = ((pose - step, pose), (pose, pose + step), (pose + step, pose))
+    return planner.reachable(pose) and all(
+        planner.straight(*way)[0] is not None for way in ways)
+
+
+def _visit(planner: Planner, pose: FloatArray, dwell: float) -> list[QuinticMove]:
+    """Return the pieces at a pose: reached from below, held, reached from above, held."""
+    step, hold = _step(planner.limits), planner.rest(pose, dwell)
+    return [*planner.moves(pose - step, pose), hold,
+            *planner.moves(pose, pose + step), *planner.moves(pose + step, pose), hold]

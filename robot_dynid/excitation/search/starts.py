@@ -1,0 +1,145 @@
+"""Starts of the search for an excitation: random motions that keep everything, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.search.optimise import Problem, minimise
+from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.types import FloatArray
+
+#: random motions per start, of which the best is improved
+CANDIDATES = 10
+#: part of the limits that a start uses, and how often that is halved
+FILLED, HALVINGS = 0.8, 12
+#: random poses to move about where the middle of the ranges does not keep the constraints
+POSES = 300
+
+#: told the start, the iteration and the best value so far; true when time is up
+Watch = Callable[[int, int, float], bool]
+
+
+@dataclass(frozen=True)
+class StartRow:
+    """What became of a start: the logarithmic objective at first and in the end."""
+
+    first: float
+    value: float
+    converged: bool
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best coefficients (n, P), the ``start`` (n, P) they came from, and all starts."""
+
+    coefficients: FloatArray
+    start: FloatArray
+    rows: tuple[StartRow, ...]
+
+
+@one_blas_thread()
+def search(
+    problem: Problem, starts: int, generator: np.random.Generator, watch: Watch
+) -> Found:
+    """Improve ``starts`` random motions until ``watch`` says that time is up; return the best.
+
+    Raises DynIdError where no pose keeps the constraints.
+    """
+    poses = quiet_poses(problem, generator)
+    seeds = generator.integers(2**63, size=(starts, CANDIDATES))
+    best: tuple[float, FloatArray, FloatArray] | None = None
+    rows: list[StartRow] = []
+    for index, own in enumerate(seeds):
+        known = best[0] if best is not None else float('inf')
+        late = watch(index, 0, known)
+        if late and best is not None:
+            break
+        first, start = _best_candidate(problem, poses, own[:1] if late else own)
+        found = minimise(problem, start, _watch_start(watch, index, known))
+        rows.append(StartRow(first, found.value, found.converged, found.iterations))
+        if best is None or found.value < best[0]:
+            best = (found.value, found.coefficients, start)
+    assert best is not None
+    return Found(best[1], best[2], tuple(rows))
+
+
+def _watch_start(watch: Watch, index: int, known: float) -> Callable[[int, float], bool]:
+    return lambda iteration, value: watch(index, iteration, min(value, known))
+
+
+def quiet_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
+    """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
+
+    The middle of the ranges leaves most room to the joints. Where it is not at least half as far
+    from what is to be kept as the best of some random poses, all that are take its place.
+    """
+    limits = problem.limits
+    spread = generator.uniform(-0.9, 0.9, (POSES, len(limits.joints)))
+    poses = limits.centre + np.vstack([np.zeros(len(limits.joints)), spread]) * limits.half_range
+    margins = _margins(problem, poses)
+    largest = float(np.max(margins))
+    if largest <= 0.0:
+        middle = _resting(poses[:1])
+        words = ' and '.join(c.worst(middle) for c in problem.constraints
+                             if np.any(c.values(middle) <= 0.0))
+        raise DynIdError(
+            f'no pose of {POSES} random ones keeps the constraints: at the middle of the position '
+            f'range {words}; move the range with option '
+            "'limits: {joint: {position: [lower, upper]}}'")
+    kept = poses[margins >= 0.5 * min(largest, 1.0)]
+    return poses[:1] if margins[0] >= 0.5 * min(largest, 1.0) else kept
+
+
+def _margins(problem: Problem, poses: FloatArray) -> FloatArray:
+    """Return the smallest value (K,) of all constraints at rest, infinite without any."""
+    margins = np.full(len(poses), np.inf)
+    for constraint in problem.constraints:
+        values = constraint.values(_resting(poses))
+        margins = np.minimum(margins, np.min(values, axis=1, initial=np.inf))
+    return margins
+
+
+def _resting(poses: FloatArray) -> Motion:
+    still = np.zeros(poses.shape)
+    return Motion(poses, still, still, still)
+
+
+def _best_candidate(
+    problem: Problem, poses: FloatArray, seeds: FloatArray
+) -> tuple[float, FloatArray]:
+    """Return value and coefficients (n, P) of the best of random motions about ``poses``."""
+    found = []
+    for seed in seeds:
+        own = np.random.default_rng(int(seed))
+        shape = problem.basis.random(problem.limits, own)
+        start = _inside(problem, poses[own.integers(len(poses))], shape)
+        found.append((problem.value(start)[0], start))
+    return min(found, key=lambda pair: pair[0])
+
+
+def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray:
+    """Return ``shape`` (n, P) moved to a pose and made small enough to keep everything."""
+    constant = still_coefficients(problem)
+    about = np.outer(problem.limits.centre, constant)
+    size, rest = FILLED, np.outer(pose, constant)
+    for _ in range(HALVINGS):
+        start = rest + size * (shape - about)
+        if problem.barrier.largest(start) < 0.99 and problem.keeps(start):
+            return start
+        size *= 0.5
+    raise DynIdError('the constraints leave no room for a motion about any pose that keeps them; '
+                     "move the range with option 'limits: {joint: {position: [lower, upper]}}'")
+
+
+def still_coefficients(problem: Problem) -> FloatArray:
+    """Return the coefficients (P,) of a joint that rests at one."""
+    position = problem.basis.matrices(problem.basis.grid())[0]
+    return np.asarray(np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0])
+
+

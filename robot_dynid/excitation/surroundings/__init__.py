@@ -1,1 +1,0 @@
-"""What is kept clear of: distances, proofs between samples, ways round obstacles."""

@@ -1,0 +1,208 @@
+"""The same path at another pace: slower as a whole, or coming to rest and going on again.
+
+With path time s(t) the motion is q(s(t)); by the chain rule qd = q' s', qdd = q'' s'^2 + q' s'',
+qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed on it changes.
+Every result is checked by `sampled.within`, at its points and between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynid.execution.sampled import SampledTrajectory, sampled, within
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.types import FloatArray, frozen
+
+FEWEST = 6  # intervals between the points of a ramp
+RAMPS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)  # parts of the longest stop
+LONGEST_START = 10.0  # s
+# The tracking guard needs to know where the robot was shortly before the motion changed.
+REMEMBERED = 1.0
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A change of pace from ``before`` to ``after`` in ``duration`` s, from path time ``begin`` s.
+
+    s' = before + (after - before) (3 u^2 - 2 u^3), u = t / duration: the acceleration along the
+    path is zero at both ends.
+    """
+
+    begin: float
+    duration: float
+    before: float
+    after: float
+
+    @property
+    def end(self) -> float:
+        """Path time at which the new pace is reached, s."""
+        return self.begin + 0.5 * self.duration * (self.before + self.after)
+
+    def path_time(self, time: FloatArray) -> tuple[FloatArray, ...]:
+        """Return path time and its three derivatives at ``time`` (T,) s."""
+        u, span = time / self.duration, self.after - self.before
+        return (
+            self.begin + self.duration * (self.before * u + span * u**3 * (1.0 - 0.5 * u)),
+            self.before + span * u**2 * (3.0 - 2.0 * u),
+            span * 6.0 * u * (1.0 - u) / self.duration,
+            span * 6.0 * (1.0 - 2.0 * u) / self.duration**2,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TimeScaled:
+    """The part of a path along which the pace changes."""
+
+    path: SampledTrajectory
+    ramp: Ramp
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the n joints."""
+        return self.path.joints
+
+    @property
+    def duration(self) -> float:
+        """Length of the change of pace, s."""
+        return self.ramp.duration
+
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s within the change, exact derivatives."""
+        s, *rates = self.ramp.path_time(np.atleast_1d(np.asarray(time, dtype=np.float64)))
+        pace, push, pull = (rate[:, None] for rate in rates)
+        along = self.path.sample(s)
+        outside = (s < self.path.time[0]) | (s > self.path.time[-1])
+        for derivative in (along.velocity, along.acceleration, along.jerk):
+            derivative[outside] = 0.0
+        return Motion(
+            along.position,
+            along.velocity * pace,
+            along.acceleration * pace**2 + along.velocity * push,
+            along.jerk * pace**3 + 3.0 * along.acceleration * pace * push + along.velocity * pull,
+        )
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How the pace is changed.
+
+    ``rate`` points per second; ``join`` s to go over from one motion to another in mid-motion,
+    ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop.
+    """
+
+    rate: float = 50.0
+    join: float = 0.1
+    lead_in: float = 0.2
+    longest: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Braking:
+    """A stop along a path.
+
+    ``points`` to send, ``reference`` the same with what went before; ``rest`` s is the path time
+    at which it ends. ``elapsed`` s of the points' time have gone by: above 0 they are those of
+    the path up to where it brakes.
+    """
+
+    points: SampledTrajectory
+    reference: SampledTrajectory
+    rest: float
+    elapsed: float = 0.0
+
+
+def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
+    """Return the same path at the part ``scale`` of its speed; the lead-in is kept.
+
+    Limits stay kept: velocities shrink with ``scale``, accelerations with its square.
+    """
+    begin = points.time[0]
+    return SampledTrajectory(
+        points.joints, frozen(begin + (points.time - begin) / scale), points.position,
+        frozen(points.velocity * scale), frozen(points.acceleration * scale**2))
+
+
+def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
+          continued: bool = False) -> Braking | None:
+    """Return the earliest end at rest on the path that keeps the limits, None when there is none.
+
+    ``elapsed`` s of ``points`` have been executed. Where the joints accelerate at their limit
+    already, the pace is kept for a while first. ``continued``: the points can be sent with the
+    start of those under way, from which they do not differ before the robot brakes.
+    """
+    last = len(points.time) - 1
+    first = min(int(np.searchsorted(points.time, elapsed + pacing.join)), last)
+    continued = continued and 0.0 < elapsed < points.time[first] < points.duration
+    shift = 0.0 if continued else max(-elapsed, pacing.join - float(points.time[first]))
+    for knot, duration in _stops(points, first, elapsed, pacing):
+        ramp = Ramp(float(points.time[knot]), duration, 1.0, 0.0)
+        slowing = _rows(points, ramp, pacing.rate, ramp.begin + shift)
+        if within(slowing, limits):
+            before = int(np.searchsorted(points.time, elapsed - REMEMBERED))
+            reference = _joined(_part(points, min(before, knot), knot, shift), slowing)
+            rest = min(ramp.end, points.duration)
+            if continued:
+                return Braking(reference, reference, rest, elapsed)
+            return Braking(
+                _joined(_part(points, first, knot, shift), slowing), reference, rest)
+    return None
+
+
+def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing: Pacing
+           ) -> SampledTrajectory | None:
+    """Return the way on from rest at the path time ``rest`` s to the end of the path.
+
+    The full pace is reached at one of the points, from which on they are the old ones. None when
+    the limits allow no such start.
+    """
+    last = len(points.time) - 1
+    knot = first = min(int(np.searchsorted(points.time, rest + 1.0 / pacing.rate)), last)
+    while 0.0 < points.time[knot] - rest <= 0.5 * LONGEST_START:
+        ramp = Ramp(rest, 2.0 * float(points.time[knot] - rest), 0.0, 1.0)
+        starting = _rows(points, ramp, pacing.rate, pacing.lead_in)
+        if within(starting, limits):
+            return _joined(starting, _part(points, knot, last, starting.duration - ramp.end))
+        if knot == last:
+            break
+        knot = min(knot + 1 + (knot - first) // 4, last)
+    return None
+
+
+def _stops(points: SampledTrajectory, first: int, elapsed: float, pacing: Pacing
+           ) -> Iterator[tuple[int, float]]:
+    """Yield points to start from and durations of stops, the earliest end first."""
+    longest, found = pacing.longest, []
+    for ramp in RAMPS:
+        for delay in (0.0, *RAMPS):
+            knot = int(np.searchsorted(points.time, points.time[first] + delay * longest - 1e-9))
+            knot = min(knot, len(points.time) - 1)
+            end = float(points.time[knot]) + ramp * longest
+            if end - elapsed <= longest + pacing.join + 1.0 / pacing.rate:
+                found.append((end, knot, ramp * longest))
+    for _, knot, duration in sorted(set(found)):
+        yield knot, duration
+
+
+def _rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float) -> SampledTrajectory:
+    """Return the points of a change of pace that starts ``begin`` s from now."""
+    return sampled(TimeScaled(points, ramp), max(rate, FEWEST / ramp.duration), begin)
+
+
+def _part(points: SampledTrajectory, first: int, last: int, shift: float) -> SampledTrajectory:
+    """Return the points from ``first`` to ``last``, both included, ``shift`` s later."""
+    rows = slice(first, last + 1)
+    return SampledTrajectory(
+        points.joints, frozen(points.time[rows] + shift), points.position[rows],
+        points.velocity[rows], points.acceleration[rows])
+
+
+def _joined(before: SampledTrajectory, after: SampledTrajectory) -> SampledTrajectory:
+    """Return both, whose border point is the same."""
+    return SampledTrajectory(before.joints, *(
+        frozen(np.concatenate([getattr(before, name), getattr(after, name)[1:]]))
+        for name in ('time', 'position', 'velocity', 'acceleration')))

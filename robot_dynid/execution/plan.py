@@ -1,0 +1,112 @@
+"""From where the robot stands to a plan: approach, first pass, warm-up, excitation, return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.execution.pace import stretched
+from robot_dynid.execution.sampled import sampled
+from robot_dynid.execution.segment import Segment
+from robot_dynid.trajectories.composite import Composite
+from robot_dynid.trajectories.fourier import FourierTrajectory
+from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.moves import quintic_move
+from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
+from robot_dynid.types import FloatArray, frozen
+
+#: moves one after the other from a start to a goal, (n,) rad (m) each, within limits
+Ways = Callable[[FloatArray, FloatArray, MotionLimits], tuple[QuinticMove, ...]]
+SAME_PLACE = 1e-6  # rad (m)
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How an excitation is executed.
+
+    ``rate`` points per second; ``lead_in`` s before the first point of a segment;
+    ``approach_scale`` part of the velocity limits (its square: of the acceleration limits) for
+    moves to the start and back. ``first_pass_scale``: one pass at that part of the speed comes
+    first, 1: none does. ``warm_up`` periods run ahead of a periodic motion without a stop in
+    between. ``return_to_start`` moves back to where the robot stood.
+    """
+
+    rate: float = 50.0
+    lead_in: float = 0.2
+    approach_scale: float = 0.2
+    first_pass_scale: float = 1.0
+    warm_up: int = 0
+    return_to_start: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ('approach_scale', 'first_pass_scale'):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise UsageError(f'parameter {name}: {getattr(self, name)} must be above 0 and at '
+                                 'most 1')
+        if self.warm_up < 0:
+            raise UsageError(f'parameter warm_up: {self.warm_up} must be 0 or more periods')
+
+
+def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits
+             ) -> tuple[QuinticMove, ...]:
+    """Return the straight move; nobody looks whether it is free."""
+    return (quintic_move(limits.joints, (start, goal), limits),)
+
+
+def excitation_segments(trajectory: Trajectory, limits: MotionLimits, options: PlanOptions
+                        ) -> tuple[Segment, ...]:
+    """Return the slow first pass, where it is wanted, and the excitation with its warm-up."""
+    whole, once = trajectory, trajectory
+    parts: tuple[tuple[str, float], ...] = ()
+    if isinstance(trajectory, FourierTrajectory):
+        once = replace(trajectory, periods=1)
+        whole = replace(trajectory, periods=trajectory.periods + options.warm_up)
+        if options.warm_up:
+            end = options.lead_in + options.warm_up * once.duration
+            parts = (('warm_up', end),)
+    points = sampled(whole, options.rate, options.lead_in)
+    found = [Segment('excitation', points, limits, parts)]
+    if options.first_pass_scale < 1.0:
+        slow = stretched(sampled(once, options.rate, options.lead_in), options.first_pass_scale)
+        found.insert(0, Segment('first_pass', slow, limits))
+    return tuple(found)
+
+
+def with_moves(
+    position: FloatArray, segments: tuple[Segment, ...], reach: MotionLimits,
+    options: PlanOptions, ways: Ways = straight,
+) -> tuple[Segment, ...]:
+    """Return the segments with slow moves from the measured ``position`` (n,) rad (m) and back.
+
+    The robot may stand outside the excitation's own narrower limits, but not outside ``reach``,
+    the robot's. Raises DynIdError naming the joint that does, and what ``ways`` raises.
+    """
+    outside = np.maximum(position - reach.upper, reach.lower - position)
+    if np.any(outside > 0.0):
+        i = int(np.argmax(outside))
+        raise DynIdError(
+            f"joint '{reach.joints[i]}' stands at {position[i]:.4g}, outside its limits "
+            f'{reach.lower[i]:.4g} to {reach.upper[i]:.4g}; move it back by hand or by a jog')
+    found: list[Segment] = []
+    at = position
+    for segment in segments:
+        goal = segment.points.position[0]
+        if not found or np.any(np.abs(goal - at) > SAME_PLACE):
+            found.append(_move('move_to_start', (at, goal), segment.limits, options, ways))
+        found.append(segment)
+        at = segment.points.position[-1]
+    if options.return_to_start:
+        found.append(_move('return', (at, position), segments[-1].limits, options, ways))
+    return tuple(found)
+
+
+def _move(name: str, ends: tuple[FloatArray, FloatArray], allowed: MotionLimits,
+          options: PlanOptions, ways: Ways) -> Segment:
+    limits = replace(allowed, lower=frozen(np.minimum(allowed.lower, np.minimum(*ends))),
+                     upper=frozen(np.maximum(allowed.upper, np.maximum(*ends))))
+    moves = ways(*ends, limits.scaled(1.0, options.approach_scale))
+    move = moves[0] if len(moves) == 1 else Composite(moves)
+    return Segment(name, sampled(move, options.rate, options.lead_in), limits)

@@ -1,0 +1,58 @@
+"""A part of an execution: what is sent as one goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from robot_dynid.execution.sampled import SampledTrajectory, faults
+from robot_dynid.trajectories.limits import MotionLimits
+
+KEPT = 8  # more segments than any plan has
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A motion which is sent as one goal and has to keep ``limits``.
+
+    ``parts`` are name and end, s, of named stretches of it, in order; what follows is called
+    ``name``. ``begin`` s of the named motion have gone by before these points, when it was
+    interrupted. ``reference`` are the points with what went before, where they do not start at
+    rest. ``elapsed`` s of the points' time have gone by when they are sent, where they continue
+    the motion under way.
+    """
+
+    name: str
+    points: SampledTrajectory
+    limits: MotionLimits
+    parts: tuple[tuple[str, float], ...] = ()
+    begin: float = 0.0
+    reference: SampledTrajectory | None = None
+    elapsed: float = 0.0
+
+    @property
+    def remaining(self) -> float:
+        """How long the motion takes from when it is sent, s."""
+        return self.points.duration - self.elapsed
+
+    @property
+    def followed(self) -> SampledTrajectory:
+        """Where the robot has to be, also shortly before the first point."""
+        return self.points if self.reference is None else self.reference
+
+    def part(self, time: float) -> tuple[str, float]:
+        """Return the name of the stretch at ``time`` s, and how much of it is done, 0 to 1."""
+        begin, time = 0.0, time + self.begin
+        for name, end in self.parts:
+            if time < end:
+                return name, min(max((time - begin) / (end - begin), 0.0), 1.0)
+            begin = end
+        end = self.points.duration + self.begin
+        return self.name, min(max((time - begin) / (end - begin), 0.0), 1.0)
+
+
+@lru_cache(maxsize=KEPT)
+def segment_faults(segment: Segment, longest: float) -> tuple[str, ...]:
+    """Return what forbids sending the segment; looked for once, which takes its time."""
+    return tuple(f'{segment.name}: {fault}'
+                 for fault in faults(segment.points, segment.limits, longest))

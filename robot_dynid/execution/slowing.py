@@ -1,0 +1,62 @@
+"""A stop along the path: for a pause, or because the execution is to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from robot_dynid.errors import UsageError
+from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.pace import brake, resume
+from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.watch import Rules, Watch
+
+#: reasons that leave time to brake along the path; all others cancel at once
+GENTLE = (Code.CANCELLED, Code.TEMPERATURE)
+
+
+@dataclass(frozen=True, eq=False)
+class Slowing:
+    """The braking ``segment`` to send, and the time ``rest`` s of the path at which it ends.
+
+    ``reason`` is the outcome when the robot stands, None for a pause.
+    """
+
+    segment: Segment
+    rest: float
+    reason: Outcome | None
+
+    def ending(self, reason: Outcome) -> Slowing:
+        """Return the same stop, after which the execution ends."""
+        return replace(self, reason=reason)
+
+
+def slowing(segment: Segment, watch: Watch, now: float, rules: Rules, reason: Outcome | None
+            ) -> Slowing | None:
+    """Return how to come to rest from where a segment is ``now``, None when the limits forbid it.
+
+    Where it is known since when the controller follows the segment, its points are continued.
+    """
+    if rules.pacing.longest <= 0.0:
+        return None
+    braking = brake(segment.points, watch.elapsed(now), segment.limits, rules.pacing, watch.timed)
+    if braking is None:
+        return None
+    sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference,
+                   elapsed=braking.elapsed)
+    return Slowing(sent, braking.rest, reason)
+
+
+def way_on(segment: Segment, rest: float, rules: Rules) -> Segment | None:
+    """Return what is left of a segment after the time ``rest`` s of its path, None for nothing.
+
+    Raises UsageError when the limits allow no start along the path from there.
+    """
+    points = segment.points
+    if points.duration - rest < 1.0 / rules.pacing.rate:
+        return None
+    left = resume(points, rest, segment.limits, rules.pacing)
+    if left is None:
+        raise UsageError('the limits allow no start along the path from here; cancel the '
+                         'excitation and start it anew')
+    return replace(segment, points=left,
+                   begin=segment.begin + points.duration - left.duration)

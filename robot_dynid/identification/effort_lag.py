@@ -1,0 +1,51 @@
+"""How sure the lag of the effort is, which is estimated as one more parameter of all joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
+from robot_dynid.signals.alignment import Lag
+
+#: least share of what is left that an estimate is taken to find
+LEAST = 0.05
+#: estimates after the first; a step below this share of the deviation is the last
+ROUNDS, SETTLED = 4, 0.1
+
+
+def lag_of(information: Information) -> Lag:
+    """Return the lag [s], the last parameter; its deviation is by stretches and recordings."""
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    covariance, _ = batch_covariance(information, weights, solution)
+    return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+
+
+def likely(lag: Lag) -> bool:
+    """Return whether the lag exceeds its deviation: held-out error decides about it then."""
+    return abs(lag.seconds) > lag.std
+
+
+def settled(estimate: Callable[[float], Lag]) -> Lag:
+    """Return the lag at which no lag is left; ``estimate`` tells what is left beside some seconds.
+
+    An estimate finds only a share of what is left, since noise in the rate of the effort draws it
+    towards zero. The share comes from how estimates fall from one to the next (secant method); the
+    deviation of an estimate is that share of the deviation of the lag.
+    """
+    first = estimate(0.0)
+    if not np.isfinite(first.std) or first.seconds == 0.0:
+        return first
+    before, left, seconds = 0.0, first, first.seconds + np.copysign(first.std, first.seconds)
+    share, std = 1.0, first.std
+    for _ in range(ROUNDS):
+        other = estimate(seconds)
+        share = float(np.clip((left.seconds - other.seconds) / (seconds - before), LEAST, 1.0))
+        before, left, std = seconds, other, other.std / share
+        seconds += other.seconds / share
+        if abs(seconds - before) < SETTLED * std:
+            break
+    return Lag(float(seconds), float(std))

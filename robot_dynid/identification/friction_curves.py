@@ -1,0 +1,67 @@
+"""Friction over speed, from the sweeps among the recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve, friction_curve
+from robot_dynid.estimation.friction_sweeps.sweeps import all_sweeps
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.alignment import shift
+from robot_dynid.signals.prepare import Preprocessing, Repaired
+from robot_dynid.signals.single_joint_motion import Solo, solo_motions
+from robot_dynid.types import FloatArray
+
+
+def solos_of(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> list[Solo]:
+    """Return where single joints move in a recording, with the torque of their motors.
+
+    Only the lag of the effort is taken from ``settings``: nothing is filtered.
+    """
+    if repaired.averaging is not None:
+        return []
+    found: list[Solo] = []
+    for part in repaired.parts:
+        assert part.effort is not None
+        torque = shift(part.effort, settings.effort_lag, repaired.step)
+        found += solo_motions(part.time, part.position, motor_torque(robot, torque))
+    return found
+
+
+def motor_torque(robot: RobotModel, effort: FloatArray) -> FloatArray:
+    """Return the torque (N, n) of the motors, on the joint side, from recorded effort (N, n).
+
+    Where a motor turns with several joints, joint effort = C^T motor effort. Then what a joint's
+    own motor feels is told from what the other motor does, since only one joint moves.
+    """
+    drive = robot.drive
+    if drive.kind == 'current' and drive.gains is not None:
+        effort = effort * drive.gains
+    if drive.coupling is None:
+        return effort
+    return np.asarray(np.linalg.solve(np.asarray(drive.coupling).T, effort.T).T)
+
+
+def friction_curves(
+    robot: RobotModel, solos: Iterable[Solo], recipe: Recipe
+) -> tuple[list[FrictionCurve], list[str]]:
+    """Return the curve of every joint that sweeps, and what is to be said about them.
+
+    The law is that of the recipe, where it names one; its additions do not show in sweeps.
+    """
+    law = None if recipe.friction == AUTO else recipe.friction.split('+')[0]
+    if recipe.ramp_width is not None:
+        law = 'coulomb'
+    curves: list[FrictionCurve] = []
+    notes: list[str] = []
+    for name, sweeps in all_sweeps(robot.joints, list(solos)).items():
+        notes += sweeps.notes
+        if sweeps.points:
+            curve, more = friction_curve(name, sweeps.points, law)
+            curves.append(curve)
+            notes += more
+    return curves, [f'friction curve: {note}' for note in notes]

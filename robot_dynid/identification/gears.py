@@ -1,0 +1,147 @@
+"""What an identification tells of elastic joints beside parameters: encoders, and a rigid fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.selection import choose
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.alignment import without_holes
+from robot_dynid.signals.encoders import seen
+from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+from robot_dynid.signals.resolution import noise, resolution
+from robot_dynid.types import FloatArray, RawLog
+
+#: a stiffness that comes out too small by more than this share is worth a warning
+ATTENUATED = 0.01
+#: elasticity matters where a rigid model errs so many times as much
+MATTERS = 1.1
+
+
+def with_gears(
+    model: IdentifiedModel, log: RawLog, recordings: Sequence[Repaired], recipe: Recipe
+) -> tuple[IdentifiedModel, list[str]]:
+    """Return the model with what is told of its elastic joints in its provenance; and warnings.
+
+    ``recordings`` are some of those it was fitted to, repaired, and ``log`` the first of them as
+    read. Nothing is done for a rigid robot.
+    """
+    if not model.robot.drive.elastic:
+        return model, []
+    gears = gear_table(model, log, recordings[0])
+    told = {**model.provenance, 'gears': gears,
+            'rigid_beside': rigid_beside(model, recordings, recipe)}
+    return replace(model, provenance=told), _warnings(gears)
+
+
+def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[dict[str, Any]]:
+    """Return one entry per elastic joint, in plain types.
+
+    ``stiffness`` [N m/rad], ``damping`` [N m s/rad], ``rotor_inertia`` [kg m^2], each with its
+    ``_std``; ``offset`` [rad] by which the motor encoder reads more than that of the link where
+    nothing bends the gear; rms and peak ``deflection`` [rad], filtered; ``resolution`` [rad] of
+    both encoders, 0 where no step shows, and the ``noise`` [rad] of a single deflection;
+    ``attenuation``, the share by which that noise draws the stiffness down in least squares.
+    """
+    robot = model.robot
+    samples = prepare(robot, repaired, model.preprocessing)
+    raw = without_holes(plausible(robot, log)[0])[0]
+    encoders, motors = seen(robot, raw), raw.motor_position
+    assert motors is not None
+    periods = 1 if repaired.averaging is None else repaired.averaging.periods
+    passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
+    found = []
+    for place, j in enumerate(robot.drive.elastic, start=robot.n):
+        link, motor = raw.position[:, j], motors[:, j] / encoders[j].factor
+        (stiffness, wide), (shift, loose) = (_known(model, f'{p}{j + 1}') for p in 'Ks')
+        unbent = -shift / stiffness
+        bent = samples.position[:, place] - samples.position[:, j] - unbent
+        single = float(np.hypot(noise(link), noise(motor)))
+        steps = resolution(link), resolution(motor)
+        # rounding repeats with the motion, so averaging periods leaves it
+        left = _averaged(single, steps, periods) * float(np.sqrt(passed))
+        spread = float(np.std(bent))
+        entry = {'joint': robot.joints[j], 'stiffness': stiffness, 'stiffness_std': wide,
+                 'offset': encoders[j].offset + unbent, 'offset_std': abs(loose / stiffness),
+                 'deflection_rms': float(np.sqrt(np.mean(bent**2))),
+                 'deflection_peak': float(np.abs(bent).max()),
+                 'resolution_link': steps[0], 'resolution_motor': steps[1],
+                 'noise': single, 'attenuation': (left / spread)**2 if spread else 1.0}
+        for name, parameter in (('damping', 'D'), ('rotor_inertia', 'Ia')):
+            entry[name], entry[f'{name}_std'] = _known(model, f'{parameter}{j + 1}')
+        found.append(entry)
+    return found
+
+
+def _averaged(noise: float, steps: tuple[float, float], periods: int) -> float:
+    """Return the noise [rad] of the mean of ``periods`` deflections."""
+    rounding = (steps[0]**2 + steps[1]**2) / 12.0
+    return float(np.sqrt(max(noise**2 - rounding, 0.0) / periods + rounding))
+
+
+def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
+    i = model.names.index(name)
+    return float(model.values[i]), float(model.std[i])
+
+
+def _warnings(gears: Sequence[dict[str, Any]]) -> list[str]:
+    found = []
+    for gear in gears:
+        if gear['attenuation'] <= ATTENUATED:
+            continue
+        step = max(gear['resolution_link'], gear['resolution_motor'])
+        what = f'the steps of its encoders, {1e3 * step:.2g} mrad' if step else \
+            f'the noise of its encoders, {1e3 * gear["noise"]:.2g} mrad'
+        ratio = gear['deflection_rms'] / (step or gear['noise'])
+        finer = 'take finer encoders' if step else 'average a periodic motion'
+        found.append(
+            f'{gear["joint"]}: its gear deflects by {1e3 * gear["deflection_rms"]:.2g} mrad (root '
+            f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which least '
+            f'squares finds about {100 * gear["attenuation"]:.1g} % too small; load the joint '
+            f'more, or {finer}')
+    return found
+
+
+def rigid_beside(
+    model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe
+) -> list[dict[str, Any]]:
+    """Return errors on data left out in turn of a rigid and of the elastic model, by joint.
+
+    Both by weighted least squares from the same recordings, every sample counting the same, at
+    the same cut-off: root mean squares [N m] of the whole effort of each joint. The rigid fit has
+    its own lag of the effort, and its own width of the ramp of friction where the law is
+    prescribed. Joint torque sensors are left out of both: the rigid model has no use for them.
+    """
+    robot, structure, settings = model.robot, model.structure, model.preprocessing
+    laws = 'coulomb' if recipe.friction == AUTO else recipe.friction
+    own = replace(recipe, cutoff=settings.cutoff, friction=laws)
+    choice = choose(robot.rigid, recordings, own, lambda *_: None)
+    rigid = structure if recipe.friction == AUTO else choice.structure
+    stiff = _squares(robot.rigid, rigid, choice.preprocessing, recordings)
+    blind = replace(robot, drive=replace(robot.drive, torque_sensors=()))
+    soft = _squares(blind, structure, settings, recordings)
+    return [{'joint': name, 'elastic': j in robot.drive.elastic, 'rigid_error': float(a),
+             'elastic_error': float(b), 'matters': bool(a > MATTERS * b)}
+            for j, (name, a, b) in enumerate(zip(robot.joints, np.sqrt(stiff), np.sqrt(soft),
+                                                 strict=False))]
+
+
+def _squares(
+    robot: RobotModel, structure: Structure, settings: Preprocessing,
+    recordings: Sequence[Repaired],
+) -> FloatArray:
+    """Return the mean squared errors (rows,) on data left out in turn."""
+    torque = structure.torque_model(robot)
+    samples = (prepare(torque.robot, one, settings) for one in recordings)
+    return held_out(Experiment.of(torque, samples).information).raw

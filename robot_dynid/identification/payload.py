@@ -1,0 +1,250 @@
+"""From recordings with a payload to its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples, chunks
+from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.rigid_equivalent import stiffened
+from robot_dynid.reduction.numeric import random_states
+from robot_dynid.regressor import JointFriction
+from robot_dynid.regressor.attached import AttachedBody
+from robot_dynid.robot.inertia import PARAMETERS
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.pairing import Pair, align
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import FloatArray, RawLog, Samples
+
+Progress = Callable[[str, float], None]
+#: low-pass [Hz] where no model brings its own, at most this share of the sampling frequency; the
+#: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
+CUTOFF, HIGHEST = 6.5, 0.3
+#: efforts that differ by less than this share are the same recording
+SAME_EFFORT = 1e-9
+#: states by which the reach of a parameter is judged
+STATES = 50
+#: recordings shorter than this [s] have too few independent stretches for honest deviations
+LEAST_SECONDS = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Match:
+    """A recording with the payload, and the one without that repeats its motion, if any.
+
+    ``lag`` [s], ``drift`` and ``difference`` (n,) [rad, m] as in `Pair`.
+    """
+
+    loaded: str
+    unloaded: str = ''
+    lag: float = 0.0
+    drift: float = 0.0
+    difference: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadResult:
+    """A payload in the frame of ``link``, and how it was found."""
+
+    estimate: PayloadEstimate
+    robot: RobotModel
+    link: str
+    samples: int
+    matches: tuple[Match, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """A recording with its regressor (n, k, N), and the efforts (N, n) that is to explain."""
+
+    samples: Samples
+    columns: FloatArray
+    effort: FloatArray
+    measured: FloatArray
+    match: Match
+    notes: tuple[str, ...] = ()
+
+
+@one_blas_thread()
+def identify_payload(
+    robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog] = (),
+    model: IdentifiedModel | None = None, link: str = '', progress: Progress | None = None,
+) -> PayloadResult:
+    """Identify a payload on ``link`` (default: the last one), and nothing else.
+
+    With ``unloaded`` recordings of the same motions, from the difference of the efforts: arm,
+    friction and offsets cancel, and ``model`` or the nominal inertials account for what the
+    motions differ by. Without, from the effort that ``model`` does not predict; friction and
+    offsets of the joints are fitted again, since they change from day to day.
+    Raises UsageError (wrong use), ModelError (model of another robot), DataError (the data does
+    not allow it).
+    """
+    if model is None and not unloaded:
+        raise UsageError('a payload needs a model of the arm without it, or recordings of the '
+                         'same motion without it; give one of them')
+    if model is not None:
+        model.require(robot)
+        model = stiffened(model)  # gears pass on the whole effort
+        robot = model.robot  # its drive gains are those the parameters belong to
+    robot = robot.rigid
+    require_recordings(robot, loaded)
+    body, told = AttachedBody.on(robot, link), progress or (lambda *_: None)
+    if unloaded:
+        source = _differences(body, model, loaded, unloaded)
+    else:
+        assert model is not None
+        source = _residuals(body, model, loaded)
+    parts = []
+    for i, part in enumerate(source):
+        parts.append(part)
+        told(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
+    names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
+    information = gathered(names, parts)
+    told('fitting', 0.8)
+    estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
+    return PayloadResult(estimate, robot, body.link, information.samples,
+                         tuple(part.match for part in parts), warnings_of(parts))
+
+
+def require_recordings(robot: RobotModel, loaded: Sequence[RawLog]) -> None:
+    """Raise UsageError when there is no recording, or it is not stated what effort means."""
+    if not loaded:
+        raise UsageError('no recording with the payload')
+    if not robot.drive.kind:
+        raise UsageError(f'{robot.name}: the kind of its effort is not stated; put effort_kind: '
+                         'torque, current or gravity_compensated_torque into a robot YAML')
+
+
+def friction_of(model: IdentifiedModel) -> JointFriction:
+    """Return the friction of the joints as ``model`` describes it."""
+    return model.structure.friction_of(model.robot)
+
+
+def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:
+    """Return the preprocessing of ``model``, or one that suits ``log``."""
+    if model is not None:
+        return model.preprocessing
+    typical = float(np.median(np.diff(log.time))) if len(log.time) > 1 else 1.0
+    step = typical if typical > 0.0 else 1.0
+    return Preprocessing(min(CUTOFF, HIGHEST / step))
+
+
+def _residuals(
+    body: AttachedBody, model: IdentifiedModel, loaded: Sequence[RawLog]
+) -> Iterator[Equations]:
+    """Yield what the model does not predict, explained by friction and payload."""
+    friction = friction_of(model)
+    chosen = np.arange(len(friction.names))
+    for log in loaded:
+        repaired = repair(body.robot, log, model.preprocessing.rate)
+        samples = prepare(body.robot, repaired, model.preprocessing)
+        columns = np.zeros((body.robot.n, len(chosen), len(samples)))
+        friction.fill(samples, friction.history(samples), chosen, columns)
+        predicted = model.predicted(samples)
+        assert samples.effort is not None and samples.measured is not None
+        yield Equations(samples, np.concatenate([columns, body.columns(samples.moved)], axis=1),
+                        samples.effort - predicted, samples.measured - predicted,
+                        Match(log.source), repaired.notes)
+
+
+def _differences(
+    body: AttachedBody, model: IdentifiedModel | None, loaded: Sequence[RawLog],
+    unloaded: Sequence[RawLog],
+) -> Iterator[Equations]:
+    """Yield what the payload changes, explained by it alone."""
+    notes: list[str] = []
+    others = []
+    for log in unloaded:
+        settings = replace(settings_for(model, log), decimate=False)
+        repaired = repair(body.robot, log, settings.rate)
+        others.append((log.source, prepare(body.robot, repaired, settings).gridded))
+        notes += repaired.notes
+    for log in loaded:
+        settings = settings_for(model, log)
+        repaired = repair(body.robot, log, settings.rate)
+        samples = prepare(body.robot, repaired, settings).gridded
+        name, pair = _best(log.source, samples, others)
+        first, second = pair.first, pair.second
+        arm = _arm_effort(body.robot, model, first) - _arm_effort(body.robot, model, second)
+        assert first.effort is not None and first.measured is not None
+        assert second.effort is not None and second.measured is not None
+        change = first.effort - second.effort
+        if np.abs(change).max() <= SAME_EFFORT * np.abs(first.effort).max():
+            raise DataError(f'{log.source} and {name}: the efforts are the same; is one of them '
+                            'a copy of the other?')
+        yield Equations(first, body.columns(first), change - arm,
+                        first.measured - second.measured - arm,
+                        Match(log.source, name, pair.lag, pair.drift, pair.difference),
+                        (*notes, *repaired.notes))
+        notes = []
+
+
+def _best(
+    source: str, samples: Samples, others: Sequence[tuple[str, Samples]]
+) -> tuple[str, Pair]:
+    """Return the recording whose motion is nearest; raises DataError when none repeats it."""
+    found, problems = [], []
+    for name, other in others:
+        try:
+            found.append((name, align(samples, other)))
+        except DataError as error:
+            problems.append(f'{source} and {name}: {error}')
+    if not found:
+        raise DataError(problems[0])
+    return min(found, key=lambda pair: float(np.sum(pair[1].difference)))
+
+
+def _arm_effort(
+    robot: RobotModel, model: IdentifiedModel | None, samples: Samples
+) -> FloatArray:
+    if model is not None:
+        return model.predicted(samples)
+    if robot.drive.kind == 'gravity_compensated_torque':
+        robot = robot.with_gravity(np.zeros(3))
+    return rigid_body.inverse_dynamics(
+        robot, samples.position, samples.velocity, samples.acceleration)
+
+
+def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
+    """Reduce equations to information; a column counts in the rows where it is not zero."""
+    present = np.any([np.any(part.columns != 0.0, axis=2) for part in parts], axis=0)
+    structure: NDArray[np.bool_] = np.asarray(present)
+    accumulator = Accumulator(names, structure, batch_samples(parts[0].samples))
+    for part in parts:
+        for rows in chunks(part.samples):
+            first = rows.start
+            while first < rows.stop:
+                cut = slice(first, min(first + accumulator.room, rows.stop))
+                accumulator.add(part.columns[:, :, cut], part.effort[cut], part.measured[cut])
+                first = cut.stop
+    return accumulator.information()
+
+
+def moderate_effort(body: AttachedBody) -> FloatArray:
+    """Return the effort (n, 10) of each parameter at one, root mean square at about 1 rad/s."""
+    states = random_states(body.robot, STATES, np.random.default_rng(0))
+    share = MODERATE_SPEED / float(np.sqrt(np.mean(states.velocity**2)))
+    slower = replace(states, velocity=share * states.velocity,
+                     acceleration=share * states.acceleration)
+    return np.asarray(np.sqrt(np.mean(body.columns(slower) ** 2, axis=2)))
+
+
+def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
+    """Return what was repaired, and whether the recordings are short."""
+    found = [note for part in parts for note in part.notes]
+    seconds = sum(len(p.samples) * float(np.median(np.diff(p.samples.time))) for p in parts
+                  if len(p.samples) > 1)
+    if seconds < LEAST_SECONDS:
+        found.append(f'{seconds:.2g} s of motion are few independent stretches: the deviations '
+                     f'may be too small; record at least {LEAST_SECONDS:g} s')
+    return tuple(found)

@@ -1,0 +1,105 @@
+"""Recordings on their way to samples: one in memory at a time, the next one prepared beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from robot_dynid.identification.friction_curves import friction_curves, solos_of
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.trained import Extent
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.averaging import average
+from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
+from robot_dynid.signals.single_joint_motion import Solo
+from robot_dynid.types import RawLog, Samples
+
+Progress = Callable[[str, float], None]
+#: rows of prepared recordings that stay in memory: 40 MB for seven joints
+KEPT_ROWS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings(Sequence[Repaired]):
+    """Repairs or averages recordings when they are asked for: one is in memory at a time."""
+
+    robot: RobotModel
+    logs: Sequence[RawLog]
+    recipe: Recipe
+
+    def __len__(self) -> int:
+        return len(self.logs)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        log, periodic = self.logs[index], self.recipe.periodic
+        if periodic is not None:
+            return average(self.robot, log, periodic, self.recipe.rate)
+        return repair(self.robot, log, self.recipe.rate)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Prepares recordings, the next one on a second thread while one is worked on.
+
+    What was repaired and averaged, where single joints moved and the extent of the motion is noted
+    when the recordings are gone through for the first time. The first KEPT_ROWS rows stay in
+    memory, for estimators that go through them again.
+    """
+
+    robot: RobotModel
+    recordings: Sequence[Repaired]
+    settings: Preprocessing
+    progress: Progress
+    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    averaged: dict[int, Averaging] = field(default_factory=dict)
+    kept: dict[int, Samples] = field(default_factory=dict)
+    solos: dict[int, list[Solo]] = field(default_factory=dict)
+    extents: dict[int, Extent] = field(default_factory=dict)
+
+    def _ready(self, i: int) -> Samples:
+        if i in self.kept:
+            return self.kept[i]
+        recording = self.recordings[i]
+        if i not in self.notes:
+            self.notes[i] = recording.notes
+            self.solos[i] = solos_of(self.robot, recording, self.settings)
+        if recording.averaging is not None:
+            self.averaged.setdefault(i, recording.averaging)
+        samples = prepare(self.robot, recording, self.settings)
+        self.extents.setdefault(i, Extent.of(self.robot, samples))
+        if sum(map(len, self.kept.values())) + len(samples) <= KEPT_ROWS:
+            self.kept[i] = samples
+        return samples
+
+    def __iter__(self) -> Iterator[Samples]:
+        count = len(self.recordings)
+        again = len(self.notes) == count
+        with ThreadPoolExecutor(max_workers=1) as ahead:
+            coming = ahead.submit(self._ready, 0)
+            for i in range(count):
+                self.progress('going through the recordings again' if again else
+                              'reducing the recordings', 0.9 if again else 0.8 + 0.1 * i / count)
+                found = coming.result()
+                if i + 1 < count:
+                    coming = ahead.submit(self._ready, i + 1)
+                yield found
+
+    def found(self, recipe: Recipe) -> tuple[list[str], dict[str, Any]]:
+        """Return what is to be said, and what to be kept in plain types, once gone through.
+
+        Kept are, where there are any, the noise of averaged recordings and friction curves.
+        """
+        notes = [note for i in sorted(self.notes) for note in self.notes[i]]
+        means = [self.averaged[i] for i in sorted(self.averaged)]
+        kept: dict[str, Any] = {} if not means else {'averaging': [
+            {k: list(v) if isinstance(v, tuple) else v for k, v in vars(a).items()}
+            for a in means]}
+        solos = [solo for i in sorted(self.solos) for solo in self.solos[i]]
+        curves, told = friction_curves(self.robot, solos, recipe)
+        if curves:
+            kept['friction_curves'] = [curve.plain() for curve in curves]
+        return [*notes, *told], kept

@@ -1,0 +1,140 @@
+"""The three loops of the paper: friction from sweeps, links by weighted least squares, residual.
+
+In the rounds after the first, friction is what is left of the effort without links and residual.
+Fitting friction and links at once instead is the limit of many such rounds without a residual.
+Source: Actuators 2023, 12, 454, section 5 and figure 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
+from robot_dynid.friction import FrictionLaw
+from robot_dynid.identification.friction_curves import friction_curves, solos_of
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.structure import Structure
+from robot_dynid.regressor import JointFriction, axes_of
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.prepare import Preprocessing, repair
+from robot_dynid.signals.single_joint_motion import Solo
+from robot_dynid.types import FloatArray, RawLog
+
+T = TypeVar('T')
+FRICTION, LINKS, RESIDUAL = 'friction', 'links', 'residual'
+
+
+@dataclass
+class Stopwatch:
+    """Adds up what stages take by ``clock`` [s]; without one it measures nothing."""
+
+    clock: Callable[[], float] | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def timed(self, stage: str, work: Callable[[], T]) -> T:
+        """Return what ``work`` returns; its time goes to ``stage``."""
+        if self.clock is None:
+            return work()
+        started = self.clock()
+        try:
+            return work()
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + self.clock() - started
+
+
+@dataclass(frozen=True, eq=False)
+class FirstLoop:
+    """Friction from sweeps: the law of every axis, ``values`` by name such as fcp1."""
+
+    structure: Structure
+    values: Mapping[str, float]
+
+
+def swept(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[Solo]:
+    """Return where single joints of a recording move, empty where none keeps its speed.
+
+    While one joint sweeps the others stick, with friction that no law knows, so such a recording
+    is good for the first loop only.
+    """
+    settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
+    solos = solos_of(robot, repair(robot, log, recipe.rate), settings)
+    return solos if any(solo.steady for solo in solos) else []
+
+
+def first_loop(robot: RobotModel, solos: Sequence[Solo], recipe: Recipe) -> FirstLoop:
+    """Fit a law to (tau_there - tau_back) / 2 of every joint.
+
+    Raises DataError naming the joints without sweeps.
+    """
+    if robot.drive.coupling is not None:
+        raise DataError(f'{robot.name}: motors that turn with several joints have friction of '
+                        'their own, which sweeps of single joints do not tell; use loops: joint')
+    curves, notes = friction_curves(robot, solos, recipe)
+    fits = {c.joint: (c.name, c.fit) for c in curves if c.fit is not None}
+    missing = [joint for joint in robot.joints if joint not in fits]
+    if missing:
+        said = f' ({"; ".join(notes)})' if notes else ''
+        raise DataError(f'loops: three needs sweeps of every joint, there and back at constant '
+                        f'speeds, at three speeds or more; none of {", ".join(missing)}{said}. '
+                        'Design them with --type constant-velocity, or use loops: joint')
+    laws: list[tuple[str, FrictionLaw]] = []
+    values: dict[str, float] = {}
+    for joint, label in zip(robot.joints, axes_of(robot).labels, strict=True):
+        name, fit = fits[joint]
+        assert fit is not None
+        laws.append((name, fit.law))
+        values |= {f'{p}{label}': float(v)
+                   for p, v in zip(fit.law.parameters, fit.values, strict=True)}
+    return FirstLoop(Structure.of(recipe.rotor_inertia, laws, None), values)
+
+
+def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
+    """Return which base parameters (b,) are friction."""
+    found = [np.full(len(kept), isinstance(block, JointFriction))
+             for block, kept in zip(model.blocks, model.kept_by_block, strict=True)]
+    return np.asarray(np.concatenate(found), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False)
+class InTurn:
+    """Physics fitted in turn: ``friction`` (b,) says which parameters are those of the first loop.
+
+    ``first`` (b,) has their values from the sweeps.
+    """
+
+    friction: NDArray[np.bool_]
+    first: FloatArray
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @classmethod
+    def of(cls, model: TorqueModel, found: FirstLoop, watch: Stopwatch) -> InTurn:
+        """Begin with what the sweeps say about friction."""
+        friction = friction_parameters(model)
+        first = np.array([found.values.get(name, 0.0) if own else 0.0
+                          for name, own in zip(model.reduction.names, friction, strict=True)])
+        return cls(friction, first, watch)
+
+    def __call__(self, information: Information, before: FloatArray | None) -> FloatArray:
+        """Return friction with the links of ``before``, then links with that friction."""
+        tall = weighted_factor(information, joint_weights(information))
+        if before is None:
+            known = self.first
+        else:
+            known = self.watch.timed(FRICTION, lambda: _solved(tall, self.friction, before))
+        return self.watch.timed(LINKS, lambda: _solved(tall, ~self.friction, known))
+
+
+def _solved(tall: FloatArray, free: NDArray[np.bool_], values: FloatArray) -> FloatArray:
+    """Return ``values`` (b,) with those that are ``free`` solved anew."""
+    found = values.copy()
+    target = tall[:, -1] - tall[:, :-1][:, ~free] @ values[~free]
+    found[free] = solve_rows(np.column_stack([tall[:, :-1][:, free], target])).values
+    return found

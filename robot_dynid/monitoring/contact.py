@@ -1,0 +1,60 @@
+"""When external torque is contact: thresholds above those of quiet motion, with hysteresis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.monitoring.noise_levels import Quiet
+from robot_dynid.monitoring.state_monitor import ContactLevels
+from robot_dynid.robot.model import RobotModel
+
+#: joint states that contact must last, however far apart they are: a jerk between two of them
+#: looks like external torque in one or two
+LEAST_STATES = 3
+
+
+@dataclass(frozen=True)
+class ContactSettings:
+    """When a joint is in contact.
+
+    On when |r| less what friction is claimed to hold has been above ``margin`` times the quiet
+    level in motion, plus what friction may hold at rest, for ``duration`` [s] and LEAST_STATES
+    joint states; off when it has been below ``release`` times that for as long. ``thresholds``
+    [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
+    """
+
+    margin: float = 2.0
+    release: float = 0.6
+    duration: float = 0.005
+    thresholds: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.margin >= 1.0 or not np.isfinite(self.margin):
+            raise UsageError(f'contact margin must be at least 1, is {self.margin:g}')
+        if not 0.0 < self.release <= 1.0:
+            raise UsageError('contact release must lie above 0 and be at most 1, is '
+                             f'{self.release:g}')
+        if not self.duration >= 0.0 or not np.isfinite(self.duration):
+            raise UsageError(f'contact duration must not be negative, is {self.duration:g} s')
+        if not all(np.isfinite(t) and t > 0.0 for t in self.thresholds):
+            raise UsageError(f'contact thresholds must be positive [N m], are {self.thresholds}')
+
+
+def contact_levels(
+    robot: RobotModel, quiet: Quiet, gain: float, settings: ContactSettings
+) -> ContactLevels:
+    """Return the levels of every joint for an observer with ``gain`` [1/s].
+
+    Raises UsageError when the number of thresholds does not fit the robot.
+    """
+    given = settings.thresholds
+    if len(given) not in (0, 1, robot.n):
+        raise UsageError(f'{len(given)} contact thresholds for {robot.n} joints; give one for '
+                         f'all, or one each for {", ".join(robot.joints)}')
+    moving = np.broadcast_to(np.array(given), robot.n) if given else (
+        settings.margin * quiet.at_gain(gain))
+    return ContactLevels(moving, quiet.holding, quiet.speed, settings.release, settings.duration,
+                         LEAST_STATES)

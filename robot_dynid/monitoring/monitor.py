@@ -1,0 +1,149 @@
+"""The model beside the running robot: predicted effort, external torque, contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.contact import ContactSettings, contact_levels
+from robot_dynid.monitoring.monitor_input import LiveStream
+from robot_dynid.monitoring.noise_levels import Quiet, holding_torque, quiet_of
+from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.state_monitor import (
+    CLAIMED,
+    CONTACT,
+    EXTERNAL,
+    PREDICTED,
+    RESIDUAL,
+    THRESHOLD,
+    ContactLevels,
+)
+from robot_dynid.signals.causal import delay_of
+from robot_dynid.types import FloatArray, frozen
+
+#: gain times step from which the observer knows less of the time between samples than it claims
+COARSE = 0.5
+#: delays of the low-pass after which its start is forgotten
+SETTLED = 4.0
+#: speed [rad/s, m/s] of rest, where no recording says more
+REST = 0.01
+
+
+@dataclass(frozen=True)
+class MonitorSettings:
+    """``gain`` [1/s] of the momentum observer, and when a joint is in contact."""
+
+    gain: float = 30.0
+    contact: ContactSettings = field(default_factory=ContactSettings)
+
+
+class Reading(NamedTuple):
+    """What the model says of the latest joint state, each (n,), N m (N) on the joint side.
+
+    ``predicted`` effort and ``residual``, measured minus predicted, have passed a low-pass and
+    are late by ``Monitor.delay``; None until it has settled. ``external`` torque on the robot,
+    late by 1 / gain; ``claimed`` is what of it comes from friction that the law says holds a slow
+    joint, and may not; a contact begins where the rest is larger than ``threshold`` [N m].
+    """
+
+    predicted: FloatArray | None
+    residual: FloatArray | None
+    external: FloatArray
+    claimed: FloatArray
+    threshold: FloatArray
+    contact: NDArray[np.bool_]
+
+
+class Monitor:
+    """Follows the joint states of one robot.
+
+    The effort and the motion pass the same causal low-pass, of the cut-off of the identification,
+    and meet in the middle of each step, where the acceleration is a difference of two velocities.
+    Friction switches too fast to commute with a filter: it is computed from the unfiltered
+    motion and filtered like the effort. Raises UsageError for settings that do not fit.
+    """
+
+    def __init__(self, model: IdentifiedModel, settings: MonitorSettings | None = None) -> None:
+        self.model = model
+        self.settings = settings = settings or MonitorSettings()
+        self._stream = LiveStream(model)
+        self.levels = quiet_of(model)
+        self._observer = Observer(model, settings.gain, levels_of(model, settings))
+        self._steps = np.zeros(1)
+        self._contact = np.zeros(model.robot.n, dtype=bool)
+        self._elapsed = 0.0
+
+    @property
+    def skipped(self) -> int:
+        """How many joint states were of no use: not finite, or stamped like the one before."""
+        return self._stream.skipped
+
+    @property
+    def restarts(self) -> int:
+        """How often a pause or a jump of the stamps made it begin anew."""
+        return self._stream.restarts
+
+    @property
+    def delay(self) -> float:
+        """By how much predicted effort and residual are late [s]."""
+        step = self._stream.step
+        cutoff = self.model.preprocessing.cutoff
+        return delay_of(cutoff, step) + 0.5 * step if step > 0.0 else 0.0
+
+    @property
+    def contact(self) -> tuple[str, ...]:
+        """The joints in contact."""
+        return tuple(j for j, on in zip(self.model.joints, self._contact, strict=True)
+                     if on)
+
+    def advice(self) -> tuple[str, ...]:
+        """Return what is wrong with the set-up, and what to do."""
+        found = []
+        step, gain = self._stream.step, self.settings.gain
+        if gain * step > COARSE:
+            found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
+                         f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
+        if self.levels is None and not self.settings.contact.thresholds:
+            found.append('the model knows no levels of quiet motion, so no contact is detected: '
+                         'give contact_thresholds, or identify again')
+        return tuple(found)
+
+    def __call__(
+        self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
+    ) -> Reading | None:
+        """Take the joint state (n,) at ``time`` [s]; None where it is of no use.
+
+        ``effort`` in the robot's own unit; ``qd`` None: differences of positions.
+        """
+        found = self._stream(time, q, qd, effort)
+        if found is None:
+            return None
+        state, step = found
+        self._steps[0] = step
+        result = self._observer(state[None], self._steps)[0]
+        self._contact = result[CONTACT] != 0.0
+        self._elapsed = self._elapsed + step if step > 0.0 else 0.0
+        settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
+        return Reading(
+            result[PREDICTED] if settled else None, result[RESIDUAL] if settled else None,
+            result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact)
+
+
+def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
+    """Return when a joint is in contact; raises UsageError for settings that do not fit.
+
+    Without levels of quiet motion it is where ``settings`` say how large the torque must be.
+    """
+    return contact_levels(model.robot, quiet_of(model) or unknown_levels(model), settings.gain,
+                          settings.contact)
+
+
+def unknown_levels(model: IdentifiedModel) -> Quiet:
+    """Return what holds without recordings: at rest friction may be anything up to its law's."""
+    n = model.robot.n
+    return Quiet(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
+                 frozen(np.full(n, REST)))

@@ -1,0 +1,160 @@
+"""How large the external torque seems to be while nobody touches the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import DataError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.monitor_input import Live, live
+from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
+from robot_dynid.types import FloatArray, RawLog, frozen
+
+#: entry of a model's provenance with the levels
+QUIET = 'quiet'
+#: rows of the recordings the levels are learnt from
+ROWS = 20_000
+#: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
+SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
+#: gain [1/s] at which quiet motion is judged
+QUIET_GAIN = 30.0
+#: share of slow motion in the memory of the observer from which it tells of holding
+SLOW = 0.3
+#: share of quiet samples below the levels: hard stops and glitches are above
+QUANTILE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class Quiet:
+    """What the external torque seems to be while nobody touches the robot, each (n,).
+
+    While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds
+    ``moving`` [N m]. Slower, dry friction is whatever holds the joint, or has just let go, and
+    not what its law says: r contains what the law claims less what there is, and that is at most
+    ``holding`` [N m]. The observer forgets this like everything else, so |r - c| hardly exceeds
+    ``moving + holding s``, where s is "slower than ``speed``" and c the dry friction of the law
+    while it is, both passed through the same first-order low-pass. ``gain`` [1/s] is that of the
+    observer the levels were taken with.
+    """
+
+    moving: FloatArray
+    holding: FloatArray
+    speed: FloatArray
+    gain: float = QUIET_GAIN
+
+    def at_gain(self, gain: float) -> FloatArray:
+        """Return ``moving`` (n,) for another gain: white noise grows with its root."""
+        return np.asarray(self.moving * np.sqrt(max(gain / self.gain, 1.0)))
+
+    def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
+        """Return everything as names and numbers."""
+        rows = zip(joints, self.moving, self.holding, self.speed, strict=True)
+        return {'gain': self.gain, 'joints': {
+            joint: {'moving': float(m), 'holding': float(h), 'speed': float(s)}
+            for joint, m, h, s in rows}}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> Quiet:
+        """Read what ``plain`` returned. Raises DataError when something is missing."""
+        try:
+            rows = np.array([[float(content['joints'][joint][key])
+                              for key in ('moving', 'holding', 'speed')] for joint in joints])
+            gain = float(content['gain'])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f'levels of quiet motion are damaged: {error!r}') from None
+        if not np.all(np.isfinite(rows)) or not gain > 0.0:
+            raise DataError('levels of quiet motion are not finite')
+        return cls(frozen(rows[:, 0]), frozen(rows[:, 1]), frozen(rows[:, 2]), gain)
+
+
+def slow_shares(
+    motion: Live, dry: FloatArray, speeds: FloatArray, gain: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return what the observer remembers of slowness and of dry friction in it, (N, s, n) each.
+
+    Slower than each of ``speeds`` (s, n) or (s, 1), and ``dry`` (N, n) where it is, through a
+    low-pass of corner ``gain``. Joints count as slow before every segment, as in `Follower`.
+    """
+    slow = (np.abs(motion.velocity)[:, None, :] < speeds).astype(np.float64)
+    both = np.stack([slow, slow * dry[:, None, :]])
+    keep = np.exp(-gain * np.diff(motion.time, prepend=motion.time[:1]).clip(0.0))
+    begin = np.zeros_like(both[:, 0])
+    begin[0] = 1.0
+    first, state = set(motion.starts), begin
+    for k in range(len(keep)):
+        now = both[:, k]
+        both[:, k] = state = begin if k in first else now + keep[k] * (state - now)
+    return both[0], both[1]
+
+
+def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
+    """Learn the levels from recordings in which nobody touched the robot.
+
+    Every joint gets the speed with the least threshold on average. ``holding`` is at least what
+    friction may hold at rest. Raises DataError without motion.
+    """
+    recorded = list(motions)
+    if not recorded:
+        raise DataError('no motion to learn the levels of contact detection from')
+    speeds, found = np.array(SPEEDS)[:, None], []
+    observer = Observer(model, QUIET_GAIN)
+    for motion in recorded:
+        results = observer.along(motion)
+        share, claimed = slow_shares(motion, results[:, DRY], speeds, QUIET_GAIN)
+        found.append((np.abs(results[:, None, EXTERNAL] - claimed), share))
+    torque, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    floor = holding_torque(model)
+    rows = []
+    for j in range(model.robot.n):
+        tried = []
+        for i, speed in enumerate(SPEEDS):
+            level, held = _levels(torque[:, i, j], shares[:, i, j], floor[j])
+            tried.append((float(np.mean(level + held * shares[:, i, j])), level, held, speed))
+        rows.append(min(tried)[1:])
+    moving, holding, chosen = np.array(rows).T
+    return Quiet(frozen(moving), frozen(holding), frozen(chosen))
+
+
+def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
+    """Return the level of a joint in motion, and by how much it may rise when it is slow."""
+    slow, held = share > SLOW, floor
+    if slow.any():
+        beyond = torque[slow] - _level(torque[~slow] - floor * share[~slow])
+        held = max(floor, float(np.quantile(beyond / share[slow], QUANTILE)))
+    return _level(torque - held * share), held
+
+
+def _level(torque: FloatArray) -> float:
+    return max(0.0, float(np.quantile(torque, QUANTILE))) if len(torque) else 0.0
+
+
+def holding_torque(model: IdentifiedModel) -> FloatArray:
+    """Return the torque (n,) [N m] by which friction may hold each joint at rest."""
+    friction = model.structure.friction_of(model.torque_model.robot.rigid)
+    values = np.abs([model.standard[name] for name in friction.names])
+    return np.asarray(np.atleast_2d(friction.holding) @ values)
+
+
+@one_blas_thread()
+def with_quiet_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
+    """Return the model with the levels of (the first ROWS rows of) its own recordings."""
+    motions, rows = [], 0
+    for i in range(len(logs)):
+        motions.append(live(model, logs[i]))
+        rows += len(motions[-1].time)
+        if rows >= ROWS:
+            break
+    levels = quiet_levels(model, [m.first(ROWS) for m in motions])
+    return replace(model, provenance={**model.provenance, QUIET: levels.plain(model.joints)})
+
+
+def quiet_of(model: IdentifiedModel) -> Quiet | None:
+    """Return the levels a model carries; None where it has none. Raises DataError for bad ones."""
+    content = model.provenance.get(QUIET)
+    return None if content is None else Quiet.from_plain(content, model.joints)

@@ -1,0 +1,240 @@
+"""The kinematic tree of a robot with its nominal inertials, limits and drives."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.robot.inertia import skew
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.types import FloatArray, frozen
+
+REVOLUTE, PRISMATIC = 0, 1
+EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
+#: relative standard deviation of drive gains where none is stated: those of one arm, found from a
+#: weighed payload, differ by so much from what its controller says
+GAINS_STD = 0.02
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits per joint, each (n,), NaN where unknown: rad or m, their rates, and N m or N."""
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    effort: FloatArray
+
+    @classmethod
+    def unknown(cls, n: int) -> Limits:
+        """Return limits of which nothing is known."""
+        return cls(*(frozen(np.full(n, np.nan)) for _ in range(5)))
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """How the recorded effort becomes joint torque.
+
+    ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
+    the joint side, needed for ``current``, with ``gains_std`` (n,) relative, where stated;
+    ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
+    motion = C q, joint effort = C^T motor effort).
+    ``elastic`` are the joints whose gears deflect, in order, ``torque_sensors`` those of them
+    behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
+    rotors in the frame of the link before each joint, zero where none is given; that of a motor
+    which turns with several joints in the frame of the link before the first of them.
+    """
+
+    kind: str = ''
+    gains: FloatArray | None = None
+    gear_ratios: FloatArray | None = None
+    coupling: FloatArray | None = None
+    elastic: tuple[int, ...] = ()
+    torque_sensors: tuple[int, ...] = ()
+    rotor_axes: FloatArray | None = None
+    gains_std: FloatArray | None = None
+
+    @property
+    def gain_uncertainty(self) -> FloatArray | float:
+        """Relative standard deviation (n,) of what turns the recorded effort into torque.
+
+        GAINS_STD where effort is current and none is stated, zero where it is torque.
+        """
+        if self.gains_std is not None:
+            return self.gains_std
+        return GAINS_STD if self.kind == 'current' else 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind and self.kind not in EFFORT_KINDS:
+            raise UsageError(f'effort kind {self.kind!r}: choose one of {", ".join(EFFORT_KINDS)}')
+        if self.kind == 'current' and self.gains is None:
+            raise RobotError(
+                'effort kind current needs drive_gains [N m/A, joint side] for every joint '
+                'in the robot YAML'
+            )
+        if not set(self.torque_sensors) <= set(self.elastic):
+            raise RobotError('joint_torque_sensors must be on elastic joints: a rigid joint '
+                             'needs none, take its torque as effort')
+        self._check_coupling()
+        if self.rotor_axes is not None and self.gear_ratios is None:
+            raise RobotError('rotor_axes need gear_ratios: they tell how fast the rotors spin')
+        if self.rotor_axes is not None and self.gear_ratios is not None and np.any(
+                self.rotor_axes.any(axis=1) & (self.gear_ratios == 0.0)):
+            raise RobotError('rotor_axes: a gear ratio is zero; it is turns of the rotor per turn '
+                             'of the joint')
+
+    @property
+    def coupled(self) -> tuple[int, ...]:
+        """The motors that turn with several joints."""
+        rows = () if self.coupling is None else self.coupling
+        return tuple(i for i, row in enumerate(rows) if np.count_nonzero(row) > 1)
+
+    def _check_coupling(self) -> None:
+        if self.coupling is None:
+            return
+        shared = self.coupling - np.diag(np.diag(self.coupling)) != 0.0
+        if any(shared[j].any() or shared[:, j].any() for j in self.elastic):
+            raise RobotError('elastic_joints: a motor that turns with several joints cannot have '
+                             'an elastic gear here; leave such joints out')
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A link of the description that is rigidly part of a moving body.
+
+    ``body`` is the index of the joint that moves it; ``placement`` (4, 4) its frame in that
+    joint's link frame; ``parameters`` (10,) its own, in its own frame; ``has_inertial`` whether
+    the description states them.
+    """
+
+    name: str
+    body: int
+    placement: FloatArray
+    parameters: FloatArray
+    has_inertial: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A fixed-base tree of n joints, parents before children.
+
+    ``types`` (n,) REVOLUTE or PRISMATIC; ``parents`` (n,) index of the joint before, -1 for the
+    base; ``rotations`` (n, 3, 3) and ``translations`` (n, 3) m place each joint frame in its
+    parent's link frame; ``axes`` (n, 3) unit vectors in the joint frame; ``bodies`` the link moved
+    by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, fixed children
+    lumped in; ``gravity`` (3,) m/s^2 in the base frame.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    types: NDArray[np.int8]
+    parents: NDArray[np.int64]
+    rotations: FloatArray
+    translations: FloatArray
+    axes: FloatArray
+    bodies: tuple[str, ...]
+    nominal: FloatArray
+    limits: Limits
+    gravity: FloatArray = field(default_factory=lambda: frozen(STANDARD_GRAVITY))
+    drive: Drive = field(default_factory=Drive)
+    base_link: str = 'base_link'
+    links: tuple[Link, ...] = ()
+    source: str = ''
+    warnings: tuple[str, ...] = ()
+    surroundings: Surroundings = field(default_factory=Surroundings)
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joints)
+
+    @property
+    def coordinates(self) -> int:
+        """Number of positions: those of the joints, then those of motors of elastic joints."""
+        return self.n + len(self.drive.elastic)
+
+    @property
+    def row_joints(self) -> tuple[int, ...]:
+        """The joint each equation is about.
+
+        One equation per joint, the balance of its whole effort; then one per elastic joint, that
+        of its motor; then one per torque sensor, that of the gear.
+        """
+        return (*range(self.n), *self.drive.elastic, *self.drive.torque_sensors)
+
+    @property
+    def rows(self) -> int:
+        """Number of equations."""
+        return len(self.row_joints)
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Names of the equations: the joints, ``motor of ...``, ``gear of ...``."""
+        return (*self.joints, *(f'motor of {self.joints[j]}' for j in self.drive.elastic),
+                *(f'gear of {self.joints[j]}' for j in self.drive.torque_sensors))
+
+    @cached_property
+    def rigid(self) -> RobotModel:
+        """The same robot with stiff gears."""
+        if not self.drive.elastic:
+            return self
+        return replace(self, drive=replace(self.drive, elastic=(), torque_sensors=()))
+
+    def index(self, joint: str) -> int:
+        """Return the position of ``joint``; raises UsageError naming the joints there are."""
+        try:
+            return self.joints.index(joint)
+        except ValueError:
+            known = ', '.join(self.joints)
+            raise UsageError(f'{self.name} has no joint {joint!r}; it has {known}') from None
+
+    def with_gravity(self, gravity: ArrayLike) -> RobotModel:
+        """Return the same robot in another gravity field (3,) m/s^2, base frame."""
+        return replace(self, gravity=frozen(gravity))
+
+    def with_nominal(self, parameters: ArrayLike) -> RobotModel:
+        """Return the same robot with other standard parameters (n, 10)."""
+        return replace(self, nominal=frozen(np.reshape(parameters, (self.n, 10))))
+
+    def hash(self) -> str:
+        """Return a digest of everything the base parameters depend on: geometry and gravity."""
+        digest = hashlib.sha256('|'.join(self.joints).encode())
+        for array in (self.types, self.parents, self.rotations, self.translations, self.axes,
+                      self.gravity):
+            digest.update((np.round(np.asarray(array, dtype=np.float64), 9) + 0.0).tobytes())
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def carried(self) -> NDArray[np.bool_]:
+        """Matrix (n, n): entry (i, j) is true when joint i carries link j."""
+        carried = np.eye(self.n, dtype=bool)
+        for j, parent in enumerate(self.parents):
+            if parent >= 0:
+                carried[:, j] |= carried[:, parent]
+        return carried
+
+    @cached_property
+    def geometry(self) -> FloatArray:
+        """Constants of the kernels (n, 39): A + B cos q + C sin q = R(q), P + D q = p(q), axes."""
+        table = np.zeros((self.n, 39))
+        for j, axis in enumerate(self.axes):
+            rotation = self.rotations[j]
+            table[j, 27:30] = self.translations[j]
+            if self.types[j] == PRISMATIC:
+                table[j, 0:9] = rotation.ravel()
+                table[j, 30:33] = rotation @ axis
+                table[j, 36:39] = axis
+                continue
+            along = np.outer(axis, axis)
+            table[j, 0:9] = (rotation @ along).ravel()
+            table[j, 9:18] = (rotation @ (np.eye(3) - along)).ravel()
+            table[j, 18:27] = (rotation @ skew(axis)).ravel()
+            table[j, 33:36] = axis
+        return frozen(table)

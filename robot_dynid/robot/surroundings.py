@@ -1,0 +1,134 @@
+"""What stands around a robot: floor, boxes to keep out of, obstacles described by a URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.inertia import homogeneous, rotation_from_rpy
+from robot_dynid.types import FloatArray
+
+Vector = tuple[float, float, float]
+CLEARANCE = 0.01  # m
+
+
+@dataclass(frozen=True)
+class KeepOut:
+    """A box no part of the robot may enter, in the frame of the robot's base link.
+
+    ``centre`` (3,) m; ``size`` (3,) m, full edge lengths; ``rotation`` (3,) rad, roll, pitch, yaw.
+    """
+
+    centre: Vector
+    size: Vector
+    rotation: Vector = (0.0, 0.0, 0.0)
+
+    @property
+    def placement(self) -> FloatArray:
+        """Frame of the box (4, 4) in the base frame."""
+        return homogeneous(rotation_from_rpy(self.rotation), np.array(self.centre))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the robot must not touch, in the frame of its base link.
+
+    ``floor`` height z m of a horizontal floor, None: there is none; ``keep_out`` boxes;
+    ``environment`` path of a URDF of obstacles at rest, its root link on the base link, empty:
+    none; ``clearance`` m to be kept from everything; ``ignore_pairs`` names of bodies that may
+    touch each other.
+    """
+
+    floor: float | None = None
+    keep_out: tuple[KeepOut, ...] = ()
+    environment: str = ''
+    clearance: float = CLEARANCE
+    ignore_pairs: tuple[tuple[str, str], ...] = ()
+
+
+KEYS = tuple(f.name for f in fields(Surroundings))
+
+
+def surroundings_from_plain(
+    given: Any, where: str, known: Surroundings | None = None
+) -> Surroundings:
+    """Return ``known`` with what the mapping ``given`` says, read from plain data.
+
+    Raises UsageError that names the place ``where``, the key and what is expected.
+    """
+    if not isinstance(given, Mapping):
+        raise UsageError(f'{where} must be a mapping such as {{floor: 0.0, clearance: 0.02}}')
+    for key in given:
+        if key not in KEYS:
+            raise UsageError(f"{where}: unknown key '{key}'; known are {', '.join(KEYS)}")
+    changes: dict[str, Any] = {}
+    for key, value in given.items():
+        place = f'{where}: {key}'
+        if key == 'floor':
+            changes[key] = None if value is None else _number(value, place)
+        elif key == 'clearance':
+            changes[key] = _clearance(value, place)
+        elif key == 'environment':
+            if value is not None and not isinstance(value, str):
+                raise UsageError(f'{place} must be the path of a URDF file, is {value!r}')
+            changes[key] = value or ''
+        elif key == 'keep_out':
+            changes[key] = tuple(_box(box, f'{place}[{i}]')
+                                 for i, box in enumerate(_list(value, place)))
+        else:
+            changes[key] = tuple(_pair(pair, place) for pair in _list(value, place))
+    return replace(known or Surroundings(), **changes)
+
+
+def _number(value: Any, where: str) -> float:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and np.isfinite(value)
+    if not good:
+        raise UsageError(f'{where} must be a finite number [m], is {value!r}')
+    return float(value)
+
+
+def _clearance(value: Any, where: str) -> float:
+    clearance = _number(value, where)
+    if clearance < 0.0:
+        raise UsageError(f'{where} must not be negative, is {clearance:g} m; to let two bodies '
+                         'touch name them in ignore_pairs')
+    return clearance
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        raise UsageError(f'{where} must be a list, is {value!r}')
+    return list(value)
+
+
+def _pair(value: Any, where: str) -> tuple[str, str]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise UsageError(f'{where} must list pairs of names such as [link_1, link_3], has '
+                         f'{value!r}')
+    return str(value[0]), str(value[1])
+
+
+def _box(value: Any, where: str) -> KeepOut:
+    if not isinstance(value, Mapping) or not {'centre', 'size'} <= set(value) <= {
+            'centre', 'size', 'rotation'}:
+        raise UsageError(f'{where} must be a mapping with centre: [x, y, z], size: [x, y, z] and '
+                         f'maybe rotation: [roll, pitch, yaw], is {value!r}')
+    box = KeepOut(**{name: _vector(numbers, f'{where}: {name}')
+                     for name, numbers in value.items()})
+    if min(box.size) <= 0.0:
+        raise UsageError(f'{where}: size must be positive in every direction, is '
+                         f'{list(box.size)} m')
+    return box
+
+
+def _vector(value: Any, where: str) -> Vector:
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        raise UsageError(f'{where} must be three numbers, is {value!r}')
+    x, y, z = (_number(number, where) for number in value)
+    return x, y, z

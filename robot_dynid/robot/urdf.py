@@ -1,0 +1,203 @@
+"""URDF to RobotModel: own link frames kept, fixed and locked joints lumped."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.robot.inertia import (
+    homogeneous,
+    parameters_from_com,
+    rotation_from_rpy,
+    symmetric,
+)
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.tree import (
+    MOVABLE,
+    JointDescription,
+    LinkDescription,
+    Selection,
+    build_robot,
+)
+from robot_dynid.types import FloatArray
+
+XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads numbers out of one file and names the place in every error."""
+
+    source: str
+
+    def fail(self, where: str, what: str) -> RobotError:
+        """Return the error to raise about a place."""
+        return RobotError(f'{self.source}: {where}: {what}')
+
+    def numbers(self, text: str | None, where: str, count: int) -> FloatArray:
+        """Return ``count`` numbers (count,) of an attribute; None: it is missing."""
+        if text is None:
+            raise self.fail(where, f'is missing; expected {count} finite number(s)')
+        if '${' in text:
+            raise self.fail(where, f'is {text!r}: this {XACRO}')
+        try:
+            values = np.array([float(v) for v in text.split()])
+        except ValueError:
+            values = np.array([np.nan])
+        if values.shape != (count,) or not np.all(np.isfinite(values)):
+            raise self.fail(where, f'expected {count} finite number(s), found {text!r}')
+        return values
+
+    def attribute(self, element: Element, key: str, where: str) -> float:
+        """Return an attribute that is one number."""
+        return float(self.numbers(element.get(key), f'{where} attribute {key}', 1)[0])
+
+    def name(self, element: Element) -> str:
+        """Return the name of an element."""
+        name = element.get('name')
+        if not name:
+            raise self.fail(f'<{element.tag}>', 'has no name; add the attribute name')
+        return name
+
+    def origin(self, element: Element, where: str) -> FloatArray:
+        """Return the placement (4, 4) of an element in its parent."""
+        origin = element.find('origin')
+        if origin is None:
+            return np.eye(4)
+        xyz = self.numbers(origin.get('xyz', '0 0 0'), f'{where} origin xyz', 3)
+        rpy = self.numbers(origin.get('rpy', '0 0 0'), f'{where} origin rpy', 3)
+        return homogeneous(rotation_from_rpy(rpy), xyz)
+
+    def link(self, element: Element) -> LinkDescription:
+        """Return a link."""
+        name = self.name(element)
+        where = f'link {name!r}'
+        inertial = element.find('inertial')
+        if inertial is None:
+            return LinkDescription(name, np.zeros(10), False)
+        mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
+        if mass_element is None or inertia_element is None:
+            raise self.fail(where, '<inertial> needs <mass> and <inertia>')
+        mass = self.attribute(mass_element, 'value', f'{where} mass')
+        if mass <= 0.0:
+            raise self.fail(where, f'mass is {mass:g} kg; it must be positive (remove <inertial> '
+                                   'if the link has no mass)')
+        keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+        six = [self.attribute(inertia_element, k, f'{where} inertia') for k in keys]
+        placement = self.origin(inertial, f'{where} inertial')
+        rotation, com = placement[:3, :3], placement[:3, 3]
+        inertia = rotation @ symmetric(six) @ rotation.T
+        return LinkDescription(name, parameters_from_com(mass, com, inertia), True)
+
+    def joint(self, element: Element) -> JointDescription:
+        """Return a joint."""
+        name = self.name(element)
+        where = f'joint {name!r}'
+        kind = element.get('type', '')
+        parent, child = element.find('parent'), element.find('child')
+        ends = [e.get('link', '') if e is not None else '' for e in (parent, child)]
+        if not all(ends):
+            raise self.fail(where, 'needs <parent link="..."/> and <child link="..."/>')
+        axis_element = element.find('axis')
+        text = '1 0 0' if axis_element is None else axis_element.get('xyz')
+        axis = self.numbers(text, f'{where} axis', 3)
+        length = float(np.linalg.norm(axis))
+        if kind in MOVABLE and length < 1e-9:
+            raise self.fail(where, 'its axis has zero length; give a direction such as "0 0 1"')
+        return JointDescription(
+            name=name, kind=kind, parent=ends[0], child=ends[1],
+            placement=self.origin(element, where),
+            axis=axis / length if length else axis,
+            limits=self.limits(element, kind, where),
+            mimic=element.find('mimic') is not None,
+        )
+
+    def limits(self, element: Element, kind: str, where: str) -> FloatArray:
+        """Return (lower, upper, velocity, effort), NaN where the file says nothing."""
+        found = np.full(4, np.nan)
+        limit = element.find('limit')
+        if limit is None or kind not in MOVABLE:
+            return found
+        for i, key in enumerate(('lower', 'upper', 'velocity', 'effort')):
+            if limit.get(key) is not None and not (kind == 'continuous' and i < 2):
+                found[i] = self.attribute(limit, key, f'{where} limit')
+        if found[0] > found[1]:
+            raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}; '
+                                   'swap or correct them')
+        return found
+
+
+def parse_urdf(text: str, source: str) -> Element:
+    """Return the root of a URDF text. Raises RobotError when it is something else."""
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        hint = XACRO if 'xacro:' in text else 'repair or export the file again'
+        raise RobotError(f'{source}: not well-formed XML ({error}); {hint}') from None
+    if any('xacro' in e.tag for e in root.iter() if isinstance(e.tag, str)):
+        raise RobotError(f'{source}: {XACRO}')
+    if root.tag != 'robot':
+        raise RobotError(f'{source}: root element is <{root.tag}>, expected <robot>; give a URDF '
+                         'file')
+    return root
+
+
+def _unique(names: Sequence[str], what: str, source: str) -> None:
+    twice = sorted({n for n in names if list(names).count(n) > 1})
+    if twice:
+        raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}; '
+                         'names must be unique')
+
+
+def robot_from_urdf(
+    text: str, selection: Selection | None = None, source: str = 'URDF'
+) -> RobotModel:
+    """Build the robot a URDF text describes.
+
+    ``selection`` chooses base link, tip link or joints; joints that are not chosen are locked at
+    zero and their links lumped. Raises RobotError (broken file, loop, mimic or floating joint,
+    mass not positive), naming the element and the remedy.
+    """
+    root = parse_urdf(text, source)
+    reader = Reader(source)
+    links = [reader.link(e) for e in root.findall('link')]
+    joints = [reader.joint(e) for e in root.findall('joint')]
+    _unique([x.name for x in links], 'link', source)
+    _unique([x.name for x in joints], 'joint', source)
+    return build_robot(
+        root.get('name') or Path(source).stem, links, joints, selection or Selection(), source
+    )
+
+
+def read_urdf_text(path: str | Path) -> str:
+    """Return the text of a URDF file, line ends as they are.
+
+    Raises UsageError when there is no such file, RobotError when it is not a text.
+    """
+    try:
+        return Path(path).read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
+    except UnicodeDecodeError:
+        raise RobotError(f'{path}: is not a text file') from None
+
+
+def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
+    """Read a URDF file; see robot_from_urdf. Raises UsageError when there is no such file."""
+    return robot_from_urdf(read_urdf_text(path), selection, str(path))
+
+
+def source_text(robot: RobotModel) -> str:
+    """Return the text of the URDF file that ``robot`` was read from.
+
+    Raises UsageError when it was not read from one, or the file is gone.
+    """
+    if not robot.source or Path(robot.source).suffix in ('.yaml', '.yml'):
+        raise UsageError(f'{robot.name} is not described by a URDF file')
+    return read_urdf_text(robot.source)

@@ -1,0 +1,50 @@
+"""Topics that say whether it is safe to move: the emergency stop, temperatures of the joints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from sensor_msgs.msg import Temperature
+from std_msgs.msg import Bool
+
+from robot_dynid.execution.alarms import Alarms
+from robot_dynid.ros.common.listener import NO_EVENTS
+
+# A subscription hears publishers that promise at least as much as it asks for; the latched one
+# also hears what was said before, the last one hears everybody. So nobody is told that one of
+# them does not hear a publisher.
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+RELIABLE = QoSProfile(depth=10)
+ANY = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class AlarmTopics:
+    """Keeps ``alarms`` up to date and calls ``news`` whenever something changes for the worse."""
+
+    def __init__(self, node: Node, alarms: Alarms, news: Callable[[], None],
+                 group: CallbackGroup) -> None:
+        self._node, self._alarms, self._news = node, alarms, news
+        self._topic = node.resolve_topic_name('emergency_stop')
+        for qos in (LATCHED, RELIABLE, ANY):
+            node.create_subscription(
+                Bool, 'emergency_stop', self._on_stop, qos, callback_group=group,
+                event_callbacks=NO_EVENTS)
+        node.create_subscription(Temperature, 'temperature', self._on_temperature,
+                                 qos_profile_sensor_data, callback_group=group)
+
+    def look(self) -> None:
+        """Note whether somebody still offers the emergency stop."""
+        self._alarms.present = self._node.count_publishers(self._topic) > 0
+
+    def _on_stop(self, message: Bool) -> None:
+        self._alarms.pressed = bool(message.data)
+        if message.data:
+            self._news()
+
+    def _on_temperature(self, message: Temperature) -> None:
+        self._alarms.warm(time.monotonic(), message.header.frame_id, message.temperature)
+        self._news()

@@ -1,0 +1,192 @@
+"""Client of a joint_trajectory_controller: goals, cancel requests, hold, signs of life."""
+
+from __future__ import annotations
+
+import array
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from action_msgs.srv import CancelGoal
+from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Time as TimeMessage
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
+from rclpy.action import ActionClient
+from rclpy.callback_groups import CallbackGroup
+from rclpy.duration import Duration as RosDuration
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.time import Time
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynid.execution.commands import Commands
+from robot_dynid.execution.guards import Tolerances
+from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.supervisor import Execution
+from robot_dynid.types import FloatArray
+
+Deliver = Callable[[Commands], None]
+
+
+def duration_message(seconds: float) -> Duration:
+    """Return a duration rounded to nanoseconds."""
+    whole, nanoseconds = divmod(round(seconds * 1e9), 10**9)
+    return Duration(sec=int(whole), nanosec=int(nanoseconds))
+
+
+def trajectory_message(points: SampledTrajectory) -> JointTrajectory:
+    """Return the points with position, velocity and acceleration; stamp 0 means at once."""
+    message = JointTrajectory(joint_names=list(points.joints))
+    for t, q, qd, qdd in zip(points.time, points.position, points.velocity, points.acceleration):
+        message.points.append(JointTrajectoryPoint(
+            positions=array.array('d', q), velocities=array.array('d', qd),
+            accelerations=array.array('d', qdd), time_from_start=duration_message(float(t))))
+    return message
+
+
+def goal_message(points: SampledTrajectory, tolerances: Tolerances) -> FollowJointTrajectory.Goal:
+    """Return a goal in which every tolerance is set: the controller's defaults check nothing."""
+    goal = FollowJointTrajectory.Goal(trajectory=trajectory_message(points))
+    for own, allowed in ((goal.path_tolerance, tolerances.path),
+                         (goal.goal_tolerance, tolerances.goal)):
+        own.extend(JointTolerance(name=joint, position=float(value))
+                   for joint, value in zip(points.joints, allowed))
+    goal.goal_time_tolerance = duration_message(tolerances.goal_time)
+    return goal
+
+
+class ControllerClient:
+    """Talks to one controller; reports its answers to an Execution and delivers the commands.
+
+    ``face`` 'action' or 'topic'; the topic has no answers, so what is published there counts as
+    accepted. Cancel requests go out by goal id through the action's own service, so a goal can be
+    cancelled before its acceptance is known; every goal whose end is not known is cancelled.
+    """
+
+    def __init__(self, node: Node, where: tuple[str, str], deliver: Deliver, group: CallbackGroup
+                 ) -> None:
+        controller, face = where
+        action = f'{controller}/follow_joint_trajectory'
+        self._by_action = face == 'action'
+        self.name = (f'action server {action}' if self._by_action else
+                     f'subscriber of {controller}/joint_trajectory')
+        self._action = ActionClient(node, FollowJointTrajectory, action, callback_group=group)
+        self._cancel = node.create_client(
+            CancelGoal, f'{action}/_action/cancel_goal', callback_group=group)
+        self._topic = node.create_publisher(
+            JointTrajectory, f'{controller}/joint_trajectory', QoSProfile(depth=1))
+        self._state = node.create_subscription(
+            JointTrajectoryControllerState, f'{controller}/controller_state', self._on_state,
+            qos_profile_sensor_data, callback_group=group)
+        self._deliver = deliver
+        self._goal_id = CancelGoal.Request().goal_info.goal_id
+        self._open: list[Any] = []
+        self._execution: Execution | None = None
+        self._begun = TimeMessage()
+
+    def ready(self) -> bool:
+        """Return whether the controller is there to take a trajectory."""
+        if self._by_action:
+            return bool(self._action.server_is_ready())
+        return int(self._topic.get_subscription_count()) > 0
+
+    def send(self, execution: Execution, goal: FollowJointTrajectory.Goal, continued: bool
+             ) -> None:
+        """Send a goal; its answers go to ``execution``.
+
+        ``continued``: it has the start of the motion under way, by the controller's own clock, so
+        that the controller goes over to it without a step, wherever the robot is.
+        """
+        if continued:
+            goal.trajectory.header.stamp = self._begun
+        if execution is not self._execution:
+            self._open.clear()  # a killed controller never tells how its goals ended
+        self._execution = execution
+        if not self._by_action:
+            self._topic.publish(goal.trajectory)
+            self._deliver(execution.on_accepted(time.monotonic()))
+            return
+        goal_id = CancelGoal.Request().goal_info.goal_id
+        goal_id.uuid = list(uuid.uuid4().bytes)
+        self._goal_id = goal_id
+        self._open.append(goal_id)
+        future = self._action.send_goal_async(
+            goal, partial(self._on_feedback, goal_id), goal_uuid=goal_id)
+        future.add_done_callback(partial(self._on_answer, execution, goal_id))
+
+    def cancel(self) -> None:
+        """Cancel every goal that may be under way, the one sent last in any case."""
+        if self._by_action:
+            for goal_id in (*(g for g in self._open if g is not self._goal_id), self._goal_id):
+                self._cancel_one(goal_id)
+
+    def hold(self, joints: tuple[str, ...], position: FloatArray, duration: float
+             ) -> JointTrajectory:
+        """Send one point at rest on the controller's topic; return what was sent."""
+        still = array.array('d', [0.0] * len(joints))
+        point = JointTrajectoryPoint(
+            positions=array.array('d', position), velocities=still, accelerations=still,
+            time_from_start=duration_message(duration))
+        message = JointTrajectory(joint_names=list(joints), points=[point])
+        self._topic.publish(message)
+        return message
+
+    def _cancel_one(self, goal_id: Any) -> None:
+        request = CancelGoal.Request()
+        request.goal_info.goal_id = goal_id
+        future = self._cancel.call_async(request)
+        future.add_done_callback(partial(self._on_cancel_answer, goal_id))
+
+    def _ended(self, goal_id: Any) -> None:
+        self._open = [other for other in self._open if other is not goal_id]
+
+    def _on_state(self, message: JointTrajectoryControllerState) -> None:
+        execution, reference = self._execution, message.reference
+        if execution is None:
+            return
+        elapsed = reference.time_from_start.sec + 1e-9 * reference.time_from_start.nanosec
+        self._begun = (Time.from_msg(message.header.stamp) - RosDuration(seconds=elapsed)).to_msg()
+        known = dict(zip(message.joint_names, reference.positions))
+        execution.on_controller_state(time.monotonic(), elapsed, np.array(
+            [known.get(joint, np.nan) for joint in execution.rules.limits.joints]))
+
+    def _on_feedback(self, goal_id: Any, _: Any) -> None:
+        if goal_id is self._goal_id and self._execution is not None:
+            self._execution.on_feedback(time.monotonic())
+
+    def _on_answer(self, execution: Execution, goal_id: Any, future: Any) -> None:
+        handle = future.result()
+        accepted = handle is not None and handle.accepted
+        if not accepted:
+            self._ended(goal_id)
+        if goal_id is not self._goal_id:
+            if accepted:
+                self._cancel_one(goal_id)  # a goal given up long ago must not start now
+            return
+        if not accepted:
+            self._goal_id = self._open[-1] if self._open else goal_id  # what was under way goes on
+            self._deliver(execution.on_rejected(time.monotonic()))
+            return
+        handle.get_result_async().add_done_callback(
+            partial(self._on_result, execution, goal_id))
+        self._deliver(execution.on_accepted(time.monotonic()))
+
+    def _on_result(self, execution: Execution, goal_id: Any, future: Any) -> None:
+        answer = future.result()
+        self._ended(goal_id)
+        if goal_id is self._goal_id and answer is not None:
+            self._deliver(execution.on_result(
+                time.monotonic(), answer.status, answer.result.error_code,
+                answer.result.error_string))
+
+    def _on_cancel_answer(self, goal_id: Any, future: Any) -> None:
+        answer = future.result()
+        if goal_id is not self._goal_id or answer is None or self._execution is None:
+            return
+        stopping = bool(answer.goals_canceling) or not self._open or (
+            answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED)
+        self._deliver(self._execution.on_cancel_answer(time.monotonic(), stopping))

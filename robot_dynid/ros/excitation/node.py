@@ -1,0 +1,255 @@
+"""Node `excitation`: designs an excitation, moves to its start, executes it under supervision.
+
+It only translates: designs come from `robot_dynid.excitation`, decisions from its `Execution`.
+Everything runs in one thread but the design, which has its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import Marker
+
+from robot_dynid.errors import Cancelled, DynIdError
+from robot_dynid.execution.guards import Code, GuardSettings, Outcome
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common.answers import answered
+from robot_dynid.ros.common.params import check_parameter, load_parameters
+from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
+from robot_dynid.ros.excitation.design import Prepared
+from robot_dynid.ros.excitation.progress import diagnosis, feedback_message, result_message
+from robot_dynid.ros.excitation.runner import Runner
+from robot_dynid.ros.excitation.settings import ExcitationSettings
+from robot_dynid.ros.excitation.tip_path import path_marker
+from robot_dynid_interfaces.action import Excite
+
+TICK = 0.01
+FEEDBACK_PERIOD = 0.05
+CLOSING = 2.0  # s to close the recording
+FAREWELL = 0.3  # s for the last answers to leave before the node goes
+
+
+class ExcitationNode(Node):
+    """Serves ~/excite, ~/pause and ~/resume; see the module."""
+
+    def __init__(self) -> None:
+        super().__init__('excitation')
+        settings = load_parameters(self, ExcitationSettings)
+        self.guard_settings = load_parameters(self, GuardSettings)
+        self.last: Outcome | None = None
+        self._handle: Any = None
+        self._leaving = False
+        self._next_feedback = 0.0
+        self._group = ReentrantCallbackGroup()
+        self.runner = Runner(
+            self, load_robot(settings.robot), settings, self.guard_settings, self._group)
+        self._connect()
+        self.add_on_set_parameters_callback(self._set_parameters)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a goal is being worked on."""
+        return self._handle is not None
+
+    def _connect(self) -> None:
+        group, steady = self._group, Clock(clock_type=ClockType.STEADY_TIME)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        # Only the newest state matters here, and best effort hears every kind of publisher.
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._trajectory = self.create_publisher(JointTrajectory, '~/trajectory', latched)
+        self._path = self.create_publisher(Marker, '~/path', latched)
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self.create_subscription(
+            JointState, 'joint_states', self._on_joint_states, newest, callback_group=group)
+        self._alarms = AlarmTopics(self, self.runner.alarms, self._on_alarm, group)
+        self._tick_timer = self.create_timer(TICK, self._tick, group, clock=steady)
+        self._tick_timer.cancel()
+        self.create_timer(1.0, self._diagnose, group, clock=steady)
+        for name, act in (('pause', self.runner.pause), ('resume', self.runner.resume)):
+            self.create_service(Trigger, f'~/{name}', answered(_saying(act), self.get_logger()),
+                                callback_group=group)
+        self._server = ActionServer(
+            self, Excite, '~/excite', self._on_excite, callback_group=group,
+            cancel_callback=self._on_cancel)
+
+    def shut_down(self) -> None:
+        """Stop whatever moves; the caller goes on spinning until the node is not busy."""
+        self.runner.stop.set()
+        self._leaving = True
+        self.runner.cancel(Outcome(Code.CANCELLED, 'the node is shut down'))
+
+    def fail(self, error: Exception) -> None:
+        """Stop the motion after an error of the program itself."""
+        self.get_logger().error(f'unexpected {type(error).__name__}: {error}')
+        self.runner.cancel(Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}'))
+
+    def _on_cancel(self, handle: Any) -> CancelResponse:
+        if handle is not self._handle:
+            return CancelResponse.REJECT
+        self.runner.stop.set()
+        self.runner.cancel(Outcome(Code.CANCELLED, 'cancelled by the client'))
+        return CancelResponse.ACCEPT
+
+    async def _on_excite(self, handle: Any) -> Excite.Result:
+        if self._leaving:
+            return self._reply(handle, Outcome(Code.CANCELLED, 'the node is shut down'), None)
+        if self.busy:
+            return self._reply(handle, Outcome(
+                Code.BUSY, 'another goal is being executed; wait for it or cancel it'), None)
+        self._handle, prepared = handle, None
+        self.runner.begin()
+        self._tick_timer.reset()
+        try:
+            prepared = await self.runner.prepared(handle.request)
+            self._show(prepared)
+            outcome = Outcome(Code.SUCCESS, f'dry run, nothing was sent; {prepared.summary}')
+            if not handle.request.dry_run:
+                outcome = await self.runner.executed(prepared)
+        except Cancelled:
+            outcome = Outcome(Code.CANCELLED, 'cancelled before anything was sent')
+        except DynIdError as error:
+            outcome = Outcome(Code.INVALID, f'{error}; nothing was sent')
+        except Exception as error:
+            self.fail(error)
+            outcome = Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
+        finally:
+            await self.runner.ended()
+            self._handle, self.runner.execution = None, None
+            self._tick_timer.cancel()
+        self.last = outcome
+        return self._reply(handle, outcome, prepared)
+
+    def _show(self, prepared: Prepared) -> None:
+        """Publish what was designed."""
+        for warning in prepared.design.warnings:
+            self.get_logger().warning(warning)
+        self._trajectory.publish(prepared.message)
+        self._path.publish(path_marker(
+            prepared.robot, prepared.segments[-1].points, self.get_clock().now()))
+
+    def _reply(self, handle: Any, outcome: Outcome, prepared: Prepared | None) -> Excite.Result:
+        text = f'{outcome.code.name}: {outcome.text}'
+        result = result_message(outcome, self.runner.robot.joints, prepared,
+                                self.runner.recording if prepared is not None else '')
+        if outcome.code is Code.SUCCESS:
+            self.get_logger().info(text)
+            handle.succeed()
+            return result
+        self.get_logger().warning(text)  # rclpy wants one severity per place of call
+        if outcome.code is Code.CANCELLED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return result
+
+    def _on_joint_states(self, message: JointState) -> None:
+        now, stamp, runner = time.monotonic(), message.header.stamp, self.runner
+        values = (message.position, message.velocity, message.effort)
+        news = runner.states.update(now, message.name, stamp.sec + 1e-9 * stamp.nanosec, values)
+        if news and runner.execution is not None:
+            runner.perform(runner.execution.on_state(now))
+
+    def _on_alarm(self) -> None:
+        if self.runner.execution is not None:
+            self.runner.perform(self.runner.execution.on_alarm(time.monotonic()))
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if self.guard_settings.emergency_stop_required:
+            self._alarms.look()
+        self.runner.tick(now)
+        if self._handle is not None and now >= self._next_feedback:
+            self._next_feedback = now + FEEDBACK_PERIOD
+            self._handle.publish_feedback(
+                feedback_message(now, self.runner.execution, self.runner.design))
+
+    def _set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        """Take over parameters that may change, for the next goal."""
+        known, settings = vars(self.runner.settings), self.runner.settings
+        try:
+            for change in changes:
+                if change.name in known:
+                    value = check_parameter(ExcitationSettings, change.name, change.value)
+                    settings = replace(settings, **{change.name: value})
+        except DynIdError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self.runner.settings = settings
+        return SetParametersResult(successful=True)
+
+    def _diagnose(self) -> None:
+        runner = self.runner
+        message = DiagnosticArray(status=[diagnosis(
+            self.get_name(), runner.execution, runner.states, self.last,
+            runner.controller.ready())])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+
+def _saying(act: Callable[[], str]) -> Callable[[Any, Any], None]:
+    """Return the handler of a service whose message is what ``act`` says."""
+    def handle(_: Any, response: Any) -> None:
+        response.message = act()
+
+    return handle
+
+
+def spin(node: ExcitationNode, stop: threading.Event) -> None:
+    """Spin until asked to stop; then stop the motion first and answer the client."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    deadline = float('inf')
+    while rclpy.ok() and time.monotonic() < deadline:
+        if stop.is_set() and deadline == float('inf'):
+            node.shut_down()
+            guards = node.guard_settings
+            deadline = (time.monotonic() + guards.stop_time + 2.0 * guards.stop_timeout
+                        + CLOSING + FAREWELL)
+        if stop.is_set() and not node.busy:
+            deadline = min(deadline, time.monotonic() + FAREWELL)
+        try:
+            executor.spin_once(timeout_sec=0.1)
+        except ExternalShutdownException:
+            return
+        except Exception as error:  # a callback's error must not leave the robot unattended
+            node.fail(error)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node; returns the exit code: 0 after SIGINT or SIGTERM, 2 for wrong parameters."""
+    stop = interrupts.init(args)
+    try:
+        node = ExcitationNode()
+    except DynIdError as error:
+        get_logger('excitation').fatal(str(error))
+        rclpy.try_shutdown()
+        return 2
+    try:
+        spin(node, stop)
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""The way of the tip as a line for RViz."""
+
+from __future__ import annotations
+
+import numpy as np
+from geometry_msgs.msg import Point
+from rclpy.time import Time
+from visualization_msgs.msg import Marker
+
+from robot_dynid.collision.distance import body_poses
+from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray
+
+MOST = 5000  # points of a line
+WIDTH = 0.005  # m
+
+
+def tip_positions(robot: RobotModel, q: FloatArray) -> FloatArray:
+    """Return where the tip is at configurations ``q`` (T, n), (T, 3) m in the base frame.
+
+    The tip is the origin of the last link that the last joint moves.
+    """
+    poses = body_poses(robot, q)[:, robot.n - 1]
+    moved = [link for link in robot.links if link.body == robot.n - 1]
+    place = moved[-1].placement[:3, 3] if moved else np.zeros(3)
+    tips: FloatArray = poses[:, 9:] + poses[:, :9].reshape(-1, 3, 3) @ place
+    return tips
+
+
+def path_marker(robot: RobotModel, points: SampledTrajectory, stamp: Time) -> Marker:
+    """Return the way of the tip as a line strip in the frame of the base link."""
+    every = max(1, -(-len(points.time) // MOST))
+    tips = tip_positions(robot, np.asarray(points.position[::every]))
+    marker = Marker(ns='excitation', id=0, type=Marker.LINE_STRIP, action=Marker.ADD)
+    marker.header.frame_id, marker.header.stamp = robot.base_link, stamp.to_msg()
+    marker.pose.orientation.w, marker.scale.x = 1.0, WIDTH
+    marker.color.r, marker.color.g, marker.color.b, marker.color.a = 0.1, 0.6, 1.0, 1.0
+    marker.points = [Point(x=x, y=y, z=z) for x, y, z in tips.tolist()]
+    return marker

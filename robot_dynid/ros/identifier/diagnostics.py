@@ -1,0 +1,79 @@
+"""What the identifier says on /diagnostics: of itself, and of contact with the robot."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.monitor import Monitor
+from robot_dynid.ros.identifier.monitoring import Seen
+from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.ros.identifier.recording import Heard
+
+SILENCE = 1.0  # s without joint states before the status is a warning
+
+
+def diagnosis(
+    name: str, heard: tuple[Heard, ...], recorder: Recorder | None, recording: bool,
+    model: IdentifiedModel | None, stage: str,
+) -> DiagnosticStatus:
+    """Return the status; ``heard`` begins with the joint states."""
+    status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
+    if stage:
+        status.message = f'identifying: {stage}'
+    if heard[0].age > SILENCE:
+        status.level = DiagnosticStatus.WARN
+        status.message = f'no messages on {heard[0].topic}'
+    if recorder is not None and recorder.findings:
+        status.level, status.message = DiagnosticStatus.ERROR, recorder.findings[0]
+    values = {
+        'model': model.robot.name if model is not None else 'none',
+        'not identified': ', '.join(model.not_identified) if model is not None else '',
+        'recording': 'yes' if recording else 'no',
+        'recorded messages': str(recorder.received if recorder is not None else 0),
+        'recorded to': str(recorder.path) if recorder is not None else '',
+        'identification': stage or 'none',
+    }
+    for topic in heard:
+        values |= {
+            f'{topic.topic} rate [Hz]': f'{topic.rate:.1f}',
+            f'{topic.topic} largest gap [s]': f'{topic.largest_gap:.4f}',
+            f'{topic.topic} age [s]': f'{topic.age:.3f}',
+        }
+    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+    return status
+
+
+def contact_diagnosis(name: str, monitor: Monitor | None, seen: Seen) -> DiagnosticStatus:
+    """Return the status of the external torque; a warning when a joint was touched of late."""
+    status = DiagnosticStatus(name=f'{name}: contact', level=DiagnosticStatus.OK,
+                              message='no contact')
+    if monitor is None:
+        status.message = seen.problem or 'no model is loaded'
+        if seen.problem:
+            status.level = DiagnosticStatus.WARN
+        return status
+    joints = monitor.model.joints
+    touched = [joint for joint in joints if joint in seen.touched]
+    problems = [*([seen.problem] if seen.problem else []), *monitor.advice()]
+    if seen.reading is None:
+        status.message = 'no usable joint states yet'
+    if problems:
+        status.level, status.message = DiagnosticStatus.WARN, problems[0]
+    if touched:
+        status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
+    values = {joint: 'contact' if joint in touched else 'free' for joint in joints}
+    if seen.reading is not None:
+        read = seen.reading
+        for joint, torque, claimed, size in zip(
+                joints, read.external, read.claimed, read.threshold, strict=True):
+            values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
+            values[f'{joint} thresholds [N m]'] = f'{claimed - size:.3f}, {claimed + size:.3f}'
+    values |= {
+        'delay of the residual [s]': f'{monitor.delay:.4f}',
+        'delay of the external torque [s]': f'{1.0 / monitor.settings.gain:.4f}',
+        'skipped joint states': str(monitor.skipped), 'restarts': str(monitor.restarts),
+        'joint states dropped since the last report': str(seen.dropped),
+    }
+    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+    return status

@@ -1,0 +1,238 @@
+"""One identification from data to model file, as the action ~/identify asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from pathlib import Path
+
+import yaml
+
+from robot_dynid.errors import Cancelled, DataError, DynIdError, ModelError, UsageError
+from robot_dynid.estimation import Status
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.payload import PayloadResult, identify_payload
+from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.bag import Topics, log_from_topics
+from robot_dynid.io.cdr import JOINT_STATE
+from robot_dynid.io.joint_states import decode_topics
+from robot_dynid.io.log import load_log
+from robot_dynid.io.mcap import Contents, mcap_batches
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import RawLog
+
+READING = 0.2  # part of the whole that reading the files is counted as
+Progress = Callable[[str, float], None]
+
+
+class Code(IntEnum):
+    """How an identification ended; the numbers are those of Identify.action."""
+
+    SUCCESS = 0
+    INVALID = -1
+    NO_DATA = -2
+    NOT_IDENTIFIABLE = -3
+    NOT_SAVED = -4
+    CANCELLED = -5
+    ABORTED = -6
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording of the identifier, perhaps still growing, with the topics it holds."""
+
+    file: Path
+    topics: Topics
+
+
+@dataclass(frozen=True)
+class Job:
+    """One identification; ``sources`` are files, a recording, or a log itself.
+
+    With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
+    motion, or where there are none against ``arm``, the text of a model file.
+    """
+
+    robot: RobotModel
+    sources: tuple[str | Recorded | RawLog, ...]
+    method: str = 'wls'
+    recipe: str = ''
+    out: str = ''
+    report: str = ''
+    payload: bool = False
+    unloaded: tuple[str, ...] = ()
+    arm: str = ''
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an identification ended; ``text`` is the model file."""
+
+    code: Code
+    message: str
+    model: IdentifiedModel | None = None
+    text: str = ''
+    warnings: tuple[str, ...] = ()
+    payload: PayloadResult | None = None
+
+
+class _Failure(Exception):
+    """An error together with the code it is answered by."""
+
+    def __init__(self, code: Code, error: Exception) -> None:
+        super().__init__(str(error))
+        self.code = code
+
+
+def run(job: Job, progress: Progress) -> Outcome:
+    """Read, identify, save and report; whatever goes wrong is in the outcome."""
+    try:
+        recipe = read_recipe(job.recipe)
+        logs = _read(job, progress)
+        if job.payload:
+            return _payload(job, logs, progress)
+        result = _identified(job, logs, recipe, progress)
+        progress('writing', 1.0)
+        return _delivered(job, result, logs)
+    except Cancelled:
+        return Outcome(Code.CANCELLED, 'cancelled; the served model is unchanged')
+    except UsageError as error:
+        return Outcome(Code.INVALID, str(error))
+    except _Failure as failure:
+        return Outcome(failure.code, str(failure))
+    except Exception as error:  # a fault of the program must reach the user, too
+        return Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
+
+
+def read_recipe(text: str) -> Recipe:
+    """Return the recipe in a YAML text; raises UsageError when it is none."""
+    try:
+        content = yaml.safe_load(text) if text else {}
+    except yaml.YAMLError as error:
+        raise UsageError(f'recipe is not YAML: {error}') from None
+    if not isinstance(content, dict):
+        raise UsageError('recipe must be a mapping of names to values')
+    return recipe_from_dict(content)
+
+
+def _read(job: Job, progress: Progress) -> list[RawLog]:
+    """Return the recordings, then those without payload."""
+    logs = []
+    sources = (*job.sources, *job.unloaded)
+    for i, source in enumerate(sources):
+        progress('read', READING * i / len(sources))
+        try:
+            logs.append(_log(source, job.robot))
+        except DynIdError as error:
+            raise _Failure(Code.NO_DATA, error) from None
+    return logs
+
+
+def _log(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
+    if isinstance(source, RawLog):
+        return source
+    if isinstance(source, str):
+        return load_log(Path(source).expanduser(), robot)
+    contents = Contents()
+    decoded = decode_topics(mcap_batches(source.file, (JOINT_STATE,), contents))
+    contents.findings.clear()  # that the file has no end is no news while it grows
+    try:
+        return log_from_topics(
+            str(source.file), decoded, robot.joints, source.topics, contents)
+    except DataError as error:
+        raise DataError(f'{source.file}: {error}') from None
+
+
+def _payload(job: Job, logs: list[RawLog], progress: Progress) -> Outcome:
+    count = len(job.sources)
+    try:
+        arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
+        found = identify_payload(job.robot, logs[:count], logs[count:], arm,
+                                 progress=_later(progress))
+    except (Cancelled, UsageError):
+        raise
+    except DynIdError as error:
+        raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
+    mass = found.estimate.mass
+    return Outcome(Code.SUCCESS, f'payload of {mass:.4g} kg on {found.link}: '
+                   f'{found.estimate.status.value}', warnings=found.warnings, payload=found)
+
+
+def _later(progress: Progress) -> Progress:
+    """Return the progress of what follows the reading."""
+    return lambda stage, fraction: progress(stage, READING + (1.0 - READING) * fraction)
+
+
+def _identified(
+    job: Job, logs: list[RawLog], recipe: Recipe, progress: Progress
+) -> IdentificationResult:
+    try:
+        result = identify(job.robot, logs, job.method, recipe, _later(progress))
+        _require_any_joint(result)
+        return result
+    except (Cancelled, UsageError):
+        raise
+    except DynIdError as error:
+        raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
+
+
+def _require_any_joint(result: IdentificationResult) -> None:
+    """Raise DataError for a model that no joint could use."""
+    lost, silent = result.model.not_identified, result.estimate.not_excited
+    if len(lost) == len(result.model.joints):
+        reason = f'{len(silent)} of {len(result.model.names)} base parameters are not excited; ' \
+            if silent else ''
+        advice = Status.NOT_EXCITED if silent else result.estimate.status
+        raise DataError(f'every joint is refused, so there is no model to '
+                        f'serve: {reason}{advice.value}')
+
+
+def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Outcome:
+    """Save and report, as far as asked for."""
+    model = result.model
+    code, said = Code.SUCCESS, [
+        model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
+    ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
+    for path, write in ((job.out, save_model), (job.report, partial(_write_report, result, logs))):
+        if path:
+            try:
+                said.append(f'written: {write(model, path)}')
+            except Exception as error:  # the model is there all the same
+                code = Code.NOT_SAVED
+                said.append(f'not written: {error}')
+    return Outcome(code, '; '.join(said), model, model.to_yaml(), tuple(result.warnings))
+
+
+def _write_report(
+    result: IdentificationResult, logs: list[RawLog], model: IdentifiedModel, path: str
+) -> Path:
+    from robot_dynid.report.html import identification_report, write_report
+
+    target = _target(path)
+    write_report(identification_report(result, logs), target)
+    return target
+
+
+def save_model(model: IdentifiedModel, path: str) -> Path:
+    """Write a model where asked, make missing folders, and return the absolute path.
+
+    Raises UsageError for an empty path, ModelError when the file cannot be written.
+    """
+    if not path:
+        raise UsageError('path is empty: say where to write the model')
+    try:
+        target = _target(path)
+    except OSError as error:
+        raise ModelError(f'{path}: cannot be written: {error.strerror or error}') from None
+    model.save(target)
+    return target
+
+
+def _target(path: str) -> Path:
+    """Return an absolute path whose folder exists."""
+    target = Path(path).expanduser().absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target

@@ -1,0 +1,182 @@
+"""The action ~/identify: hands goals to the worker process and brings its news to the client."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rclpy.action import CancelResponse
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from robot_dynid.errors import DataError, DynIdError, UsageError
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.convert import payload_message
+from robot_dynid.ros.common.deferred_action import DeferredActionServer
+from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, Recorded
+from robot_dynid.ros.identifier.identification_worker import WorkerProcess
+from robot_dynid.ros.identifier.model_services import ModelServices
+from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.types import RawLog
+from robot_dynid_interfaces.action import Identify
+
+PERIOD = 0.02  # s between looks at the worker while a goal runs
+DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
+RESULT_TIMEOUT = 60  # s a result can be asked for
+DEFAULT_METHOD = 'wls'
+
+
+class IdentifyAction:
+    """One identification at a time; on success the model is served.
+
+    ``recipe`` is the YAML text used when a goal brings none.
+    """
+
+    def __init__(self, node: Node, robot: RobotModel | None, recording: Recording,
+                 models: ModelServices, recipe: str) -> None:
+        self._node = node
+        self._robot = robot
+        self._recording = recording
+        self._models = models
+        self._recipe = recipe
+        self._worker = WorkerProcess()
+        self._handle: Any = None
+        self._submitted = False
+        self._needed = 0  # messages that have to reach the disk first
+        self._give_up = 0.0
+        self.stage = ''
+        self._timer = node.create_timer(
+            PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer.cancel()
+        self._server = DeferredActionServer(
+            node, Identify, '~/identify', execute_callback=lambda handle: None,
+            handle_accepted_callback=self._accept, cancel_callback=self._cancel,
+            result_timeout=RESULT_TIMEOUT)
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._worker.close()
+
+    def _accept(self, handle: Any) -> None:
+        handle.execute()
+        try:
+            self._require(handle.request)
+        except DynIdError as error:
+            code = Code.NO_DATA if isinstance(error, DataError) else Code.INVALID
+            self._finish(handle, Outcome(code, str(error)))
+            return
+        self._handle, self._submitted, self.stage = handle, False, 'record'
+        recorder = self._recording.recorder
+        self._needed = recorder.received if recorder is not None else 0
+        self._give_up = time.monotonic() + DISK_PATIENCE
+        self._timer.reset()
+
+    def _require(self, goal: Identify.Goal) -> None:
+        """Raise UsageError or DataError when a goal cannot even be started."""
+        if self._handle is not None:
+            raise UsageError('another identification is running; wait for it or cancel it')
+        if self._robot is None:
+            raise UsageError("the node's parameter robot is empty: start it with the name of a "
+                             'robot, a robot YAML or a URDF')
+        if goal.unloaded_files and not goal.payload:
+            raise UsageError('unloaded_files are for the goal payload: set it, or leave them out')
+        if goal.payload and not goal.unloaded_files and self._models.model is None:
+            raise UsageError('a payload needs a model of the arm without it (identify or load '
+                             'one), or unloaded_files: recordings of the same motion without it')
+        if not goal.files and (
+            self._recording.recorder is None or not self._recording.recorder.received
+        ):
+            raise DataError('nothing was recorded: call start_recording, move the robot, and '
+                            'identify again, or name files in the goal')
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        if self._handle is None or handle.goal_id != self._handle.goal_id:
+            return CancelResponse.REJECT
+        if self._submitted:
+            self._worker.cancel()
+        return CancelResponse.ACCEPT
+
+    def _look(self) -> None:
+        """Bring the goal a step further."""
+        handle = self._handle
+        if handle is None:
+            self._timer.cancel()
+            return
+        if not self._submitted:
+            self._submit(handle)
+            return
+        latest, outcome = self._worker.news()
+        if latest is not None:
+            self.stage = latest[0]
+            handle.publish_feedback(Identify.Feedback(stage=latest[0], fraction=latest[1]))
+        if outcome is not None:
+            self._finish(handle, outcome)
+
+    def _submit(self, handle: Any) -> None:
+        """Hand the goal to the worker, once the recording is on the disk."""
+        if handle.is_cancel_requested:
+            self._finish(handle, Outcome(Code.CANCELLED, 'cancelled before it began'))
+            return
+        goal = handle.request
+        try:
+            sources = tuple(goal.files) or self._buffer()
+        except DynIdError as error:
+            self._finish(handle, Outcome(Code.NO_DATA, str(error)))
+            return
+        if sources:
+            assert self._robot is not None
+            self._worker.submit(self._job(goal, sources))
+            self._submitted = True
+
+    def _job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
+        assert self._robot is not None
+        if goal.payload:
+            arm = '' if self._models.model is None else self._models.model.to_yaml()
+            return Job(self._robot, sources, payload=True, unloaded=tuple(goal.unloaded_files),
+                       arm=arm)
+        return Job(self._robot, sources, goal.method or DEFAULT_METHOD,
+                   goal.recipe or self._recipe, goal.out, goal.report)
+
+    def _buffer(self) -> tuple[Recorded | RawLog, ...]:
+        """Return the recorded buffer, or nothing as long as the disk is behind.
+
+        The worker reads it from the disk; from memory only when the disk does not take it.
+        """
+        recorder, topics = self._recording.recorder, self._recording.topics()
+        assert recorder is not None
+        if recorder.storage_file is not None and recorder.saved >= self._needed:
+            return (Recorded(recorder.storage_file, topics),)
+        if time.monotonic() < self._give_up:
+            return ()
+        assert self._robot is not None
+        return (recorder.snapshot(self._robot.joints, topics),)
+
+    def _finish(self, handle: Any, outcome: Outcome) -> None:
+        """Answer a goal, and serve its model if it has one."""
+        result = Identify.Result(
+            success=outcome.code is Code.SUCCESS, code=int(outcome.code),
+            message=outcome.message, warnings=list(outcome.warnings))
+        if outcome.model is not None:
+            result.model = self._models.serve(outcome.model, outcome.text)
+            result.not_identified = list(outcome.model.not_identified)
+        if outcome.payload is not None:
+            result.payload = payload_message(outcome.payload)
+        if handle is self._handle:
+            self._handle, self.stage = None, ''
+            self._timer.cancel()
+        if result.success:
+            self._node.get_logger().info(outcome.message)
+        else:  # rclpy wants one severity per place of call
+            self._node.get_logger().warning(f'{outcome.code.name}: {outcome.message}')
+        self._server.finish(handle, lambda goal: _conclude(goal, outcome.code, result))
+
+
+def _conclude(handle: Any, code: Code, result: Identify.Result) -> Identify.Result:
+    """Bring the goal into its final state."""
+    if code is Code.SUCCESS:
+        handle.succeed()
+    elif code is Code.CANCELLED and handle.is_cancel_requested:
+        handle.canceled()
+    else:
+        handle.abort()
+    return result

@@ -1,0 +1,75 @@
+"""The served model: loading, saving, and its latched description."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.identified.caution import caution
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.answers import answered
+from robot_dynid.ros.common.convert import model_message
+from robot_dynid.ros.identifier.identification_job import save_model
+from robot_dynid.ros.identifier.robot_description import LATCHED, RobotDescription
+from robot_dynid_interfaces.msg import DynamicModel
+from robot_dynid_interfaces.srv import LoadModel, SaveModel
+
+
+class ModelServices:
+    """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
+
+    ``robot`` is the robot a model must belong to; None takes models of any robot.
+    """
+
+    def __init__(self, node: Node, robot: RobotModel | None) -> None:
+        self._node = node
+        self._robot = robot
+        self.model: IdentifiedModel | None = None
+        self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
+        self._description = RobotDescription(node, robot)
+        for name, kind, handler in (
+            ('load_model', LoadModel, self._load),
+            ('save_model', SaveModel, self._save),
+        ):
+            node.create_service(kind, f'~/{name}', answered(handler, node.get_logger()))
+
+    def serve(self, model: IdentifiedModel, text: str) -> DynamicModel:
+        """Serve ``model`` from now on and return its description; ``text`` is its file."""
+        message = model_message(model, text, self._node.get_clock().now().to_msg())
+        zeros = np.zeros(len(model.joints))
+        with suppress(ModelError):  # what is computed once per model is computed here
+            model.forward(zeros, zeros, zeros)
+        self.model = model
+        self._latched.publish(message)
+        self._description.describe(model)
+        return message
+
+    def load(self, path: str) -> DynamicModel:
+        """Load and serve a model file; raises DynIdError, the served model then stays."""
+        if not path:
+            raise UsageError('path is empty: give the path of a model.yaml')
+        model = IdentifiedModel.load(Path(path).expanduser(), self._robot)
+        return self.serve(model, model.to_yaml())
+
+    def served(self) -> IdentifiedModel:
+        """Return the served model; raises ModelError when there is none."""
+        if self.model is None:
+            raise ModelError('no model is loaded: identify one (action identify) or load one '
+                             '(service load_model)')
+        return self.model
+
+    def _load(self, request: Any, response: Any) -> None:
+        response.model = self.load(request.path)
+        told = caution(self.served())
+        response.message = (f'{told}; ' if told else '') + \
+            f'{request.path}: serving the model of {response.model.robot}'
+
+    def _save(self, request: Any, response: Any) -> None:
+        model = self.served()
+        response.message = f'saved to {save_model(model, request.path)}'

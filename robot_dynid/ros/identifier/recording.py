@@ -1,0 +1,214 @@
+"""Live topics of a node: always watched, and recorded to disk between start and stop.
+
+Messages are taken in a thread of their own, whatever else the node does meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from robot_dynid.errors import UsageError
+from robot_dynid.io.bag import Topics
+from robot_dynid.ros.common.answers import answered
+from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.message_store import TopicStore
+from robot_dynid.ros.identifier.recorder import Recorder
+
+TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What came in on a topic since the last look; times in s, ``age`` infinite before a message.
+
+    ``largest_gap`` is between two messages, ``rate`` per second.
+    """
+
+    topic: str
+    rate: float
+    largest_gap: float
+    age: float
+
+
+class Channel:
+    """One subscribed topic: counts what comes in, and hands it to the store of a recording."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.store: TopicStore | None = None
+        self.listener: Callable[[bytes, int, int], None] | None = None
+        self._last = self._gap = self._count = 0
+        self._looked_at = time.time_ns()
+
+    def hear(self, data: bytes, info: Mapping[str, Any]) -> None:
+        """Take one serialized message; this is all that happens while recording."""
+        now = time.time_ns()
+        if self.store is not None:
+            self.store.append(data, now)
+        if self.listener is not None:
+            self.listener(data, now, now - info['received_timestamp'])
+        if self._last and now - self._last > self._gap:
+            self._gap = now - self._last
+        self._last = now
+        self._count += 1
+
+    def look(self) -> Heard:
+        """Return what came in since the last look."""
+        now = time.time_ns()
+        span = max(now - self._looked_at, 1) * 1e-9
+        age = (now - self._last) * 1e-9 if self._last else float('inf')
+        heard = Heard(self.topic, self._count / span, self._gap * 1e-9, age)
+        self._looked_at, self._gap, self._count = now, 0, 0
+        return heard
+
+
+class Tape:
+    """Topics of a node, always watched, and the recording of them which runs or ended last.
+
+    ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
+    names to message types.
+    """
+
+    def __init__(self, node: Node, folder: Path, name: str, topics: Mapping[str, Any],
+                 depth: int) -> None:
+        self._folder, self._name = folder, name
+        self.recorder: Recorder | None = None
+        self.running = False
+        qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
+        self._kinds = topics
+        self._channels: dict[str, Channel] = {}
+        self._listener = Listener(node)
+        for topic, kind in topics.items():
+            channel = Channel(node.resolve_topic_name(topic))
+            self._channels[topic] = channel
+            self._listener.subscribe(kind, topic, channel.hear, qos)
+        self._listener.start()
+
+    @property
+    def lock(self) -> Lock:
+        """Whoever holds it knows that no message is being taken."""
+        return self._listener.lock
+
+    @property
+    def path(self) -> Path:
+        """Folder of the bag that is being written or was written last."""
+        assert self.recorder is not None
+        assert self.recorder.path is not None
+        return self.recorder.path
+
+    def start(self) -> Path:
+        """Begin a new recording and return its folder; raises DynIdError when it cannot."""
+        if self.running:
+            raise UsageError(f'already recording to {self.path}; stop that recording first')
+        recorder = Recorder(self._new_folder())
+        stores = {topic: recorder.add_topic(channel.topic, *described(self._kinds[topic]))
+                  for topic, channel in self._channels.items()}
+        with self.lock:
+            for topic, channel in self._channels.items():
+                channel.store = stores[topic]
+        self.recorder, self.running = recorder, True
+        return self.path
+
+    def stop(self) -> tuple[bool, str]:
+        """End the recording; return whether it is whole and what it holds.
+
+        Raises UsageError when none is running.
+        """
+        if self.recorder is None or not self.running:
+            raise UsageError('nothing is being recorded; start a recording first')
+        with self.lock:
+            while self._listener.take():  # what has come in before belongs to it
+                pass
+            for channel in self._channels.values():
+                channel.store = None
+        self.running = False
+        findings = self.recorder.stop()
+        counts = {s.topic: s.count for s in self.recorder.statistics()}
+        held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
+        text = f'recorded {held} in {self.path}'
+        if not counts[self._channels[TOPICS[0]].topic]:
+            text += '; is the topic right, and is somebody publishing reliably?'
+            return False, text
+        return not findings, '; '.join((text, *findings))
+
+    def count(self, topic: str) -> int:
+        """Return how many messages of a topic the recording holds."""
+        store = self._channels[topic].store
+        return 0 if store is None else store.count
+
+    def listen(self, topic: str, listener: Callable[[bytes, int, int], None]) -> None:
+        """Hand every message of ``topic`` to ``listener``, which must be quick and holds `lock`.
+
+        With it the time [ns], and for how long [ns] the message has waited here. A topic that is
+        not subscribed stays silent.
+        """
+        if topic in self._channels:
+            self._channels[topic].listener = listener
+
+    def look(self) -> tuple[Heard, ...]:
+        """Return what came in on every topic since the last look."""
+        with self.lock:
+            return tuple(channel.look() for channel in self._channels.values())
+
+    def close(self) -> None:
+        """End a running recording, if there is one, and listen no more."""
+        if self.running:
+            self.stop()
+        self._listener.close()
+
+    def _new_folder(self) -> Path:
+        base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
+        path, number = base, 1
+        while path.exists():
+            number += 1
+            path = base.with_name(f'{base.name}_{number}')
+        return path
+
+
+class Recording(Tape):
+    """The services ~/start_recording and ~/stop_recording and the recorded buffer.
+
+    The buffer is what the last recording holds, whether it is still running or not.
+    """
+
+    def __init__(self, node: Node, folder: Path, name: str, optional: tuple[str, ...],
+                 depth: int) -> None:
+        topics = {topic: JointState for topic in TOPICS if topic == TOPICS[0] or topic in optional}
+        super().__init__(node, folder, name, topics, depth)
+        for verb, handler in (('start', self._on_start), ('stop', self._on_stop)):
+            node.create_service(
+                Trigger, f'~/{verb}_recording', answered(handler, node.get_logger()))
+
+    def topics(self) -> Topics:
+        """Return the topics of the buffer which hold messages."""
+        counts = {} if self.recorder is None else {
+            s.topic: s.count for s in self.recorder.statistics()}
+        names = (c.topic if (c := self._channels.get(topic)) and counts.get(c.topic) else None
+                 for topic in TOPICS)
+        return Topics(*names)
+
+    def _on_start(self, request: Any, response: Any) -> None:
+        response.message = f'recording to {self.start()}'
+
+    def _on_stop(self, request: Any, response: Any) -> None:
+        response.success, response.message = self.stop()
+
+
+def described(kind: Any) -> tuple[str, str]:
+    """Return the name of a message type and its definition as it was installed."""
+    from ament_index_python.packages import get_package_share_directory
+
+    package, name = kind.__module__.partition('.')[0], kind.__name__
+    path = Path(get_package_share_directory(package)) / 'msg' / f'{name}.msg'
+    return f'{package}/msg/{name}', path.read_text('utf-8')

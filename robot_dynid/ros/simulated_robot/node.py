@@ -1,0 +1,205 @@
+"""Node ``simulated_robot``: a MuJoCo arm behind the faces of ros2_control's usual controllers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import rclpy
+from control_msgs.msg import JointTrajectoryControllerState
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.logging import get_logger
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common.controller_messages import (
+    controller_state_message,
+    fill_joint_state,
+    fill_motor_state,
+)
+from robot_dynid.ros.common.params import check_parameter, load_parameters, parameter
+from robot_dynid.ros.simulated_robot.trajectory_server import TrajectoryServer
+from robot_dynid.simulation.arm import CONTROL_PERIOD
+from robot_dynid.simulation.simulator import FAULTS, Simulator
+from robot_dynid.simulation.trajectory_controller import Constraints
+from robot_dynid.simulation.truth import Noise, Truth, load_truth
+
+CONTROLLER_STATE_RATE = 50.0  # Hz
+LARGEST_DELAY = 0.5  # s behind the clock before simulated time is allowed to slip
+SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter: half a controller cycle
+STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+FROM_ROBOT = -1.0
+
+
+@dataclass(frozen=True)
+class SimulatedRobotParameters:
+    """Parameters of the node; see config/simulated_robot.yaml."""
+
+    robot: str = parameter('seven_axis', 'robot name, robot YAML or URDF file')
+    simulation: str = parameter('', 'file with friction, gears, noise; name in config/simulation')
+    controller_name: str = parameter('joint_trajectory_controller', 'namespace of both faces')
+    state_rate: float = parameter(500.0, 'joint states per second')
+    joint_order: str = parameter('alphabetical', 'order of the names in joint_states',
+                                 choices=('alphabetical', 'robot'))
+    real_time_factor: float = parameter(1.0, 'simulated seconds per second')
+    start_position: tuple[float, ...] = parameter((), 'rad or m, robot order; empty: zeros')
+    seed: int = parameter(0, 'of the sensor noise')
+    position_step: float = parameter(FROM_ROBOT, 'rad or m per count; negative: robot YAML')
+    position_noise: float = parameter(FROM_ROBOT, 'std in rad or m; negative: robot YAML')
+    velocity_noise: float = parameter(FROM_ROBOT, 'std in rad/s or m/s; negative: robot YAML')
+    effort_noise: float = parameter(FROM_ROBOT, 'std / effort limit; negative: robot YAML')
+    path_tolerance: float = parameter(0.0, "controller's default in rad or m; 0: unchecked")
+    goal_tolerance: float = parameter(0.0, "controller's default in rad or m; 0: unchecked")
+    goal_time: float = parameter(0.0, "controller's default in s; 0: wait for ever")
+    stopped_velocity_tolerance: float = parameter(0.0, 'rad/s at the goal; 0: unchecked')
+    fault: str = parameter('none', 'what shall go wrong', choices=FAULTS, live=True)
+
+
+def noise_of(parameters: SimulatedRobotParameters, truth: Truth) -> Noise:
+    """Return the robot's noise with the parameters that are not negative put in."""
+    given = {
+        'position_step': parameters.position_step, 'position': parameters.position_noise,
+        'velocity': parameters.velocity_noise, 'effort': parameters.effort_noise,
+    }
+    return replace(truth.noise, **{key: value for key, value in given.items() if value >= 0.0})
+
+
+def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> Simulator:
+    """Return the simulator the parameters ask for; raises DynIdError when they are unusable."""
+    if not 0.0 < parameters.state_rate * CONTROL_PERIOD <= 1.0:
+        raise UsageError(f'parameter state_rate: {parameters.state_rate:g}; give 1 to 1000 Hz')
+    if not parameters.real_time_factor > 0.0:
+        raise UsageError('parameter real_time_factor: must be above zero')
+    source = parameters.robot if parameters.robot.endswith(('.yaml', '.yml')) else None
+    truth = load_truth(robot, parameters.simulation or source)
+    truth = replace(truth, noise=noise_of(parameters, truth))
+    constraints = Constraints(parameters.path_tolerance, parameters.goal_tolerance,
+                              parameters.stopped_velocity_tolerance, parameters.goal_time)
+    simulator = Simulator(robot, truth, constraints, parameters.seed)
+    if parameters.start_position:
+        simulator.place(np.array(parameters.start_position))
+    return simulator
+
+
+class SimulatedRobot(Node):
+    """Steps the physics in a thread of its own, which also publishes the states."""
+
+    def __init__(self) -> None:
+        super().__init__('simulated_robot')
+        self.parameters = load_parameters(self, SimulatedRobotParameters)
+        robot = load_robot(self.parameters.robot)
+        self._simulator = build_simulator(self.parameters, robot)
+        self._simulator.fault = self.parameters.fault
+        names = list(robot.joints)
+        if self.parameters.joint_order == 'alphabetical':
+            names.sort()
+        self._order = np.array([robot.index(name) for name in names])
+        self._message = JointState(name=names)
+        name = self.parameters.controller_name
+        self._states = self.create_publisher(JointState, 'joint_states', STATES_QOS)
+        self._motor_message = JointState(name=names)
+        self._motor_states = self.create_publisher(JointState, 'motor_states', STATES_QOS) \
+            if self._simulator.has_motor_states else None
+        self._controller_states = self.create_publisher(
+            JointTrajectoryControllerState, f'{name}/controller_state', 10
+        )
+        self._epoch = 0  # set below, as late as possible
+        self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
+        self.add_on_set_parameters_callback(self._set_parameters)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='physics', daemon=True)
+        self._epoch = self.get_clock().now().nanoseconds
+        self._thread.start()
+        self.get_logger().info(f'simulating {robot.name} ({robot.n} joints), controller {name}')
+
+    def stop(self) -> None:
+        """Stop the physics thread."""
+        self._stopped.set()
+        self._thread.join(timeout=2.0)
+
+    def _set_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        try:
+            for change in changes:
+                value = check_parameter(SimulatedRobotParameters, change.name, change.value)
+                if change.name == 'fault':
+                    self._simulator.fault = value
+        except (DynIdError, StopIteration) as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _run(self) -> None:
+        cycles = max(1, round(1.0 / (self.parameters.state_rate * CONTROL_PERIOD)))
+        period = cycles * CONTROL_PERIOD / self.parameters.real_time_factor
+        every = max(1, round(1.0 / (CONTROLLER_STATE_RATE * cycles * CONTROL_PERIOD)))
+        due, count = time.monotonic(), 0
+        while not self._stopped.is_set() and rclpy.ok():
+            self._publish(cycles, count % every == 0)
+            count += 1
+            due += period
+            delay = due - time.monotonic()
+            if delay > 0.0:
+                time.sleep(delay)
+            elif delay < -LARGEST_DELAY:
+                self._slip(-delay)
+                due -= delay
+
+    def _publish(self, cycles: int, with_controller: bool) -> None:
+        reading = self._simulator.advance(cycles)
+        if self._simulator.fault == 'stop_states':
+            return
+        stamp = self._epoch + round(reading.time * 1e9)
+        try:
+            fill_joint_state(self._message, reading, self._order, stamp)
+            self._states.publish(self._message)
+            if self._motor_states is not None:
+                fill_motor_state(self._motor_message, reading, self._order, stamp)
+                self._motor_states.publish(self._motor_message)
+            if with_controller:
+                update, measured = self._simulator.view()
+                self._controller_states.publish(controller_state_message(
+                    self._simulator.robot.joints, Time(nanoseconds=stamp).to_msg(), update,
+                    measured,
+                ))
+        except Exception:
+            # The context may go at any time on SIGINT; publishing into it is no fault then.
+            if rclpy.ok():
+                raise
+            self._stopped.set()
+
+    def _slip(self, seconds: float) -> None:
+        """Give up catching up with the clock: simulated time stood still for so long."""
+        self._epoch += round(seconds * 1e9)
+        self.get_logger().warning(f'simulation was {seconds:.2f} s late; stamps jump by as much')
+
+
+def main() -> None:
+    """Run the node until it is interrupted; exit 1 when its parameters are unusable."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    stop = interrupts.init()
+    node: SimulatedRobot | None = None
+    try:
+        node = SimulatedRobot()
+        log = node.get_logger()
+        interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
+    except DynIdError as error:
+        get_logger('simulated_robot').fatal(str(error))
+        sys.exit(1)
+    finally:
+        if node is not None:
+            node.stop()
+            node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == '__main__':
+    main()

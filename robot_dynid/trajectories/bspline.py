@@ -1,0 +1,212 @@
+"""Quintic B-splines that start and end at rest, and the poses of theirs that are free.
+
+q(t) = sum_i c_i N_i(t) with basis functions of degree 5 on uniform knots, clamped at both ends;
+the first four and the last four c_i are equal, so velocity, acceleration and jerk vanish there.
+Source: Zollo, Lopez et al., dynamic parameters of robots with elastic joints, 2014, section 6
+(fifth-order B-splines as excitation); the poses are optimised here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import BSpline
+
+from robot_dynid.errors import UsageError
+from robot_dynid.trajectories.limits import MotionLimits, largest_gain
+from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
+from robot_dynid.types import FloatArray, frozen
+
+DEGREE = 5
+#: control points that are equal at an end, so that three derivatives vanish
+EQUAL = 4
+#: Bezier pieces that every knot interval is cut into for the bounds; the control polygon's
+#: distance from the curve falls with the square of it
+PIECES = 16
+#: instants per knot interval of the optimiser's grid
+INSTANTS = 64
+#: share of a bound for rounding
+ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class BSplineOptions:
+    """Settings of a B-spline: ``duration`` s, and ``knots`` inside it, as many as free poses."""
+
+    duration: float = 20.0
+    knots: int = 15
+
+    def __post_init__(self) -> None:
+        if not self.duration > 0.0 or not np.isfinite(self.duration):
+            raise UsageError(f"option 'duration' must be positive seconds, got {self.duration}")
+        if self.knots < 2:
+            raise UsageError(f"option 'knots' must be at least 2, got {self.knots}: one pose is "
+                             'no motion')
+
+
+@dataclass(frozen=True, eq=False)
+class BSplineTrajectory:
+    """A clamped quintic B-spline per joint.
+
+    ``points`` (n, P) rad (m): the control points; the first and the last count four times.
+    ``duration`` s.
+    """
+
+    joints: tuple[str, ...]
+    duration: float
+    points: FloatArray
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.points)
+        if len(shape) != 2 or shape[0] != len(self.joints) or shape[1] < 2:
+            raise UsageError(f'a B-spline of {len(self.joints)} joints needs as many rows of at '
+                             f'least two control points, got shape {shape}')
+        if not (np.isfinite(self.duration) and self.duration > 0.0):
+            raise UsageError(f'duration of a B-spline must be positive, got {self.duration} s')
+
+    @cached_property
+    def _orders(self) -> list[BSpline]:
+        """The curve over unit time and its first three derivatives."""
+        count = self.points.shape[1]
+        return _derivatives(repeated_ends(count).T @ self.points.T, count)
+
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s."""
+        s = clipped(time, self.duration) / self.duration
+        return Motion(*(curve(s) / self.duration**k for k, curve in enumerate(self._orders)))
+
+    def peaks(self) -> Peaks:
+        """Return bounds of the continuous motion from the control points of its Bezier pieces.
+
+        A curve stays between its smallest and largest control point (Farin, Curves and Surfaces
+        for CAGD, section 4.3).
+        """
+        (lower, upper), *derivatives = (
+            _extremes(curve, self.points.shape[1]) for curve in self._orders)
+        room = ROUNDING * (upper - lower)
+        highest = (np.maximum(-low, high) / self.duration**k * (1.0 + ROUNDING)
+                   for k, (low, high) in enumerate(derivatives, start=1))
+        return Peaks(lower - room, upper + room, *highest)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return joints, duration and control points in plain types."""
+        return {'joints': list(self.joints), 'duration': float(self.duration),
+                'points': np.asarray(self.points).tolist()}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> BSplineTrajectory:
+        """Rebuild the spline; raises UsageError when a parameter is missing or wrong."""
+        joints = joint_names(parameters)
+        try:
+            count = len(parameters['points'][0])
+        except (KeyError, IndexError, TypeError):
+            raise UsageError("trajectory parameter 'points' must be a list of rows of control "
+                             'points, one per joint') from None
+        return cls(joints, float(vector(parameters, 'duration', ())),
+                   vector(parameters, 'points', (len(joints), count)))
+
+
+@dataclass(frozen=True)
+class BSplineBasis:
+    """The control points as free coefficients, see `Basis`."""
+
+    joints: tuple[str, ...]
+    options: BSplineOptions
+
+    @property
+    def duration(self) -> float:
+        """Length of the whole, s."""
+        return self.options.duration
+
+    @property
+    def span(self) -> float:
+        """The whole, s: nothing is repeated."""
+        return self.options.duration
+
+    @property
+    def repetitions(self) -> int:
+        """Once."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """One control point for every knot inside."""
+        return self.options.knots
+
+    @property
+    def margin(self) -> float:
+        """cos(pi d / 2 M): a polynomial of degree d on M + 1 extremes of the Chebyshev polynomial
+        of degree M (Ehlich and Zeller, Math. Z. 86, 1964).
+        """
+        return float(np.cos(0.5 * np.pi * DEGREE / INSTANTS))
+
+    def matrices(self, time: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the basis functions and three derivatives at ``time`` (T,) s, each (T, P)."""
+        s = clipped(time, self.duration) / self.duration
+        curves = _derivatives(repeated_ends(self.size).T, self.size)
+        rows = [curve(s) / self.duration**k for k, curve in enumerate(curves)]
+        return rows[0], rows[1], rows[2], rows[3]
+
+    def grid(self) -> FloatArray:
+        """Return the extremes of a Chebyshev polynomial in every knot interval."""
+        edges = self.duration * _edges(self.size)
+        inside = 0.5 - 0.5 * np.cos(np.pi * np.arange(INSTANTS) / INSTANTS)
+        grid = edges[:-1, None] + np.diff(edges)[:, None] * inside
+        return np.append(grid.ravel(), self.duration)
+
+    def trajectory(self, coefficients: FloatArray) -> BSplineTrajectory:
+        """Return the spline with the control points ``coefficients`` (n, P)."""
+        return BSplineTrajectory(self.joints, self.duration, frozen(coefficients))
+
+    def random(self, limits: MotionLimits, generator: np.random.Generator) -> FloatArray:
+        """Return random control points (n, P): every joint as far as its first limit allows."""
+        limits.require('lower', 'upper', 'velocity', 'acceleration')
+        points = generator.standard_normal((len(self.joints), self.size))
+        peaks = self.trajectory(points).peaks()
+        gain = largest_gain(peaks, limits)
+        offset = limits.centre - gain * 0.5 * (peaks.lower + peaks.upper)
+        return np.asarray(offset[:, None] + gain[:, None] * points)
+
+
+def repeated_ends(count: int) -> FloatArray:
+    """Return the matrix (P, P + 6) that repeats the first and the last of P control points."""
+    owner = np.clip(np.arange(count + 2 * (EQUAL - 1)) - (EQUAL - 1), 0, count - 1)
+    return np.eye(count)[:, owner]
+
+
+def _edges(count: int) -> FloatArray:
+    """Return the ends of the knot intervals over unit time, P + 2 of them."""
+    return np.linspace(0.0, 1.0, count + 2)
+
+
+def _derivatives(control: FloatArray, count: int) -> list[BSpline]:
+    """Return the splines with ``control`` (P + 6, k) and their first three derivatives."""
+    edges = _edges(count)
+    knots = np.concatenate([np.zeros(DEGREE), edges, np.ones(DEGREE)])
+    curve = BSpline(knots, control, DEGREE)
+    return [curve, *(curve.derivative(k) for k in (1, 2, 3))]
+
+
+def _extremes(curve: BSpline, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return smallest and largest control point (k,) of the Bezier pieces of a spline."""
+    degree = int(curve.k)
+    edges = np.linspace(0.0, 1.0, PIECES * (count + 1) + 1)
+    places = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(degree + 1) / degree)
+    values = curve(np.minimum(places, 1.0))
+    control = np.einsum('ij,pjk->pik', _bezier_from_values(degree), values)
+    return control.min(axis=(0, 1)), control.max(axis=(0, 1))
+
+
+@cache
+def _bezier_from_values(degree: int) -> FloatArray:
+    """Return the matrix from values at equidistant places of [0, 1] to Bezier control points."""
+    s = np.arange(degree + 1) / degree
+    bernstein = np.array([[comb(degree, i) * u**i * (1.0 - u) ** (degree - i)
+                           for i in range(degree + 1)] for u in s])
+    return frozen(np.linalg.inv(bernstein))

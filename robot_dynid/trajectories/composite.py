@@ -1,0 +1,163 @@
+"""Trajectories by the name of their type, and the sequence of several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynid.errors import UsageError
+from robot_dynid.trajectories.bspline import BSplineTrajectory
+from robot_dynid.trajectories.fourier import FourierTrajectory
+from robot_dynid.trajectories.sine import SineSwing
+from robot_dynid.trajectories.sweep import Plateau, Sweep
+from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove, Trajectory, clipped
+from robot_dynid.types import FloatArray
+
+CONTINUITY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Trajectories of the same joints, one after the other.
+
+    Raises UsageError when the joints differ, or when position, velocity or acceleration would
+    jump between two segments.
+    """
+
+    segments: tuple[Trajectory, ...]
+
+    def __post_init__(self) -> None:
+        if not self.segments:
+            raise UsageError('a composite trajectory needs at least one segment')
+        for index in range(1, len(self.segments)):
+            self._check_transition(index)
+
+    def _check_transition(self, index: int) -> None:
+        before, after = self.segments[index - 1], self.segments[index]
+        if after.joints != self.joints:
+            raise UsageError(f'segment {index} moves {after.joints}, expected {self.joints}')
+        end, begin = before.sample(before.duration), after.sample(0.0)
+        for name in ('position', 'velocity', 'acceleration'):
+            jump = np.abs(getattr(begin, name) - getattr(end, name))[0]
+            worst = int(np.argmax(jump))
+            if jump[worst] > CONTINUITY:
+                raise UsageError(
+                    f"{name} of joint '{self.joints[worst]}' jumps by {jump[worst]:.3g} "
+                    f'between segments {index - 1} and {index}; put a move in between'
+                )
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the n joints."""
+        return self.segments[0].joints
+
+    @property
+    def duration(self) -> float:
+        """Sum of the segments' durations, s."""
+        return float(sum(segment.duration for segment in self.segments))
+
+    @property
+    def starts(self) -> FloatArray:
+        """When each segment starts, s."""
+        durations = [segment.duration for segment in self.segments[:-1]]
+        return np.concatenate([[0.0], np.cumsum(durations)])
+
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s; at a border the later segment counts."""
+        t = clipped(time, self.duration)
+        starts = self.starts
+        owner = np.searchsorted(starts, t, side='right') - 1
+        result = Motion(*(np.empty((len(t), len(self.joints))) for _ in range(4)))
+        for index, segment in enumerate(self.segments):
+            rows = owner == index
+            part = segment.sample(t[rows] - starts[index])
+            for name, column in vars(result).items():
+                column[rows] = getattr(part, name)
+        return result
+
+    def peaks(self) -> Peaks:
+        """Return the widest bounds of the segments."""
+        parts = [segment.peaks() for segment in self.segments]
+        highest = (np.max([getattr(p, name) for p in parts], axis=0) for name in (
+            'upper', 'velocity', 'acceleration', 'jerk'))
+        return Peaks(np.min([p.lower for p in parts], axis=0), *highest)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the type and parameters of every segment."""
+        return {'segments': [describe(segment) for segment in self.segments]}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Composite:
+        """Rebuild the sequence; raises UsageError when a segment is missing or wrong."""
+        segments = parameters.get('segments')
+        if not isinstance(segments, Sequence) or isinstance(segments, str):
+            raise UsageError("trajectory parameter 'segments' must be a list")
+        return cls(tuple(build(segment) for segment in segments))
+
+
+@dataclass(frozen=True, eq=False)
+class Dwell:
+    """A stretch at rest at ``position`` (n,) rad (m), from ``begin`` to ``end`` s."""
+
+    position: FloatArray
+    begin: float
+    end: float
+
+
+# Everything a trajectory file can hold, by the name of its type.
+TRAJECTORIES: dict[str, type[Trajectory]] = {
+    'fourier': FourierTrajectory,
+    'bspline': BSplineTrajectory,
+    'sine': SineSwing,
+    'sweep': Sweep,
+    'quintic': QuinticMove,
+    'composite': Composite,
+}
+
+
+def describe(trajectory: Trajectory) -> dict[str, Any]:
+    """Return type and parameters of a trajectory in plain types; `build` is the inverse."""
+    for name, kind in TRAJECTORIES.items():
+        if type(trajectory) is kind:
+            return {'type': name, **trajectory.parameters()}
+    raise UsageError(f'{type(trajectory).__name__} is not a registered type of trajectory')
+
+
+def build(description: Mapping[str, Any]) -> Trajectory:
+    """Return the trajectory that `describe` described.
+
+    Raises UsageError that names the wrong type or parameter.
+    """
+    if not isinstance(description, Mapping):
+        raise UsageError('a trajectory must be a mapping with type and parameters')
+    name = description.get('type')
+    if name not in TRAJECTORIES:
+        raise UsageError(f"unknown trajectory type '{name}'; known: {', '.join(TRAJECTORIES)}")
+    return TRAJECTORIES[name].from_parameters(description)
+
+
+def elementary(trajectory: Trajectory, start: float = 0.0) -> Iterator[tuple[float, Trajectory]]:
+    """Yield (start [s], trajectory) of all that a trajectory consists of, in order."""
+    if not isinstance(trajectory, Composite):
+        yield start, trajectory
+        return
+    for segment, begin in zip(trajectory.segments, trajectory.starts, strict=True):
+        yield from elementary(segment, start + float(begin))
+
+
+def plateaus(trajectory: Trajectory) -> Iterator[Plateau]:
+    """Yield the stretches of constant speed of all sweeps in a trajectory, in order."""
+    for start, part in elementary(trajectory):
+        if isinstance(part, Sweep):
+            yield from part.plateaus(start)
+
+
+def dwells(trajectory: Trajectory) -> Iterator[Dwell]:
+    """Yield the stretches at rest of a trajectory, in order."""
+    for start, part in elementary(trajectory):
+        if isinstance(part, QuinticMove) and np.array_equal(part.start, part.goal):
+            yield Dwell(part.start, start, start + part.duration)

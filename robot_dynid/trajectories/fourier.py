@@ -1,0 +1,177 @@
+"""Finite Fourier series that start and end at rest, drawn at random into the limits.
+
+q(t) = o + sum_k s_k sin(k w t) + c_k cos(k w t), k = 1..N, w = 2 pi f, over whole periods.
+Velocity and acceleration vanish at both ends when sum_k k s_k = 0 and sum_k k^2 c_k = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynid.errors import UsageError
+from robot_dynid.trajectories.limits import MotionLimits, largest_gain
+from robot_dynid.trajectories.trajectory import (
+    Motion,
+    Peaks,
+    clipped,
+    joint_names,
+    vector,
+)
+from robot_dynid.types import FloatArray, frozen
+
+# Instants per period and harmonic at which peaks are looked for. Between them a trigonometric
+# polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
+# (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075.
+GRID = 256
+PEAK_FACTOR = 1.0 / float(np.cos(np.pi / GRID))
+
+
+@dataclass(frozen=True)
+class FourierOptions:
+    """Settings of a random Fourier series.
+
+    ``duration`` s in all, made of ``periods`` equal periods; ``harmonics`` at least 2, since one
+    harmonic cannot start at rest.
+    """
+
+    duration: float = 20.0
+    harmonics: int = 5
+    periods: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.duration > 0.0 or not np.isfinite(self.duration):
+            raise UsageError(f"option 'duration' must be positive seconds, got {self.duration}")
+        if self.harmonics < 2:
+            raise UsageError(f"option 'harmonics' must be at least 2, got {self.harmonics}: a "
+                             'single harmonic cannot start at rest')
+        if self.periods < 1:
+            raise UsageError(f"option 'periods' must be at least 1, got {self.periods}")
+
+
+@dataclass(frozen=True, eq=False)
+class FourierTrajectory:
+    """A finite Fourier series per joint.
+
+    ``base_frequency`` Hz; ``offset`` (n,) rad (m); ``sine``, ``cosine`` (n, N) rad (m), the
+    amplitudes of harmonics 1..N; ``periods`` whole periods are executed.
+    """
+
+    joints: tuple[str, ...]
+    base_frequency: float
+    offset: FloatArray
+    sine: FloatArray
+    cosine: FloatArray
+    periods: int = 1
+
+    def __post_init__(self) -> None:
+        n, harmonics = len(self.joints), np.shape(self.sine)[-1]
+        if np.shape(self.offset) != (n,) or np.shape(self.sine) != (n, harmonics):
+            raise UsageError(f'a Fourier series of {n} joints needs {n} offsets and {n} rows')
+        if np.shape(self.cosine) != np.shape(self.sine):
+            raise UsageError('sine and cosine amplitudes must have the same shape')
+        if not self.base_frequency > 0.0 or self.periods < 1:
+            raise UsageError('base frequency and periods must be positive')
+
+    @property
+    def duration(self) -> float:
+        """Length of all periods, s."""
+        return self.periods / self.base_frequency
+
+    def sample(self, time: ArrayLike) -> Motion:
+        """Return the motion at ``time`` (T,) s."""
+        t = clipped(time, self.duration)
+        turns = np.outer(t * self.base_frequency, self._harmonics)
+        phase = 2.0 * np.pi * (turns - np.floor(turns))
+        return self._motion(np.sin(phase), np.cos(phase))
+
+    def peaks(self) -> Peaks:
+        """Return bounds valid at every instant of a period."""
+        count = GRID * len(self._harmonics)
+        index = np.outer(np.arange(count), self._harmonics.astype(int)) % count
+        phase = 2.0 * np.pi * index / count
+        motion = self._motion(np.sin(phase), np.cos(phase))
+        low, high = motion.position.min(axis=0), motion.position.max(axis=0)
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) * PEAK_FACTOR
+        highest = (np.abs(getattr(motion, name)).max(axis=0) * PEAK_FACTOR
+                   for name in ('velocity', 'acceleration', 'jerk'))
+        return Peaks(middle - half, middle + half, *highest)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the series in plain types."""
+        return {
+            'joints': list(self.joints),
+            'base_frequency': float(self.base_frequency),
+            'periods': int(self.periods),
+            'offset': self.offset.tolist(),
+            'sine': self.sine.tolist(),
+            'cosine': self.cosine.tolist(),
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> FourierTrajectory:
+        """Rebuild the series; raises UsageError when a parameter is missing or wrong."""
+        joints = joint_names(parameters)
+        try:
+            harmonics = len(parameters['sine'][0])
+            periods = int(parameters.get('periods', 1))
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise UsageError("trajectory parameters 'sine' and 'periods' must be a list of rows, "
+                             'one per joint, and a number') from None
+        shape = (len(joints), harmonics)
+        return cls(
+            joints,
+            float(vector(parameters, 'base_frequency', ())),
+            vector(parameters, 'offset', shape[:1]),
+            vector(parameters, 'sine', shape),
+            vector(parameters, 'cosine', shape),
+            periods,
+        )
+
+    @property
+    def _harmonics(self) -> FloatArray:
+        return np.arange(1.0, np.shape(self.sine)[1] + 1.0)
+
+    def _motion(self, sin: FloatArray, cos: FloatArray) -> Motion:
+        """Return the motion where sin and cos of k w t are (T, N)."""
+        rate = 2.0 * np.pi * self.base_frequency * self._harmonics
+        s, c = self.sine, self.cosine
+        orders = []
+        for _ in range(4):
+            orders.append(sin @ s.T + cos @ c.T)
+            s, c = -rate * c, rate * s  # the derivative is again such a series
+        return Motion(self.offset + orders[0], *orders[1:])
+
+
+def random_fourier(
+    limits: MotionLimits, options: FourierOptions, generator: np.random.Generator
+) -> FourierTrajectory:
+    """Draw a Fourier series and scale every joint until its first limit is reached.
+
+    The occupied position range lies in the middle of the allowed one. The limits hold at every
+    instant, not only at samples.
+    """
+    limits.require('lower', 'upper', 'velocity', 'acceleration')
+    shape = (len(limits.joints), options.harmonics)
+    k = np.arange(1.0, options.harmonics + 1.0)
+    # Amplitudes fall with 1/k, so that every harmonic has a like share in the velocity.
+    sine = _without(generator.standard_normal(shape) / k, k)
+    cosine = _without(generator.standard_normal(shape) / k, k**2)
+    frequency = options.periods / options.duration
+    unit = FourierTrajectory(
+        limits.joints, frequency, np.zeros(shape[0]), sine, cosine, options.periods)
+    peaks = unit.peaks()
+    gain = largest_gain(peaks, limits)
+    offset = limits.centre - gain * 0.5 * (peaks.lower + peaks.upper)
+    return FourierTrajectory(
+        limits.joints, frequency, frozen(offset), frozen(gain[:, None] * sine),
+        frozen(gain[:, None] * cosine), options.periods)
+
+
+def _without(rows: FloatArray, direction: FloatArray) -> FloatArray:
+    """Return the rows projected onto the complement of ``direction``."""
+    return rows - np.outer(rows @ direction, direction) / float(direction @ direction)

@@ -1,0 +1,1 @@
+"""Published experiments, benchmarks and the demonstration: what judges robot_dynid."""

@@ -1,0 +1,139 @@
+"""Feasible identification: compressed beside CVXPY on all samples, and its growth with joints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.timing import in_turns
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+    from robot_dynid.estimation.feasible.simultaneous import Task
+    from robot_dynid_evaluation.bench.serial_arm import Recorded
+
+JOINTS, MANY, SAMPLES = 9, 50, 3000
+WEIGHT = 1e-2
+FEW_CHAIN, LONG_CHAIN, LONG_SAMPLES = 3, 60, 1500
+MOST_MILLISECONDS, MOST_SECONDS, SAME = 50.0, 2.0, 1e-6
+MOST = Target(1.0, faster=False)
+#: growth of the time per joint that counts as none: the first joints of an arm show less
+CONSTANT = Target(2.0, faster=False)
+
+
+def measure(progress: Progress) -> list[Row]:
+    """Return the rows: nine joints beside CVXPY, fifty joints, link by link from 3 to 60."""
+    from threadpoolctl import threadpool_limits
+
+    from robot_dynid_evaluation.bench.serial_arm import recorded
+
+    with threadpool_limits(limits=1):
+        return [*_beside_cvxpy(recorded(JOINTS, SAMPLES), progress),
+                _many_joints(recorded(MANY, LONG_SAMPLES), progress),
+                _per_joint(progress)]
+
+
+def task_of(data: Recorded) -> Task:
+    """Return the problem with the noise known, so that no time goes into its estimation."""
+    from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
+    from robot_dynid.estimation.feasible.prior import whitening
+    from robot_dynid.estimation.feasible.program import FeasibleSet
+    from robot_dynid.estimation.feasible.simultaneous import Task
+
+    limits = limits_of(Bounds(), data.model.robot, len(data.truth))
+    feasible = FeasibleSet(whitening(data.model, limits), limits)
+    return Task(data.experiment(), feasible, 'entropic', 1.0 / data.noise)
+
+
+def _beside_cvxpy(data: Recorded, progress: Progress) -> list[Row]:
+    from robot_dynid.estimation.feasible.simultaneous import Feasible
+
+    task = task_of(data)
+    fit = Feasible().fitter(task, task.experiment.information)
+    peer = raw_problem(task, data)
+    ours = fit(WEIGHT).v
+    progress('CVXPY on all samples', 0.1)
+    begin = time.perf_counter()
+    theirs = peer()
+    seconds = time.perf_counter() - begin
+    found = in_turns({'compressed': lambda: fit(WEIGHT)}, progress)['compressed']
+    distance = abs(objective(task, data, ours) / objective(task, data, theirs) - 1.0)
+    what = f'{JOINTS} joints, {len(data.truth)} parameters, all links at once'
+    return [
+        row(f'{what} / CVXPY on {SAMPLES} samples', 'ms', 1e3 * found, 1e3 * seconds,
+            Target(50.0)),
+        row('relative distance of both optima (peer: the limit)', '', distance, SAME, MOST),
+        row(f'{what} (peer: the limit)', 'ms', 1e3 * found, MOST_MILLISECONDS, MOST),
+    ]
+
+
+def objective(task: Task, data: Recorded, v: Any) -> float:
+    """Return the objective over all samples."""
+    tall, right = data.stacked()
+    residual = tall @ task.base(v) - right
+    return float(residual @ residual) / len(right) + task.share(WEIGHT) * task.prior_value(v)
+
+
+def raw_problem(task: Task, data: Recorded) -> Callable[[], Any]:
+    """Return the same problem in CVXPY, on all samples, solved by Clarabel when called."""
+    try:
+        import cvxpy as cp
+    except ImportError:
+        raise MissingDependency('the peer of this benchmark is CVXPY: pip install cvxpy') from None
+    from robot_dynid.estimation.feasible.conic import matrix_of
+    from robot_dynid.estimation.feasible.program import LEAST
+
+    tall, right = data.stacked()
+    w = task.feasible.whitening
+    v = cp.Variable(len(w.centre))
+    bases = matrix_of(np.eye(10)).reshape(10, 16).T
+    bodies = [cp.reshape(bases @ v[10 * i:10 * i + 10], (4, 4), order='C')
+              for i in range(len(w.links))]
+    others = v[w.bodies.stop:]
+    prior = sum(cp.trace(body) - cp.log_det(body) - 4.0 for body in bodies)
+    prior += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(w.weights[w.bodies.stop:]), others))
+    residual = cp.sum_squares((tall @ task.matrix) @ v - right) / len(right)
+    problem = cp.Problem(cp.Minimize(residual + task.share(WEIGHT) * prior),
+                         [body >> LEAST * np.eye(4) for body in bodies]
+                         + [v[np.flatnonzero(w.nonnegative)] >= 0.0])
+
+    def solved() -> Any:
+        problem.solve(solver=cp.CLARABEL)
+        return np.asarray(v.value)
+
+    return solved
+
+
+def _many_joints(data: Recorded, progress: Progress) -> Row:
+    from robot_dynid.estimation.feasible.simultaneous import Feasible
+
+    progress(f'{MANY} joints', 0.5)
+    task = task_of(data)
+    fit = Feasible().fitter(task, task.experiment.information)
+    seconds = in_turns({'compressed': lambda: fit(WEIGHT)}, progress, 3)['compressed']
+    return row(f'{MANY} joints, {len(data.truth)} parameters, all links at once (peer: the '
+               'limit)', 's', seconds, MOST_SECONDS, MOST)
+
+
+def _per_joint(progress: Progress) -> Row:
+    """Return the time per joint, link by link, of a long arm beside a short one."""
+    progress('link by link', 0.8)
+    fits = {str(joints): _link_by_link(joints) for joints in (LONG_CHAIN, FEW_CHAIN)}
+    found = in_turns(fits, progress)
+    long, short = found[str(LONG_CHAIN)] / LONG_CHAIN, found[str(FEW_CHAIN)] / FEW_CHAIN
+    return row(f'link by link, per joint: {LONG_CHAIN} joints / {FEW_CHAIN} joints', 'ms',
+               1e3 * long, 1e3 * short, CONSTANT)
+
+
+def _link_by_link(joints: int) -> Callable[[], Any]:
+    from robot_dynid.estimation.feasible.sequential import SequentialFeasible
+    from robot_dynid_evaluation.bench.serial_arm import recorded
+
+    task = task_of(recorded(joints, LONG_SAMPLES))
+    fit = SequentialFeasible(sweeps=0).fitter(task, task.experiment.information)
+    return lambda: fit(WEIGHT)

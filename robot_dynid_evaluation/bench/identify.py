@@ -1,0 +1,91 @@
+"""One hour at 1 kHz of a seven-axis arm, from memory-mapped arrays to parameters."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from robot_dynid.errors import DynIdError
+from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.timing import ROBOT
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+
+SECONDS, RATE = 3600.0, 1000.0
+MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 600.0, 0.02
+DISK = 1.2e9  # bytes wanted free for the recording
+
+
+def measure(progress: Progress) -> list[Row]:
+    """Return seconds, peak memory and error of the parameters, each beside its limit."""
+    from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.simulation.truth import load_truth
+    from robot_dynid_evaluation.bench.synthetic import write_recording
+
+    robot = load_robot(ROBOT)
+    with tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
+        if shutil.disk_usage(folder).free < DISK:
+            raise DynIdError(f'{folder}: less than {DISK / 1e9:g} GB are free; make room, or set '
+                             'TMPDIR to a folder on a larger disk')
+        progress('making the recording', 0.1)
+        write_recording(Path(folder), robot, load_truth(robot), (SECONDS, RATE))
+        progress('identifying', 0.4)
+        found = in_a_process_of_its_own(folder)
+    samples = f'{SECONDS * RATE / 1e6:g} million samples'
+    most = Target(1.0, faster=False)
+    return [
+        row(f'{samples} to parameters (peer: the limit)', 's', found['seconds'], MOST_SECONDS,
+            most),
+        row('peak resident memory (peer: the limit)', 'MB', found['megabytes'], MOST_MEGABYTES,
+            most),
+        row('distance from the true parameters (peer: the limit)', '%', 100.0 * found['error'],
+            100.0 * MOST_ERROR, most),
+    ]
+
+
+def in_a_process_of_its_own(folder: str) -> dict[str, float]:
+    """Return what a fresh process measures: only its memory counts."""
+    done = subprocess.run([sys.executable, '-m', __name__, folder], stdout=subprocess.PIPE,
+                          check=False, text=True)
+    if done.returncode:
+        raise DynIdError(f'the identification failed with exit code {done.returncode}')
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def identify_recording(folder: str) -> dict[str, float]:
+    """Identify from the arrays of ``folder``: seconds, peak megabytes, error of the parameters."""
+    from robot_dynid.identification.identify import identify
+    from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.io.arrays import map_arrays
+    from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.simulation.true_parameters import distance, true_base
+    from robot_dynid.simulation.truth import load_truth
+
+    robot = load_robot(ROBOT)
+    begin = time.perf_counter()
+    recipe = Recipe(friction='coulomb')  # that of the recording
+    result = identify(robot, map_arrays(folder, robot.joints), recipe=recipe)
+    seconds = time.perf_counter() - begin
+    true = true_base(robot, load_truth(robot), result.model.reduction)
+    return {'seconds': seconds, 'megabytes': peak_megabytes(),
+            'error': distance(result.model.values, true)}
+
+
+def peak_megabytes() -> float:
+    """Return the largest resident memory this process has had."""
+    for line in Path('/proc/self/status').read_text().splitlines():
+        if line.startswith('VmHWM:'):
+            return int(line.split()[1]) / 1024.0
+    raise DynIdError('/proc/self/status does not tell the peak memory; this runs on Linux only')
+
+
+if __name__ == '__main__':
+    print(json.dumps(identify_recording(sys.argv[1])))

@@ -1,0 +1,62 @@
+"""Times of several contenders, taken in turns so that all see the same machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.types import Samples
+
+ROBOT = 'seven_axis'
+ROUNDS = 5
+
+
+def in_turns(
+    contenders: Mapping[str, Callable[[], Any]], progress: Progress, rounds: int = ROUNDS
+) -> dict[str, float]:
+    """Return the median seconds of every contender; a first round is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(rounds + 1):
+        for index, (name, run) in enumerate(contenders.items()):
+            progress(name, (turn + index / len(contenders)) / (rounds + 1))
+            begin = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - begin)
+    return {name: float(np.median(found[1:])) for name, found in times.items()}
+
+
+def import_pinocchio() -> Any:
+    """Return Pinocchio. Raises MissingDependency when it is not installed."""
+    try:
+        import pinocchio
+    except ImportError:
+        raise MissingDependency('the peer of this benchmark is Pinocchio: pip install pin'
+                                ) from None
+    return pinocchio
+
+
+def pinocchio_model(robot: RobotModel) -> tuple[Any, Any]:
+    """Return Pinocchio's model and data of a robot without continuous joints."""
+    pin = import_pinocchio()
+    model = pin.buildModelFromUrdf(robot.source)
+    assert tuple(model.names)[1:] == robot.joints
+    assert model.nq == robot.n
+    return model, model.createData()
+
+
+def random_motion(robot: RobotModel, count: int, seed: int = 0) -> Samples:
+    """Return ``count`` random samples in one segment."""
+    from robot_dynid.types import Samples
+
+    rng = np.random.default_rng(seed)
+    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, robot.n))
+    time = np.arange(count, dtype=np.float64) / 1000.0
+    return Samples(robot.joints, time, 2.0 * q, 2.0 * qd, 5.0 * qdd)

@@ -1,0 +1,175 @@
+"""The demo from start to end: three nodes over DDS, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.errors import UsageError
+from robot_dynid_evaluation.ros_domain import own_domain, require_ros
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.simulation.truth import Truth
+    from robot_dynid_evaluation.demo.client import Client
+
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """Options of an excitation, the method that suits it, and the error it may leave."""
+
+    options: str
+    method: str
+    bound: float
+
+
+EXCITATIONS = {
+    'fourier': Excitation('duration: 30.0, harmonics: 25, starts: 1, iterations: 100, '
+                          'budget: 60.0', 'wls', 0.02),
+    'sine-sequence': Excitation('periods: 1, configurations: 2', 'staged', 0.05),
+}
+#: a quick move to the start; and patience, for a machine that is busy with other things
+EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 1.0, 'controller_timeout': 1.0,
+                         'feedback_timeout': 2.0, 'tracking_window': 0.5,
+                         'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False}
+LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
+
+
+def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Run the demo and return its result."""
+    require_ros()
+    from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.simulation.truth import load_truth
+    from robot_dynid_evaluation.demo.comparison import ERRORS
+    from robot_dynid_evaluation.demo.processes import nodes
+
+    started = time.perf_counter()
+    if arguments.seed < 0:
+        raise UsageError(f"option 'seed' must not be negative, got {arguments.seed}")
+    if arguments.excitation not in EXCITATIONS:
+        raise UsageError(f"option 'excitation' must be one of {', '.join(EXCITATIONS)}, got "
+                         f'{arguments.excitation!r}')
+    robot = load_robot(arguments.robot)
+    own = arguments.robot.endswith(('.yaml', '.yml'))
+    truth = load_truth(robot, arguments.robot if own else None)
+    name = arguments.robot
+    name = str(Path(name).resolve()) if Path(name).is_file() else name
+    out = Path(arguments.out).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    parameters = {
+        'simulated_robot': {'robot': name, 'seed': arguments.seed},
+        'identifier': {'robot': name, 'recordings': out / 'recordings',
+                       **({'optional_topics': ['motor_states']} if truth.drives else {})},
+        'excitation': {'robot': name, 'recording_directory': out / 'executions',
+                       **EXCITATION_PARAMETERS},
+    }
+    with own_domain() as domain, _ended_by_signal(), terminal.progress('demo') as progress:
+        terminal.note(f'ROS domain {domain}, logs in {out / "logs"}')
+        with nodes(parameters, out / 'logs') as running:
+            from robot_dynid_evaluation.demo.client import connected
+
+            with connected(running) as client:
+                model = _identified(client, arguments, _fit(arguments, robot, truth), out,
+                                    progress)
+                found = _compared(client, (robot, truth), model, arguments.seed)
+    progress('report', 0.97)
+    found['report'] = str(_report(robot, model, found, out))
+    found |= {'robot': robot.name, 'model': str(out / 'model.yaml'), 'logs': str(out / 'logs'),
+              'warnings': model.warnings, 'seconds': time.perf_counter() - started}
+    found['bound'] = EXCITATIONS[arguments.excitation].bound
+    found['ok'] = max(found[name] for name in ERRORS if name in found) <= found['bound']
+    return found
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """Treat a request to terminate like Ctrl-C, so that the nodes are ended, too."""
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _fit(arguments: argparse.Namespace, robot: RobotModel, truth: Truth) -> dict[str, str]:
+    """Return method and recipe, with the robot's own law: its parameters have true values."""
+    law = 'coulomb' if truth.stribeck is None else 'stribeck'
+    method = 'elastic' if robot.drive.elastic else EXCITATIONS[arguments.excitation].method
+    return {'method': method, 'recipe': f'friction: {law}'}
+
+
+def _identified(client: Client, arguments: argparse.Namespace, fit: dict[str, str], out: Path,
+                progress: Progress) -> IdentifiedModel:
+    """Record, excite, identify, save; return the saved model."""
+    from std_srvs.srv import Trigger
+
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid_interfaces.action import Excite, Identify
+    from robot_dynid_interfaces.srv import ComputeForwardDynamics, SaveModel
+
+    progress('waiting for the nodes', 0.0)
+    client.expect({
+        'identifier/start_recording': Trigger, 'identifier/stop_recording': Trigger,
+        'identifier/save_model': SaveModel, 'identifier/forward_dynamics': ComputeForwardDynamics})
+    client.trigger('identifier/start_recording')
+    excitation = EXCITATIONS[arguments.excitation]
+    goal = Excite.Goal(type=arguments.excitation,
+                       options=f'{{{excitation.options}, seed: {arguments.seed}}}')
+    parts = {'design': (0.05, 0.1), 'move_to_start': (0.15, 0.05), 'excitation': (0.2, 0.55)}
+
+    def moving(feedback: Any) -> None:
+        first, length = parts.get(feedback.segment, (0.75, 0.0))
+        progress(feedback.segment.replace('_', ' '), first + length * feedback.fraction)
+
+    client.perform((Excite, 'excitation/excite'), goal, LONGEST_MOTION, moving)
+    client.trigger('identifier/stop_recording')
+    goal = Identify.Goal(**fit)
+    client.perform((Identify, 'identifier/identify'), goal, LONGEST_FIT,
+                   lambda f: progress(f.stage, 0.75 + 0.2 * f.fraction))
+    path = out / 'model.yaml'
+    client.call('identifier/save_model', SaveModel.Request(path=str(path)))
+    return IdentifiedModel.load(path)
+
+
+def _compared(client: Client, real: tuple[RobotModel, Truth], model: IdentifiedModel, seed: int
+              ) -> dict[str, Any]:
+    """Hold the model and the service against the truth."""
+    from robot_dynid.simulation.true_parameters import true_base
+    from robot_dynid_evaluation.demo import comparison
+
+    robot, truth = real
+    states = comparison.random_states(robot, truth, model, seed)
+    return {
+        **comparison.compare(model, true_base(robot, truth, model.reduction)),
+        **comparison.served_errors(client, states), 'states': comparison.STATES,
+    }
+
+
+def _report(robot: RobotModel, model: IdentifiedModel, found: dict[str, Any], out: Path) -> Path:
+    """Write the report with a section about the truth; ``found`` learns where the recording is."""
+    from robot_dynid.identification.validate import validate
+    from robot_dynid.io.log import load_log
+    from robot_dynid.report.html import model_report, write_report
+    from robot_dynid.report.sections import truth
+
+    recording = max((out / 'recordings').iterdir(), key=lambda path: path.stat().st_mtime)
+    log = load_log(recording, robot)
+    found['recording'] = str(recording)
+    section = truth(found['parameters'], found['parameters_error'],
+                    found['forward_dynamics_error'])
+    path = out / 'report.html'
+    write_report(model_report(model, validate(model, [log]), [log], [section]), path)
+    return path

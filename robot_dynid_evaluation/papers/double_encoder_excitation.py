@@ -1,0 +1,170 @@
+"""The excitation of Liu et al., Actuators 2023, 12(12), 454: tables 1 to 3.
+
+The arm of the paper is not published. So its limits and its trajectory are taken to arms that are,
+and compared there with our design within the same limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dynid.excitation.design import Design, Judge, design_within, parse_request
+from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.score import Score
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.fourier import FourierTrajectory
+from robot_dynid.trajectories.limits import MotionLimits, fractions_used
+from robot_dynid.types import FloatArray, frozen
+from robot_dynid_evaluation.papers import Progress, Row, compared
+
+#: table 1, joint by joint: position, velocity, acceleration [deg, deg/s, deg/s^2], symmetric
+LIMITS = ((120.0, 100.0, 120.0), (90.0, 60.0, 120.0), (60.0, 60.0, 120.0),
+          (120.0, 80.0, 120.0), (120.0, 80.0, 120.0), (120.0, 80.0, 120.0))
+#: table 2: condition numbers by two objectives
+CONDITION_WLS, CONDITION_BLOCKS = 189.4012, 162.2440
+#: table 3, five harmonics of one joint per row: eq. 15, velocity sum a cos(w l t) + b sin(w l t)
+A = ((0.0046, -0.0074, 0.4845, -0.5103, 0.0286), (-0.0406, 0.0597, 0.2492, 0.0678, -0.3361),
+     (-0.1772, 0.0661, 0.1019, 0.0189, -0.0097), (-0.1704, 0.1161, -0.1703, 0.1426, 0.0820),
+     (-0.0210, -0.1317, 0.3614, -0.1994, -0.0094), (0.0673, 0.2685, 0.1682, -0.4241, -0.0763))
+B = ((-0.0053, -0.0182, 0.6963, -0.3354, -0.1411), (-0.0234, -0.2122, 0.1619, -0.1082, 0.0789),
+     (-0.0001, -0.0583, 0.0450, 0.1273, -0.1056), (0.0088, -0.3357, 0.1996, 0.1731, -0.1257),
+     (0.1460, -0.3491, 0.3639, -0.1008, -0.0273), (0.1335, 0.0677, 0.0942, -0.2907, 0.1227))
+OFFSET = (0.3361, -0.2762, -0.0112, -0.2369, 0.1976, 0.4777)
+#: s; the text gives a cycle of 20 s and a frequency of 0.02 Hz, which do not agree
+PERIOD, STATED_FREQUENCY = 20.0, 0.02
+ORDER = np.arange(1.0, 6.0)
+#: half a unit of the fourth decimal
+PRINTED = 0.5e-4
+#: 6-joint arms on which trajectories are compared
+ARMS = ('puma560', 'ur10e')
+#: what our design has besides the limits
+SETTINGS = {'duration': PERIOD, 'harmonics': len(ORDER), 'scale': 1.0, 'starts': 2}
+
+
+def trajectory(joints: tuple[str, ...]) -> FourierTrajectory:
+    """Return table 3 as a motion of six joints.
+
+    Position sum a / (w l) sin(w l t) - b / (w l) cos(w l t) + offset: the signs that the text
+    lost are those with which every joint starts at zero, see `table_rows`.
+    """
+    amplitude = PERIOD / (2.0 * np.pi * ORDER)
+    return FourierTrajectory(joints, 1.0 / PERIOD, frozen(OFFSET), frozen(amplitude * A),
+                             frozen(-amplitude * B))
+
+
+def limits(joints: tuple[str, ...]) -> MotionLimits:
+    """Return table 1 for six joints; efforts and jerk are not limited."""
+    position, velocity, acceleration = np.deg2rad(np.array(LIMITS)).T
+    none = frozen(np.full(len(joints), np.nan))
+    return MotionLimits(joints, frozen(-position), frozen(position), frozen(velocity),
+                        frozen(acceleration), none, none)
+
+
+def rows(progress: Progress) -> list[Row]:
+    """Return the paper's figures beside ours."""
+    found = table_rows() + limit_rows()
+    for index, name in enumerate(ARMS):
+        def told(stage: str, fraction: float, first: int = index) -> None:
+            progress(stage, (first + fraction) / len(ARMS))
+
+        found += arm_rows(load_robot(name), told)
+    return found
+
+
+def table_rows() -> list[Row]:
+    """Return what decides layout and signs of table 3: motions that start at rest, at zero."""
+    a, b, offset = np.array(A), np.array(B), np.array(OFFSET)
+    lever = PERIOD / (2.0 * np.pi)
+    start = offset - lever * np.sum(b / ORDER, axis=1)
+    conditions = (
+        ('sum of a: velocity at the start', np.sum(a, axis=1), 5.0 * PRINTED),
+        ('sum of l b: acceleration at the start over w', b @ ORDER, 15.0 * PRINTED),
+        ('position at the start [rad]', start, (1.0 + lever * np.sum(1.0 / ORDER)) * PRINTED),
+    )
+    found = [Row('table 3: layout', None, 'six joints in turn, five harmonics each', None,
+                 'read as five rows of six joints, sum of a would reach '
+                 f'{np.abs(a.ravel().reshape(5, 6).sum(axis=0)).max():.2g}')]
+    for what, values, room in conditions:
+        worst = float(np.abs(values[:-1]).max())
+        found.append(compared(f'table 3: {what}, joints 1 to 5', 0.0, worst, room,
+                              'largest; the room is that of four decimals'))
+        found.append(Row(f'table 3: {what}, joint 6', 0.0, float(values[-1]), None,
+                         'not explained by four decimals: one of its figures is misprinted, or '
+                         'the search of the paper left it'))
+    frequency = np.sum(b / ORDER, axis=1)[:-1] / offset[:-1] / (2.0 * np.pi)
+    found.append(compared('base frequency with which joints 1 to 5 start at zero [Hz]',
+                          1.0 / PERIOD, float(np.median(frequency)), 1e-3 / PERIOD,
+                          f'the text says 20 s, and {STATED_FREQUENCY:g} Hz'))
+    return found
+
+
+def limit_rows() -> list[Row]:
+    """Return what table 3 uses of table 1, by the peaks of the continuous motion."""
+    joints = tuple(f'joint {i}' for i in range(1, 7))
+    used = fractions_used(trajectory(joints).peaks(), limits(joints))
+    return [Row(f'limits used by {joint}: position, velocity, acceleration', '<= 1 1 1',
+                _shares(used[joint].values()), all(share <= 1.0 for share in used[joint].values()),
+                f'{_shares(bound)} by the bound of eq. 17, a sum of amplitudes')
+            for joint, bound in zip(joints, amplitude_bounds(), strict=True)]
+
+
+def amplitude_bounds() -> FloatArray:
+    """Return (6, 3): what eq. 17 counts of the limits of position, velocity, acceleration."""
+    size, rate = np.hypot(A, B), 2.0 * np.pi / PERIOD * ORDER
+    sums = (np.sum(size / rate, axis=1) + np.abs(OFFSET), np.sum(size, axis=1),
+            np.sum(size * rate, axis=1))
+    return np.asarray(np.stack(sums, axis=1) / np.deg2rad(LIMITS))
+
+
+def _shares(values: Iterable[float]) -> str:
+    return ' '.join(f'{value:.3f}' for value in values)
+
+
+def arm_rows(robot: RobotModel, progress: Progress) -> list[Row]:
+    """Return condition numbers of the paper's motion and of our designs on one arm."""
+    judge = _without_efforts(robot_judge(robot))
+    assert judge.score is not None
+    paper = judge.score(trajectory(robot.joints))
+    designs = {}
+    for index, objective in enumerate(('condition', 'blocks')):
+        progress(f'{robot.name}: {objective}', 0.5 * index)
+        designs[objective] = _designed(robot, judge, objective)
+    return _condition_rows(robot.name, paper, designs)
+
+
+def _without_efforts(judge: Judge) -> Judge:
+    """Return the judge without limits of effort: the paper has none."""
+    return replace(judge, inverse=None, constraints=())
+
+
+def _designed(robot: RobotModel, judge: Judge, objective: str) -> Score:
+    request = parse_request('fourier', {**SETTINGS, 'objective': objective})
+    found: Design = design_within(limits(robot.joints), request, judge)
+    assert found.score is not None
+    return found.score
+
+
+def _condition_rows(name: str, paper: Score, designs: dict[str, Score]) -> list[Row]:
+    found = [Row(f'{name}: condition number of the motion of table 3, table 2', CONDITION_BLOCKS,
+                 paper.condition_number, None,
+                 f'another arm; {CONDITION_WLS:g} by the other objective of the paper. Ours: base '
+                 'regressor with friction, weighted rows, unit columns')]
+    for objective, score in designs.items():
+        what = f'{name}, objective {objective}'
+        found.append(_lower(f'{what}: condition number', paper.condition_number,
+                            score.condition_number))
+        for part, value in score.parts.items():
+            judged = _lower(f'{what}: {part} part', paper.parts[part], value)
+            found.append(judged if objective == 'blocks' else replace(judged, ok=None))
+        found.append(Row(f'{what}: log det', paper.log_det, score.log_det,
+                         score.log_det > paper.log_det if objective == 'condition' else None,
+                         'larger is better; not asked for by the blocks'))
+    return found
+
+
+def _lower(quantity: str, paper: float, ours: float) -> Row:
+    return Row(quantity, paper, ours, bool(ours < paper), 'paper: its motion on this arm')

@@ -1,0 +1,175 @@
+"""Simulated arms with elastic joints for the reproduction of 10.1155/2014/843186.
+
+What the text of the paper leaves out is assumed here: gears, rotors, friction, gains, motion. The
+stiffness of the planar arm is such that its deflections are those of figure 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors, on_motors
+from robot_dynid.dynamics.rollout import AxisFriction, Integrator
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.trajectories.bspline import BSplineTrajectory
+from robot_dynid.types import FloatArray, RawLog, frozen
+from robot_dynid_evaluation.papers import Progress
+
+#: samples, and their step [s]
+COUNT, STEP = 8900, 1e-3
+#: control periods, each one step of the integration, per sample
+PERIODS = 4
+#: rad of one count of an encoder
+COUNTED = 2.0 * np.pi / 1_250_000
+#: friction at rest over that in motion, and the speed [rad/s] where it has built up
+STATIC, CREEP = 2.0, 1e-3
+#: the last of the control points, a share SLOW, are CALM of the size
+SLOW, CALM, SEED = 0.33, 0.15, 0
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticArm:
+    """What is simulated; arrays are (n,).
+
+    ``stiffness`` N m/rad; ``amplitude`` rad of ``knots`` control points; ``gains`` (2, n) N m/rad
+    and N m s/rad of the controller; ``truth`` has rotors and friction, which has fallen to that in
+    motion at ``fallen`` rad/s.
+    """
+
+    robot: RobotModel
+    truth: Truth
+    stiffness: FloatArray
+    amplitude: FloatArray
+    knots: int
+    gains: FloatArray
+    fallen: float
+
+    @property
+    def gears(self) -> Gears:
+        """The gears: springs alone, as in the paper."""
+        none = np.zeros(self.robot.n)
+        return Gears(self.robot.drive.elastic, self.truth.rotor_inertia, self.stiffness, none,
+                     none)
+
+    @property
+    def static(self) -> FloatArray:
+        """Friction (n,) [N m] at which the motors break away."""
+        return STATIC * self.truth.coulomb
+
+    @property
+    def friction(self) -> AxisFriction:
+        """Viscous friction, and dry friction that falls from rest to ``fallen`` (Stribeck)."""
+        truth, none = self.truth, np.zeros(self.robot.n)
+        excess = self.static - truth.coulomb
+        rows = [np.stack([truth.viscous, self.static, none, none + CREEP], axis=1),
+                np.stack([none, -excess, none, none + self.fallen], axis=1)]
+        return AxisFriction(np.tile(np.eye(self.robot.n), (2, 1)), np.vstack(rows))
+
+    def base(self, model: TorqueModel) -> FloatArray:
+        """Return the true base parameters (b,) of a model; offsets and damping are zero."""
+        known = {'Ia': self.truth.rotor_inertia, 'K': self.stiffness, 'fv': self.truth.viscous,
+                 'fc': self.static, 'fl': self.truth.coulomb - self.static}
+        standard = {f'{name}{j + 1}': float(v) for name, values in known.items()
+                    for j, v in enumerate(values)}
+        names = model.reduction.standard
+        values = [standard.get(name, 0.0) for name in names[10 * self.robot.n:]]
+        return model.reduction.base(np.concatenate([self.robot.nominal.ravel(), values]))
+
+
+def planar() -> ElasticArm:
+    """Return the arm of figure 2."""
+    robot = load_robot('elastic_2r')
+    return ElasticArm(robot, load_truth(robot), frozen([2.5e4, 2.2e4]), frozen([0.35, 0.525]),
+                      30, frozen([[1e4, 3e3], [300.0, 80.0]]), 0.05)
+
+
+def puma() -> ElasticArm:
+    """Return the PUMA 560 whose joints all have the stiffness of the paper."""
+    robot = load_robot('puma560')
+    robot = replace(robot, drive=replace(robot.drive, elastic=tuple(range(robot.n))))
+    truth = load_truth(robot)
+    inertia = truth.rotor_inertia + np.array([2.0, 2.0, 0.5, 0.01, 0.01, 0.01])
+    return ElasticArm(robot, truth, frozen(np.full(robot.n, 2000.0)),
+                      frozen([0.6, 0.6, 0.6, 0.8, 0.8, 0.8]), 75,
+                      frozen([400.0 * inertia, 28.0 * inertia]), 0.15)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What the arm did: ``position``, ``velocity``, ``acceleration`` (N, 2n) of links, then
+    motors; ``effort`` (N, n) [N m].
+    """
+
+    time: FloatArray
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    effort: FloatArray
+
+    @property
+    def deflection(self) -> FloatArray:
+        """Largest deflections (n,) rad."""
+        n = self.effort.shape[1]
+        return np.asarray(np.abs(self.position[:, n:] - self.position[:, :n]).max(axis=0))
+
+    def seen(self, arm: ElasticArm) -> RawLog:
+        """Return what encoders count on both sides, and the true effort."""
+        n = arm.robot.n
+        position = np.round(self.position / COUNTED) * COUNTED
+        return RawLog(f'simulated {arm.robot.name}', arm.robot.joints, self.time, position[:, :n],
+                      effort=self.effort, motor_position=position[:, n:])
+
+
+def excitation(arm: ElasticArm) -> BSplineTrajectory:
+    """Return a quintic B-spline through random poses, swift first and calm at the end."""
+    points = np.random.default_rng(SEED).normal(size=(arm.robot.n, arm.knots))
+    points[:, -int(SLOW * arm.knots):] *= CALM
+    return BSplineTrajectory(arm.robot.joints, COUNT * STEP, arm.amplitude[:, None] * points)
+
+
+def record(arm: ElasticArm, progress: Progress) -> Motion:
+    """Let motors follow the spline: PD on their side, gravity of the reference compensated.
+
+    Motors are sent where the spline wants the links, ahead by what gravity bends the gears there.
+    Source: Tomei 1991, IEEE Trans. Automatic Control 36(10), the law of the paper's reference 3.
+    """
+    n, dt = arm.robot.n, STEP / PERIODS
+    wanted = excitation(arm).sample(dt * np.arange(COUNT * PERIODS))
+    gravity = rigid_body.gravity_effort(arm.robot, wanted.position)
+    ahead = wanted.position + gravity / arm.stiffness
+    parameters, rotors = arm.robot.nominal, all_rotors(np.zeros((n, n)), arm.gears)
+    step = Integrator(arm.robot, parameters, rotors, on_motors(arm.friction, arm.gears),
+                      arm.gears.springs(n))
+    stiff, damping = arm.gains
+    x, v = np.hstack([wanted.position[0], ahead[0]])[None], np.zeros((1, 2 * n))
+    before, drives, rows = gravity[0], np.zeros((1, 1, 2 * n)), []
+    for i, (place, rate, weight) in enumerate(zip(ahead, wanted.velocity, gravity, strict=True)):
+        effort = weight + stiff * (place - x[0, n:]) + damping * (rate - v[0, n:])
+        if i % PERIODS == 0:
+            rows.append((x[0], v[0], 0.5 * (before + effort)))
+        if i % (1000 * PERIODS) == 0:
+            progress(f'simulating {arm.robot.name}', i / len(ahead))
+        drives[0, 0, n:] = before = effort
+        moved = step(x, v, drives, dt)
+        x, v = moved.position[:, 0], moved.velocity[:, 0]
+    return _motion(arm, *(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def _motion(
+    arm: ElasticArm, position: FloatArray, velocity: FloatArray, effort: FloatArray
+) -> Motion:
+    """Add the accelerations that the equations of motion give in these states."""
+    n, friction = arm.robot.n, arm.friction
+    axes, (viscous, dry, _, width) = friction.axes, friction.table.T
+    speed = velocity[:, n:] @ axes.T
+    lost = (viscous * speed + dry * np.clip(speed / width, -1.0, 1.0)) @ axes
+    solve = ElasticDynamics(arm.robot, arm.robot.nominal, np.zeros((n, n)), arm.gears)
+    acceleration, _ = solve(position, velocity, effort - lost)
+    return Motion(STEP * np.arange(len(position), dtype=np.float64), position, velocity,
+                  acceleration, effort)

@@ -1,0 +1,97 @@
+"""What `identify` makes of a recording of the simulated arms with elastic joints.
+
+The recording holds what a robot reports: positions counted on both sides of the gears, and the
+effort. Nothing of the truth is told: cut-off, lag and friction laws are chosen from the recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.identification.identify import identify
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.types import FloatArray
+from robot_dynid_evaluation.papers.elastic_joints_arm import ElasticArm, Motion
+
+#: speeds [rad/s] at which dry friction is looked at, and two between which it no longer changes
+SPEEDS = np.geomspace(1e-4, 1.0, 400)
+SLIDING = (1.0, 2.0)
+
+Law = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Friction:
+    """What a law does, whatever its parameters are; arrays are (n,).
+
+    ``viscous`` [N m s/rad], its slope in swift motion; ``static`` [N m], the greatest dry friction
+    at any speed; ``moving`` [N m], the dry friction in swift motion.
+    """
+
+    viscous: FloatArray
+    static: FloatArray
+    moving: FloatArray
+
+    @classmethod
+    def of(cls, law: Law, n: int) -> Friction:
+        """Look at ``law``, which gives the friction (K, n) [N m] at velocities (K, n)."""
+        def odd(speeds: FloatArray) -> FloatArray:
+            velocity = np.tile(speeds[:, None], (1, n))
+            return np.asarray(0.5 * (law(velocity) - law(-velocity)))
+
+        slow, fast = odd(np.array(SLIDING))
+        viscous = (fast - slow) / (SLIDING[1] - SLIDING[0])
+        dry = odd(SPEEDS) - SPEEDS[:, None] * viscous
+        return cls(viscous, dry.max(axis=0), slow - SLIDING[0] * viscous)
+
+
+def simulated(arm: ElasticArm) -> Friction:
+    """Return the friction of the simulated arm."""
+    axes, (viscous, dry, _, width) = arm.friction.axes, arm.friction.table.T
+
+    def law(velocity: FloatArray) -> FloatArray:
+        speed = velocity @ axes.T
+        return np.asarray((viscous * speed + dry * np.clip(speed / width, -1.0, 1.0)) @ axes)
+
+    return Friction.of(law, arm.robot.n)
+
+
+def found(model: IdentifiedModel) -> Friction:
+    """Return the friction of an identified model."""
+    n = model.robot.n
+    return Friction.of(lambda v: model.friction(np.zeros_like(v), v), n)
+
+
+@dataclass(frozen=True, eq=False)
+class Logged:
+    """Relative ``errors`` by parameter, ``fc`` being static friction; those of dry friction in
+    motion, ``moving`` (n,); what was chosen, ``told``.
+    """
+
+    errors: dict[str, float]
+    moving: FloatArray
+    told: str
+
+
+def logged(arm: ElasticArm, motion: Motion) -> Logged:
+    """Identify the arm from a recording, with the method elastic and the default recipe.
+
+    The parameters are those of the paper: base parameters of links, rotors and gears, and of every
+    joint viscous and static friction. Friction laws differ in what their parameters mean, so the
+    law found and the simulated one are compared by what they do.
+    """
+    model = identify(arm.robot, [motion.seen(arm)], 'elastic').model
+    true = arm.base(model.torque_model)
+    errors = {name: float(abs(value / there - 1.0)) for name, value, there in zip(
+        model.reduction.names, model.values, true, strict=True)
+        if abs(there) > 1e-9 and name[0] not in 'fDs'}
+    ours, theirs = found(model), simulated(arm)
+    for name, value, there in (('fv', ours.viscous, theirs.viscous),
+                               ('fc', ours.static, theirs.static)):
+        errors |= {f'{name}{j + 1}': float(e) for j, e in enumerate(np.abs(value / there - 1.0))}
+    laws = ', '.join(sorted(set(model.structure.friction)))
+    return Logged(errors, np.abs(ours.moving / theirs.moving - 1.0),
+                  f'default recipe: {model.preprocessing.cutoff:g} Hz and {laws} chosen by itself')

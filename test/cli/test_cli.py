@@ -1,0 +1,299 @@
+"""The command line: every verb, what it prints where, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from synthetic_recordings import write_recording
+
+from robot_dynid.cli import base
+from robot_dynid.cli.main import VERBS, main
+from robot_dynid.cli.plain import as_json
+from robot_dynid.errors import DataError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.true_parameters import distance, true_base
+from robot_dynid.simulation.truth import load_truth
+
+ROBOT = 'planar_3r'
+Capture = pytest.CaptureFixture[str]
+Run = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Files of one identification."""
+
+    folder: Path
+    train: Path
+    test: Path
+    model: Path
+
+
+@pytest.fixture(scope='module')
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    """Two recordings and the model identified from the first."""
+    folder = tmp_path_factory.mktemp('cli')
+    robot = load_robot(ROBOT)
+    train, test = (write_recording(folder, name, robot, seed)
+                   for name, seed in (('train', 1), ('test', 2)))
+    model = folder / 'model.yaml'
+    assert main(['identify', str(train), '--robot', ROBOT, '--out', str(model), '--json']) == 0
+    return Stage(folder, train, test, model)
+
+
+@pytest.fixture
+def run(capsys: Capture) -> Run:
+    """Run a command with --json and return its object; nothing else may be on stdout."""
+    def call(*words: object, code: int = 0) -> Any:
+        capsys.readouterr()
+        assert main([*(str(word) for word in words), '--json']) == code
+        out = capsys.readouterr().out
+        assert out.count('\n') == 1
+        return json.loads(out)
+
+    return call
+
+
+def test_base_counts_and_names_parameters(run: Run, capsys: Capture) -> None:
+    found = run('base', ROBOT)
+    assert found['joints'] == ['joint_1', 'joint_2', 'joint_3']
+    assert (found['standard'], found['base']) == (30, 9)
+    assert len(found['kept']) == len(found['labels']) == 9
+    assert all(label.startswith(name) for name, label in zip(found['kept'], found['labels']))
+    assert run('base', ROBOT, '--rotor-inertia', '--friction')['base'] == 9 + 2 + 9
+    analytic = run('base', ROBOT, '--method', 'analytic')
+    assert [analytic[key] for key in ('kept', 'labels')] == [found['kept'], found['labels']]
+    assert found['gap'] > 1e6 and analytic['gap'] is None
+    assert main(['base', ROBOT]) == 0
+    assert '9 base parameters' in capsys.readouterr().out
+
+
+def test_design_writes_a_trajectory_within_limits(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / 'trajectory.yaml'
+    found = run('design', ROBOT, '--duration', 8, '--harmonics', 4, '--seed', 3, '--starts', 2,
+                '--budget', 600, '--scale', 0.8, '--out', path)
+    assert {'condition_number', 'log_det', 'duration', 'limits', 'seconds'} <= set(found)
+    assert found['duration'] == load_trajectory(path).duration == 8.0
+    for used in found['limits'].values():
+        assert {'position', 'velocity', 'acceleration'} <= set(used)
+        assert 0.0 < max(used.values()) <= 0.8
+    again = run('design', ROBOT, '--duration', 8, '--harmonics', 4, '--seed', 3, '--starts', 2,
+                '--budget', 600, '--scale', 0.8, '--out', path)
+    assert again['condition_number'] == found['condition_number']
+
+
+def test_identify_finds_the_truth(run: Run, stage: Stage) -> None:
+    report = stage.folder / 'report.html'
+    found = run('identify', stage.train, '--robot', ROBOT, '--out', stage.folder / 'again.yaml',
+                '--report', report, '--method', 'ols')
+    assert {'status', 'samples', 'base', 'condition_number', 'joints', 'parameters',
+            'seconds'} <= set(found)
+    assert found['status'] == 'ok'
+    assert found['base'] == len(found['parameters'])
+    assert report.stat().st_size > 1_000_000
+    for score in found['joints'].values():
+        assert score['nrmse'] < 0.2
+        assert score['control']['rmse'] > 0.0
+    robot = load_robot(ROBOT)
+    model = IdentifiedModel.load(stage.model)
+    true = true_base(robot, load_truth(robot), model.reduction)
+    assert distance(model.values, true) < 0.05
+
+
+def test_identify_obeys_the_recipe(run: Run, stage: Stage) -> None:
+    recipe = stage.folder / 'recipe.yaml'
+    recipe.write_text('cutoff: 7.5\nrotor_inertia: false\n')
+    found = run('identify', stage.train, '--robot', ROBOT, '--recipe', recipe,
+                '--out', stage.folder / 'recipe_model.yaml')
+    assert found['preprocessing']['cutoff'] == 7.5
+    assert not [p['name'] for p in found['parameters'] if p['name'].startswith('Ia')]
+
+
+def test_people_get_tables(
+    stage: Stage, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('COLUMNS', '160')  # a narrow terminal breaks the heads of columns
+    model = stage.folder / 'people.yaml'
+    assert main(['identify', str(stage.train), '--robot', ROBOT, '--out', str(model)]) == 0
+    out = capsys.readouterr().out
+    for words in ('base parameters', 'joint_3', 'control %', 'cut-off', 'condition', 'status'):
+        assert words in out
+    assert main(['validate', str(model), str(stage.test)]) == 0
+    assert 'outliers %' in capsys.readouterr().out
+
+
+def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:
+    found = run('validate', stage.model, stage.test, '--report', stage.folder / 'v.html')
+    assert list(found['joints']) == ['joint_1', 'joint_2', 'joint_3']
+    for score in found['joints'].values():
+        assert {'rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'motion',
+                'control'} <= set(score)
+        assert len(score['quartiles']) == 3
+        assert score['relative_error'] < 0.2
+    assert (stage.folder / 'v.html').is_file()
+
+
+def write_states(path: Path, **channels: Any) -> Path:
+    columns = [f'{name}.joint_{i + 1}' for name in channels for i in range(3)]
+    np.savetxt(path, np.hstack(list(channels.values())), delimiter=',', fmt='%.17g',
+               header=','.join(columns), comments='')
+    return path
+
+
+def test_forward_and_inverse_are_inverses(run: Run, stage: Stage, capsys: Capture) -> None:
+    q, qd, tau = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 5, 3))
+    states = write_states(stage.folder / 'states.csv', position=q, velocity=qd, effort=tau)
+    found = run('forward', stage.model, states)
+    model = IdentifiedModel.load(stage.model)
+    np.testing.assert_allclose(found['acceleration'], model.forward(q, qd, tau), rtol=1e-12)
+    qdd = np.array(found['acceleration'])
+    states = write_states(stage.folder / 'm.csv', position=q, velocity=qd, acceleration=qdd)
+    np.testing.assert_allclose(run('inverse', stage.model, states)['effort'], tau, rtol=1e-9)
+    assert main(['inverse', str(stage.model), str(states)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'effort.joint_1,effort.joint_2,effort.joint_3'
+    np.testing.assert_allclose([[float(c) for c in line.split(',')] for line in lines[1:]], tau,
+                               rtol=1e-9)
+    out = stage.folder / 'out.csv'
+    run('inverse', stage.model, states, '--out', out)
+    assert out.read_text().splitlines() == lines
+
+
+def test_benches_are_listed(run: Run) -> None:
+    assert list(run('bench', '--list')['benches']) == [
+        'regressor', 'identify', 'rollout', 'feasible', 'monitor', 'contact', 'estimators',
+        'excitation', 'precision', 'forward']
+
+
+@pytest.mark.parametrize(('words', 'code', 'message'), [
+    ('', 2, 'which verb'), ('nonsense', 2, 'nonsense'), ('base', 2, 'ROBOT'),
+    ('base nobody', 2, 'nobody'), ('base planar_3r --method qr', 2, 'analytic'),
+    ('base planar_3r --method analytic --friction', 2, 'numeric'),
+    ('design planar_3r', 2, '--out'), ('design planar_3r --type sinus --out t.yaml', 2, 'fourier'),
+    ('design planar_3r --scale 2 --out t.yaml', 2, 'scale'),
+    ('design planar_3r --rate -1 --out t.yaml', 2, 'rate'),
+    ('design planar_3r --out nowhere/t.yaml', 2, 'nowhere'),
+    ('design planar_3r --harmonics many --out t.yaml', 2, 'many'),
+    ('identify absent.csv --robot planar_3r --out m.yaml', 1, 'absent.csv'),
+    ('identify bad.csv --robot planar_3r --out m.yaml', 1, 'bad.csv'),
+    ('identify bad.txt --robot planar_3r --out m.yaml', 2, 'bad.txt'),
+    ('identify bad.csv --robot planar_3r --out .', 2, 'folder'),
+    ('identify bad.csv --robot planar_3r --out m.yaml --recipe absent.yaml', 2, 'absent.yaml'),
+    ('validate bad.csv bad.csv', 1, 'bad.csv'), ('validate absent.yaml x.csv', 2, 'absent.yaml'),
+    ('forward absent.yaml x.csv', 2, 'absent.yaml'), ('bench nothing', 2, 'regressor'),
+    ('demo --robot nobody', 2, 'nobody'), ('demo --seed -1', 2, 'seed'),
+])
+def test_what_goes_wrong_is_one_line(
+    words: str, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'bad.csv').write_text('time,position.joint_1\n0,0\n')
+    (tmp_path / 'bad.txt').write_text('')
+    if words.startswith('demo'):
+        pytest.importorskip('rclpy')
+    assert main(words.split()) == code
+    out, err = capsys.readouterr()
+    assert out == ''
+    assert err.count('\n') == 1
+    assert message in err
+    assert err.startswith('robot-dynid: ')
+
+
+def test_failures_are_objects_too(run: Run) -> None:
+    assert 'nobody' in run('base', 'nobody', code=2)['error']
+    assert 'ROBOT' in run('base', code=2)['error']
+
+
+@pytest.mark.parametrize(('error', 'code'), [
+    (KeyboardInterrupt(), 130), (DataError('two\nlines'), 1), (PermissionError(13, 'no', 'f'), 1)])
+def test_errors_become_exit_codes(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(base, 'run', fail)
+    assert main(['base', ROBOT]) == code
+    assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_a_result_that_is_not_ok_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, 'run', lambda *_: {'ok': False})
+    assert main(['base', ROBOT, '--json']) == 1
+
+
+def test_prints_of_libraries_stay_off_stdout(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    def chatter(*_: object) -> dict[str, Any]:
+        sys.stdout.write('from a library\n')
+        return {'ok': True}
+
+    monkeypatch.setattr(base, 'run', chatter)
+    assert main(['base', ROBOT, '--json']) == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ('{"ok": true}\n', 'from a library\n')
+
+
+def test_json_has_no_numbers_that_are_none() -> None:
+    value = {'a': float('nan'), 'b': np.array([np.inf, 1.0]), 3: (np.int64(2), np.float32(0.5)),
+             'c': Path('x'), 'd': np.bool_(True), 'e': None}
+    assert json.loads(as_json(value)) == {
+        'a': None, 'b': [None, 1.0], '3': [2, 0.5], 'c': 'x', 'd': True, 'e': None}
+
+
+def test_help_is_cheap() -> None:
+    """Nothing heavy may be imported before a verb runs."""
+    code = ('import sys; from robot_dynid.cli.main import parser; parser(); '
+            'print(sorted({"numpy", "scipy", "rich", "rclpy", "plotly"} & set(sys.modules)))')
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '[]'
+
+
+def test_every_verb_explains_itself(capsys: Capture) -> None:
+    for verb in VERBS:
+        with pytest.raises(SystemExit) as leaving:
+            main([verb, '--help'])
+        assert leaving.value.code == 0
+        assert '--json' in capsys.readouterr().out
+
+
+def test_model_of_another_robot_is_refused(run: Run, stage: Stage) -> None:
+    for verb in ('validate', 'forward', 'inverse', 'contact'):
+        words = (verb, stage.model, stage.test, '--robot')
+        assert 'was identified for planar_3r' in run(*words, 'puma560', code=1)['error']
+    assert list(run(*words, ROBOT)['recordings'].values())
+
+
+def test_thresholds_of_contacts_follow_margin_and_gain(run: Run, stage: Stage) -> None:
+    report = stage.folder / 'contact.html'
+    words = ('contact', stage.model, stage.test)
+    (plain,), (twice,), (slow,) = (run(*words, *more)['recordings'].values() for more in (
+        (), ('--margin', 4, '--report', report), ('--gain', 10)))
+    for joint, row in plain['joints'].items():
+        assert twice['joints'][joint]['threshold_in_motion'] == pytest.approx(
+            2.0 * row['threshold_in_motion'])
+        assert twice['joints'][joint]['largest'] == row['largest']
+        # a slower observer lets less through, of noise and of contacts
+        assert slow['joints'][joint]['largest'] < row['largest']
+    assert 'joint_3' in report.read_text('utf-8')
+
+
+def test_cut_off_model_is_refused(run: Run, stage: Stage) -> None:
+    half = stage.folder / 'half.yaml'
+    half.write_text(stage.model.read_text()[:-200])
+    assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
+    half.write_text(yaml.safe_dump({'format': 'else'}))
+    assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']

@@ -1,0 +1,126 @@
+"""`robot-dynid design` for all types, with options as text and file."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from nominal import nominal_model
+from tolerances import PLANNED_EFFORT
+
+from robot_dynid.cli.main import main
+from robot_dynid.cli.option_text import with_text
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.errors import UsageError
+from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.trajectories.composite import dwells, plateaus
+
+ROBOT = 'planar_3r'
+#: a Fourier series that takes a moment and never depends on the time it takes
+SHORT = ('--seed', 1, '--starts', 1, '--budget', 600, '--duration', 6, '--harmonics', 3)
+COMPOSITE = {'segments': [{'type': 'bspline', 'duration': 6, 'starts': 1},
+                          {'type': 'static-poses', 'poses': 4, 'dwell': 0.2}]}
+
+
+@pytest.fixture
+def designed(capsys, tmp_path):
+    def run(*words):
+        path = tmp_path / 'T.yaml'
+        assert main(['design', ROBOT, *map(str, words), '--out', str(path), '--json']) == 0
+        return json.loads(capsys.readouterr().out), load_trajectory(path)
+
+    return run
+
+
+@pytest.mark.parametrize(('kind', 'options'), [
+    ('bspline', {'knots': 6, 'duration': 6.0, 'starts': 1}),
+    ('constant-velocity', {'speeds': 2, 'joints': ['joint_2']}),
+    ('static-poses', {'poses': 4, 'dwell': 0.2}), ('composite', COMPOSITE)])
+def test_every_type_is_designed_and_written(designed, kind, options):
+    found, trajectory = designed('--type', kind, '--options', json.dumps(options))
+    assert found['type'] == kind and found['duration'] == trajectory.duration
+    assert all(0.0 < max(used.values()) <= 0.9 for used in found['limits'].values())
+    assert found['condition_number'] > 1.0
+    if kind == 'constant-velocity':
+        assert {p.joint for p in plateaus(trajectory)} == {'joint_2'}
+    if kind in ('static-poses', 'composite'):
+        assert len(list(dwells(trajectory))) == 8
+
+
+def test_a_file_of_options_and_flags_go_together(designed, tmp_path):
+    path = tmp_path / 'options.yaml'
+    path.write_text(yaml.safe_dump({'poses': 4, 'dwell': 0.2}))
+    found, _ = designed('--type', 'static-poses', '--options', path, '--seed', 3)
+    assert found['stages'][0]['swings'] == 4
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    ('[1, 2]', 'must be a mapping'), ('{', 'not YAML'), ('nowhere.yaml', 'nowhere.yaml: cannot'),
+    ('{seed: 3}', "'seed' is given as --seed and in --options")])
+def test_wrong_options_are_explained(text, words):
+    with pytest.raises(UsageError, match=words):
+        with_text({'seed': 1}, text)
+
+
+def test_periods_repeat_the_motion(designed):
+    found, trajectory = designed(*SHORT, '--periods', 2)
+    time = np.linspace(0.5, 2.0, 7)  # the ends move off and stop
+    here, later = (trajectory.sample(time + delay).position for delay in (0.0, 3.0))
+    assert found['duration'] == 6.0 and np.ptp(here, axis=0).min() > 0.1
+    np.testing.assert_allclose(later, here, atol=1e-12)
+
+
+def test_objectives_prefer_what_they_name(designed):
+    found = {name: designed(*SHORT, '--objective', name)[0] for name in ('condition', 'log-det')}
+    assert found['log-det']['log_det'] > found['condition']['log_det']
+    assert found['log-det']['condition_number'] > found['condition']['condition_number']
+
+
+def test_an_accuracy_out_of_reach_is_refused_with_the_time_it_takes(designed, tmp_path, capsys):
+    reached = designed(*SHORT)[0]['largest_deviation']
+    assert designed(*SHORT, '--accuracy', 1.01 * reached)[0]['largest_deviation'] == reached
+    words = ['design', ROBOT, *map(str, SHORT), '--accuracy', str(0.5 * reached)]
+    assert main([*words, '--out', str(tmp_path / 'T.yaml')]) == 1
+    assert '4 periods of 6 s would do' in capsys.readouterr().err
+
+
+def test_efforts_are_those_of_the_identified_model(designed, tmp_path):
+    model = nominal_model(ROBOT, rotors=0.0)
+    replace(model, values=4.0 * model.values).save(tmp_path / 'heavy.yaml')
+    for words, factor in (((), 1.0), (('--model', tmp_path / 'heavy.yaml'), 4.0)):
+        found, trajectory = designed(*SHORT, *words)
+        motion = trajectory.sample(np.linspace(0.0, 6.0, 2000))
+        effort = inverse_dynamics(model.robot, motion.position, motion.velocity,
+                                  motion.acceleration, factor * model.robot.nominal)
+        used = np.abs(effort).max(axis=0) / model.robot.limits.effort
+        assert [joint['effort'] for joint in found['limits'].values()] == pytest.approx(
+            used, rel=PLANNED_EFFORT)
+
+
+def test_a_rate_that_leaves_the_limits_is_refused(designed, tmp_path, capsys):
+    whole = (*SHORT, '--scale', 1)
+    designed(*whole, '--rate', 50)
+    words = ['design', ROBOT, *map(str, whole), '--rate', '1', '--out', str(tmp_path / 'T.yaml')]
+    assert main(words) == 1
+    assert 'a higher --rate or a smaller --scale helps' in capsys.readouterr().err
+
+
+def test_the_procedure_decides_the_stages_of_a_sine_sequence(designed):
+    words = ('--type', 'sine-sequence', '--configurations', 1, '--periods', 1)
+    stages = designed(*words, '--procedure', 'body-by-body')[0]['stages']
+    assert [stage['name'] for stage in stages] == [
+        'joint_3', 'body joint_3', 'joint_2', 'body joint_2', 'joint_1']
+
+
+def test_sweeps_go_through_as_many_configurations_as_asked_for(designed):
+    words = ('--type', 'constant-velocity', '--options', '{speeds: 2, joints: [joint_2]}')
+    for count in (1, 3):
+        assert len(list(plateaus(designed(*words, '--configurations', count)[1]))) == 4 * count
+
+
+def test_the_report_shows_the_plan(designed, tmp_path):
+    found, _ = designed(*SHORT, '--report', tmp_path / 'plan.html')
+    text = (tmp_path / 'plan.html').read_text('utf-8')
+    assert found['report'] == str(tmp_path / 'plan.html')
+    assert 'Plotly.newPlot' in text and 'joint_3' in text

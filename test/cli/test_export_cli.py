@@ -1,0 +1,102 @@
+"""`robot-dynid export` and `identify --urdf`: a URDF that loads, or one line that says why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exported import ARM, BALL, Export, arm_model, assert_same_dynamics
+from nominal import nominal_model
+from synthetic_recordings import write_recording
+
+from robot_dynid.cli.main import main
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.urdf import read_urdf
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with a model, its URDF, and what is none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'arm.urdf').write_bytes(ARM.replace('\n', '\r\n').encode())
+    (tmp_path / 'other.urdf').write_text(ARM.replace('xyz="0 0 1"', 'xyz="0 0 2"'))
+    arm_model().save(tmp_path / 'm.yaml')
+    nominal_model('planar_3r').save(tmp_path / 'plain.yaml')
+    return tmp_path
+
+
+def test_export_writes_the_urdf(folder: Path, capsys: Capture) -> None:
+    words = ['export', 'm.yaml', '--urdf', 'arm.urdf', '--out', 'out.urdf']
+    assert main([*words, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['feasible'] is True
+    assert found['changed_links'] == ['upper', 'lower']
+    assert [b['link'] for b in found['bodies']] == ['upper', 'lower']
+    assert found['bodies'][1]['mass'] == pytest.approx(2.0 * BALL[0])
+    assert found['bodies'][0]['nominal_mass'] == 2.0
+    assert found['bodies'][0]['center_of_mass'] == pytest.approx(BALL[1:4] / BALL[0])
+    assert 'Ia1' in found['warnings'][0]
+    text = (folder / 'out.urdf').read_bytes().decode()
+    assert text.count('\r\n') == text.count('\n') > 20
+    assert_same_dynamics(Export(text, (), ()), arm_model())
+    assert np.allclose(read_urdf('out.urdf').nominal, arm_model().feasible_links, rtol=1e-12)
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    for words_out in ('identified bodies', 'upper, lower', 'out.urdf', '! only in the model'):
+        assert words_out in out
+    assert sorted(p.suffix for p in folder.iterdir()) == ['.urdf'] * 3 + ['.yaml'] * 2
+
+
+@pytest.mark.parametrize(('words', 'code', 'message'), [
+    ('m.yaml --urdf arm.urdf', 2, '--out'),
+    ('m.yaml --out out.urdf', 2, '--urdf'),
+    ('m.yaml --urdf none.urdf --out out.urdf', 2, 'none.urdf: cannot be read'),
+    ('none.yaml --urdf arm.urdf --out out.urdf', 2, 'none.yaml: cannot be read'),
+    ('m.yaml --urdf arm.urdf --out nowhere/out.urdf', 2, 'nowhere'),
+    ('m.yaml --urdf other.urdf --out out.urdf', 1, 'geometry or gravity differ'),
+    ('m.yaml --urdf m.yaml --out out.urdf', 1, 'm.yaml: not well-formed XML'),
+    ('plain.yaml --urdf arm.urdf --out out.urdf', 1, 'identify with --method feasible'),
+])
+def test_what_cannot_be_exported(
+    words: str, code: int, message: str, folder: Path, capsys: Capture
+) -> None:
+    assert main(['export', *words.split()]) == code
+    out, err = capsys.readouterr()
+    assert (out, err.count('\n')) == ('', 1)
+    assert message in err
+    assert not (folder / 'out.urdf').exists()
+
+
+@pytest.mark.parametrize('method', ['feasible', 'sequential-feasible'])
+def test_identify_exports(folder: Path, capsys: Capture, method: str) -> None:
+    robot = load_robot('planar_3r')
+    data = write_recording(folder, 'train', robot, 1)
+    assert main(['identify', str(data), '--robot', 'planar_3r', '--out', 'found.yaml', '--urdf',
+                 'found.urdf', '--method', method, '--json']) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert found['urdf'] == 'found.urdf'
+    assert found['changed_links'] == list(robot.bodies)
+    model = IdentifiedModel.load('found.yaml')
+    assert model.feasible_links is not None
+    assert np.allclose(model.feasible_links[:, 0], robot.nominal[:, 0], rtol=0.5)
+    assert_same_dynamics(Export((folder / 'found.urdf').read_text(), (), ()), model)
+
+
+@pytest.mark.parametrize(('robot', 'method', 'message'), [
+    ('planar_3r', 'wls', 'method wls does not give; choose --method feasible or sequential-feas'),
+    ('screws.yaml', 'feasible', 'screws is not described by a URDF file'),
+])
+def test_identify_that_cannot_export_does_not_begin(
+    folder: Path, capsys: Capture, robot: str, method: str, message: str
+) -> None:
+    (folder / 'screws.yaml').write_text(
+        'screws: [{name: j, axis: [0, 0, 1], origin: [0, 0, 0]}]\neffort_kind: torque\n')
+    assert main(['identify', 'absent.csv', '--robot', robot, '--out', 'x.yaml', '--urdf', 'x.urdf',
+                 '--method', method]) == 2
+    assert message in capsys.readouterr().err

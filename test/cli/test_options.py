@@ -1,0 +1,114 @@
+"""Every option of every verb has a test that shows its effect; keys of recipes: test_recipe."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from robot_dynid.cli.main import VERBS, parser
+
+TESTS = Path(__file__).parents[1]
+
+#: verb, options, and the test that gives them
+OPTIONS = [
+    ('base', '--method --rotor-inertia --friction --json',
+     'test_cli.py::test_base_counts_and_names_parameters'),
+    ('design', '--duration --harmonics --seed --starts --budget --scale --out --json',
+     'test_cli.py::test_design_writes_a_trajectory_within_limits'),
+    ('design', '--type --options', 'test_design_cli.py::test_every_type_is_designed_and_written'),
+    ('design', '--periods', 'test_design_cli.py::test_periods_repeat_the_motion'),
+    ('design', '--objective', 'test_design_cli.py::test_objectives_prefer_what_they_name'),
+    ('design', '--accuracy',
+     'test_design_cli.py::test_an_accuracy_out_of_reach_is_refused_with_the_time_it_takes'),
+    ('design', '--model', 'test_design_cli.py::test_efforts_are_those_of_the_identified_model'),
+    ('design', '--rate', 'test_design_cli.py::test_a_rate_that_leaves_the_limits_is_refused'),
+    ('design', '--procedure',
+     'test_design_cli.py::test_the_procedure_decides_the_stages_of_a_sine_sequence'),
+    ('design', '--configurations',
+     'test_design_cli.py::test_sweeps_go_through_as_many_configurations_as_asked_for'),
+    ('design', '--report', 'test_design_cli.py::test_the_report_shows_the_plan'),
+    ('identify', '--robot --method --out --report --json',
+     'test_cli.py::test_identify_finds_the_truth'),
+    ('identify', '--recipe', 'test_cli.py::test_identify_obeys_the_recipe'),
+    ('identify', '--urdf', 'test_export_cli.py::test_identify_exports'),
+    ('identify', '--accept-partial',
+     'test_refusal.py::test_the_command_line_exits_with_one'),
+    ('validate', '--report --json', 'test_cli.py::test_validate_scores_every_joint'),
+    ('validate', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
+    ('forward', '--json', 'test_cli.py::test_forward_and_inverse_are_inverses'),
+    ('forward', '--out', 'test_cli.py::test_forward_and_inverse_are_inverses'),
+    ('forward', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
+    ('inverse', '--out --json', 'test_cli.py::test_forward_and_inverse_are_inverses'),
+    ('inverse', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
+    ('export', '--urdf --out --json', 'test_export_cli.py::test_export_writes_the_urdf'),
+    ('payload', '--unloaded --robot --json', 'test_payload_use.py::test_command_line'),
+    ('payload', '--model --link',
+     'test_payload_use.py::test_command_line_with_a_model_and_a_link'),
+    ('payload', '--known-mass --known-com --equal-gains',
+     'test_drive_gains.py::test_command_line'),
+    ('contact', '--gain --margin --report --json',
+     'test_cli.py::test_thresholds_of_contacts_follow_margin_and_gain'),
+    ('contact', '--gain --margin',
+     'test_contact_options.py::test_gain_and_margin_reach_the_observer'),
+    ('contact', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
+    ('resonance', '--robot --joint --band --json',
+     'test_resonance.py::test_the_command_warns_of_what_spoils_it'),
+    ('demo', '--robot --excitation --out --json',
+     'test_demo.py::test_demo_one_joint_at_a_time'),
+    ('demo', '--seed', 'test_demo.py::test_seed_and_robot_reach_the_nodes'),
+    ('bench', '--list --json', 'test_cli.py::test_benches_are_listed'),
+    ('reproduce', '--list', 'test_reproduce.py::test_names_are_listed'),
+    ('reproduce', '--json', 'test_reproduce.py::test_stanford_arm'),
+]
+
+
+@cache
+def definitions(name: str) -> dict[str, ast.FunctionDef]:
+    """Return the functions of a file of tests."""
+    tree = ast.parse(next(TESTS.rglob(name)).read_text('utf-8'))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def used(test: str) -> Iterator[ast.FunctionDef]:
+    """Yield a test, and the functions and fixtures of its file that it uses."""
+    file, _, name = test.partition('::')
+    known = definitions(file)
+    assert name in known and name.startswith('test_'), f'there is no test {test}'
+    found, new = set(), {name}
+    while new:
+        found |= new
+        new = {word for function in new for node in ast.walk(known[function])
+               for word in ([node.id] if isinstance(node, ast.Name) else
+                            [node.arg] if isinstance(node, ast.arg) else [])
+               if word in known} - found
+    yield from (known[function] for function in found)
+
+
+def words(test: str) -> set[str]:
+    """Return the words of the texts in a test and in what it uses; it must assert something."""
+    nodes = [node for function in used(test) for node in ast.walk(function)]
+    assert any(isinstance(node, ast.Assert) for node in nodes), f'{test} asserts nothing'
+    texts = [node.value for node in nodes
+             if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return {word for text in texts for word in text.replace('=', ' ').split()}
+
+
+def test_no_option_is_without_a_test() -> None:
+    [verbs] = [action for action in parser()._actions
+               if isinstance(action, argparse._SubParsersAction)]
+    there = {(verb, action.option_strings[-1]) for verb, sub in verbs.choices.items()
+             for action in sub._actions if action.option_strings} - {
+                 (verb, '--help') for verb in VERBS}  # test_every_verb_explains_itself
+    tested = {(verb, option) for verb, options, _ in OPTIONS for option in options.split()}
+    assert there - tested == set(), 'options without a test'
+    assert tested - there == set(), 'no such options'
+
+
+@pytest.mark.parametrize(('verb', 'options', 'test'), OPTIONS)
+def test_the_test_of_an_option_gives_it(verb: str, options: str, test: str) -> None:
+    assert {verb, *options.split()} - words(test) == set()

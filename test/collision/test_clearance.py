@@ -1,0 +1,172 @@
+"""Proofs that motions keep clear, against dense sampling; ways around obstacles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from colliding_robots import colliding_robot, random_motion
+from tolerances import GJK
+
+from robot_dynid.collision.approach import approach
+from robot_dynid.collision.clearance import RESOLUTION, travel
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.errors import DynIdError
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.surroundings import surroundings_from_plain
+from robot_dynid.trajectories.composite import Composite
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.trajectories.trajectory import Peaks, QuinticMove
+from robot_dynid.types import frozen
+
+POLE = {'centre': [0.9, 0.0, 0.6], 'size': [0.1, 0.1, 1.2]}
+
+
+def around(**given):
+    """Return surroundings from plain data."""
+    return surroundings_from_plain(given, 'test')
+
+
+def dense(scene, trajectory, count=800):
+    """Return the least slack and the least distance at that instant, on a dense grid."""
+    q = trajectory.sample(np.linspace(0.0, trajectory.duration, count)).position
+    distances = scene.distances(q)
+    slack = distances - scene.required
+    where = np.unravel_index(int(np.argmin(slack)), slack.shape)
+    return float(slack[where]), float(distances[where])
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_what_is_proven_free_is_free_on_a_dense_grid(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    robot = colliding_robot(tmp_path / 'r.urdf', rng, int(rng.integers(2, 7)),
+                            float(rng.choice([0.0, 0.4])))
+    scene = scene_of(robot, around(floor=-0.6, keep_out=[POLE]))
+    verdicts = []
+    for size in (0.02, 0.05, 0.1, 0.4):
+        motion = random_motion(robot, rng, size)
+        found = scene.prove(motion)
+        slack, distance = dense(scene, motion)
+        verdicts.append(found.free)
+        if found.free:
+            assert slack >= -GJK
+            assert distance >= found.smallest - RESOLUTION - GJK
+        elif scene.pairs:
+            pair = scene.pairs.index(found.pair)
+            at = scene.distances(motion.sample(found.time).position)[0]
+            assert at[pair] == pytest.approx(found.smallest, abs=GJK)
+            assert found.smallest <= scene.required[pair] + 1e-4
+    if seed == 0:
+        assert len(set(verdicts)) == 2  # both kinds occur
+
+
+def test_a_collision_shorter_than_any_grid_is_found(tmp_path):
+    """The end of a rod sweeps past a pin for about a millisecond, between coarse samples."""
+    path = tmp_path / 'rod.urdf'
+    path.write_text(
+        '<robot name="rod"><link name="base"/><link name="rod"><collision>'
+        '<origin xyz="0.5 0 0" rpy="0 1.5707963267948966 0"/><geometry>'
+        '<capsule radius="0.001" length="0.998"/></geometry></collision></link>'
+        '<joint name="turn" type="revolute"><parent link="base"/><child link="rod"/>'
+        '<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="9" effort="1"/></joint></robot>')
+    pin = {'centre': [1.0009, 0.0, 0.0], 'size': [0.002, 0.002, 0.1]}
+    scene = scene_of(load_robot(path), around(keep_out=[pin], clearance=0.0))
+    move = QuinticMove(('turn',), frozen([-1.0]), frozen([1.0]), 0.5)
+    found = scene.prove(move)
+    assert not found.free and found.pair == ('rod', 'keep_out[0]')
+    assert found.time == pytest.approx(0.25, abs=1e-3) and -2e-4 < found.smallest < GJK
+    assert scene.distances(move.sample(np.arange(0.0, 0.5, 0.02)).position).min() > 0.01
+    beside = {**pin, 'centre': [1.0012, 0.0, 0.0]}
+    assert scene_of(load_robot(path), around(keep_out=[beside], clearance=0.0)).prove(move).free
+
+
+def test_the_smallest_distance_and_its_time_are_those_of_a_slide(tmp_path):
+    path = tmp_path / 'slide.urdf'
+    path.write_text(
+        '<robot name="slide"><link name="base"/><link name="hand"><collision><geometry>'
+        '<sphere radius="0.1"/></geometry></collision></link><joint name="x" type="prismatic">'
+        '<parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>'
+        '<limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>')
+    wall = {'centre': [1.5, 0.0, 0.0], 'size': [1.0, 1.0, 1.0]}
+    scene = scene_of(load_robot(path), around(keep_out=[wall], clearance=0.05))
+    there = QuinticMove(('x',), frozen([0.0]), frozen([0.8]), 2.0)
+    back = QuinticMove(('x',), frozen([0.8]), frozen([-0.5]), 2.0)
+    found = scene.prove(Composite((there, back)))
+    assert found.free and found.pair == ('hand', 'keep_out[0]')
+    assert found.smallest == pytest.approx(0.1, abs=RESOLUTION)
+    assert found.time == pytest.approx(2.0, abs=0.15)
+    far = QuinticMove(('x',), frozen([0.0]), frozen([0.86]), 2.0)
+    near = scene.prove(far)
+    assert not near.free
+    assert near.smallest < 0.05 + GJK
+
+
+@pytest.mark.parametrize('half', [1e-3, 0.05, 0.7])
+def test_travel_bounds_the_motion_about_an_instant(half):
+    robot = load_robot('ur10e')
+    motion = random_motion(robot, np.random.default_rng(0), 0.5)
+    middles = np.linspace(half, motion.duration - half, 40)
+    bound = travel(motion.sample(middles), half, motion.peaks())
+    around_them = (middles[:, None] + np.linspace(-half, half, 101)).ravel()
+    q = motion.sample(around_them).position.reshape(40, 101, -1)
+    gone = np.abs(q - motion.sample(middles).position[:, None]).max(axis=1)
+    assert np.all(gone <= bound * (1.0 + 1e-9) + 1e-12)
+    assert np.median(gone / bound) > 0.3
+    still = Peaks(*(np.full(robot.n, np.inf) for _ in range(5)))
+    assert np.all(np.isinf(travel(motion.sample(middles), half, still)))
+
+
+@pytest.fixture(scope='module')
+def pole():
+    """Return the UR10e behind a pole, its slow limits and poses on both sides."""
+    robot = load_robot('ur10e')
+    scene = scene_of(robot, around(floor=0.0, keep_out=[POLE]))
+    rest = np.array([-0.5, 0.2, 0.2, 0.3, 0.0])
+    return scene, motion_limits(robot).scaled(1.0, 0.2), np.r_[0.9, rest], np.r_[-0.9, rest]
+
+
+def test_ways_lead_straight_or_around_and_are_proven(pole):
+    scene, limits, start, goal = pole
+    assert not scene.prove(QuinticMove(limits.joints, start, goal, 10.0)).free
+    way = approach(scene, start, goal, limits)
+    assert len(way) > 1
+    assert np.array_equal(way[0].start, start) and np.array_equal(way[-1].goal, goal)
+    whole = Composite(way)
+    assert scene.prove(whole).free and dense(scene, whole)[0] >= -GJK
+    peaks = whole.peaks()
+    assert np.all(peaks.velocity <= limits.velocity)
+    assert np.all(peaks.acceleration <= limits.acceleration)
+    assert len(approach(scene, start, start + 0.05, limits)) == 1
+    again = approach(scene, start, goal, limits)
+    assert [move.goal.tolist() for move in again] == [move.goal.tolist() for move in way]
+
+
+def test_ends_in_collision_are_named_with_millimetres(pole):
+    scene, limits, start, goal = pole
+    inside = start.copy()
+    inside[0] = 0.0
+    depth = -1e3 * scene.distances(inside[None]).min()
+    assert depth > 1.0
+    with pytest.raises(DynIdError, match=rf'start pose in collision: \w+ and keep_out\[0\] overlap'
+                                         rf' by {depth:.1f} mm; move'):
+        approach(scene, inside, goal, limits)
+    with pytest.raises(DynIdError, match='goal pose in collision'):
+        approach(scene, goal, inside, limits)
+    near = scene_of(scene.robot, around(floor=0.0, clearance=0.2))
+    with pytest.raises(DynIdError, match=r"start pose too near: .* mm apart, .* give 'clearance:"):
+        approach(near, start * [1, 0.2, 1, 1, 1, 1], goal, limits)
+
+
+def test_no_way_names_the_obstacle_and_the_nearest_pose(tmp_path):
+    path = tmp_path / 'slide.urdf'
+    path.write_text(
+        '<robot name="slide"><link name="base"/><link name="hand"><collision><geometry>'
+        '<sphere radius="0.1"/></geometry></collision></link><joint name="x" type="prismatic">'
+        '<parent link="base"/><child link="hand"/><axis xyz="1 0 0"/>'
+        '<limit lower="-2" upper="2" velocity="1" effort="1"/></joint></robot>')
+    wall = {'centre': [0.0, 0.0, 0.0], 'size': [0.2, 1.0, 1.0]}
+    robot = load_robot(path)
+    limits = motion_limits(robot, {'x': {'acceleration': 5.0}})
+    with pytest.raises(DynIdError, match=r'no collision-free way .* hand and keep_out\[0\] collide'
+                                         r'; the nearest pose that was reached is \{x: -0\.\d+\}'):
+        approach(scene_of(robot, around(keep_out=[wall])), np.array([-1.0]), np.array([1.0]),
+                 limits)

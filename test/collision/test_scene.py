@@ -1,0 +1,254 @@
+"""Scenes: which bodies are kept apart, gradients of distances, what is said not to be checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from colliding_robots import colliding_robot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis_profile import COSTLY
+from tolerances import DISTANCE_GRADIENT, GJK
+
+from robot_dynid.collision import scene as scene_module
+from robot_dynid.collision.distance import Coal
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.collision.scene_pairs import random_configurations
+from robot_dynid.collision.shapes import BASE, Shape
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.excitation.search.clearance import KeepClear
+from robot_dynid.robot.inertia import homogeneous, rotation_about
+from robot_dynid.robot.locate import known_robots
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.surroundings import surroundings_from_plain
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.trajectories.trajectory import Motion
+
+seeds = st.integers(0, 2**32 - 1)
+WALL = {'centre': [1.0, 0.0, 0.5], 'size': [0.2, 4.0, 1.0]}
+GANTRY = """<robot name="gantry"><link name="base">{base}</link><link name="a">{a}</link>
+    <link name="b">{b}</link><link name="c">{c}</link><link name="hand">{hand}</link>
+    <joint name="x" type="prismatic"><parent link="base"/><child link="a"/>
+        <origin xyz="0 0 1"/><axis xyz="1 0 0"/>
+        <limit lower="-2" upper="2" velocity="1" effort="1"/></joint>
+    <joint name="y" type="prismatic"><parent link="a"/><child link="b"/>
+        <axis xyz="0 1 0"/><limit lower="-2" upper="2" velocity="1" effort="1"/></joint>
+    <joint name="z" type="prismatic"><parent link="b"/><child link="c"/>
+        <axis xyz="0 0 1"/><limit lower="-2" upper="2" velocity="1" effort="1"/></joint>
+    <joint name="hold" type="fixed"><parent link="c"/><child link="hand"/>
+        <origin xyz="0 0 -0.3"/></joint></robot>"""
+
+
+def ball(radius=0.1, xyz='0 0 0'):
+    """Return a <collision> of a sphere."""
+    return (f'<collision><origin xyz="{xyz}"/><geometry><sphere radius="{radius}"/></geometry>'
+            '</collision>')
+
+
+@pytest.fixture
+def gantry(tmp_path):
+    """Return a function that reads a robot of three slides with the given shapes."""
+    def read(**shapes):
+        path = tmp_path / 'gantry.urdf'
+        path.write_text(GANTRY.format(**{'base': '', 'a': '', 'b': '', 'c': '', 'hand': '',
+                                         **shapes}))
+        return load_robot(path)
+    return read
+
+
+def around(**given):
+    """Return surroundings from plain data."""
+    return surroundings_from_plain(given, 'test')
+
+
+def test_distances_of_balls_on_slides_are_those_of_their_centres(gantry):
+    robot = gantry(base=ball(), a=ball(), c=ball(0.2), hand=ball(0.05))
+    found = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
+    q = np.array([[0.5, -0.3, 0.2], [-1.0, 1.0, -0.4]])
+    x, y, z = q.T
+    expected = {
+        ('a', 'c'): np.minimum(np.hypot(y, z) - 0.3, np.hypot(y, z - 0.3) - 0.15),
+        ('c', 'base'): np.minimum(np.sqrt(x**2 + y**2 + (z + 1.0)**2) - 0.3,
+                                  np.sqrt(x**2 + y**2 + (z + 0.7)**2) - 0.15),
+        ('c', 'floor'): np.minimum(0.8 + z, 0.65 + z),
+    }
+    table = dict(zip(found.pairs, found.distances(q).T))
+    for pair, value in expected.items():
+        assert table[pair] == pytest.approx(value, abs=GJK)
+    assert table['a', 'keep_out[0]'][0] == pytest.approx(0.3, abs=GJK)
+    assert ('a', 'base') not in table  # joined by one joint
+    assert found.never == (('a', 'floor'), ('b', 'floor'))  # at one height
+    assert 'b without collision shape' in ' '.join(found.unchecked)
+
+
+def test_links_fixed_to_a_body_belong_to_it_and_pairs_may_be_ignored(gantry):
+    robot = gantry(base=ball(), a=ball(), c=ball())
+    assert ('a', 'c') in scene_of(robot).pairs
+    assert ('a', 'c') not in scene_of(robot, around(ignore_pairs=[['hand', 'a']])).pairs
+    with pytest.raises(UsageError, match=r"no body 'd'; there are a, b, base, c, floor, hand"):
+        scene_of(robot, around(ignore_pairs=[['a', 'd']]))
+
+
+def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(gantry):
+    always = scene_of(gantry(base=ball(), a=ball(), b=ball(), c=ball(9.0)))
+    assert set(always.always) == {('a', 'c'), ('c', 'base')}
+    assert any('always in touch, so not looked at: a and c' in text for text in always.checked)
+    tight = scene_of(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
+    assert np.all(tight.required <= 0.5 * tight.seen)
+    assert any('never far apart' in text for text in tight.checked)
+
+
+def test_without_coal_floor_and_boxes_are_kept_and_the_rest_is_said(gantry, monkeypatch):
+    robot = gantry(base=ball(), a=ball(), c=ball(0.2))
+    full = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
+    monkeypatch.setattr(scene_module, 'coal_is_installed', lambda: False)
+    bare = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
+    assert {pair[1] for pair in bare.pairs} == {'floor', 'keep_out[0]'}
+    assert "'coal' is not installed" in bare.unchecked[0]
+    assert 'NOT checked' in bare.unchecked[0]
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 3))
+    ours, exact = dict(zip(bare.pairs, bare.distances(q).T)), dict(zip(full.pairs,
+                                                                     full.distances(q).T))
+    apart = exact['c', 'keep_out[0]'] > 0.0
+    assert apart.any() and not apart.all()
+    assert ours['c', 'keep_out[0]'][apart] == pytest.approx(exact['c', 'keep_out[0]'][apart],
+                                                            abs=GJK)
+    assert np.all(ours['c', 'keep_out[0]'][~apart] <= GJK)
+
+
+def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
+    robot = load_robot('planar_3r')
+    from_screws = robot.__class__(**{**vars(robot), 'source': ''})
+    found = scene_of(from_screws, around(floor=-1.0))
+    assert {pair[1] for pair in found.pairs} == {'floor'}
+    assert 'no collision shapes' in found.unchecked[0]
+    assert any('rods along the axes' in text for text in found.checked)
+    down = {pair[0]: value for pair, value in
+            zip(found.pairs, found.distances(np.array([[0.0, 0.0, 0.0]]))[0])}
+    ends = scene_of(robot, around(floor=-1.0))
+    exact = {pair[0]: value for pair, value in
+             zip(ends.pairs, ends.distances(np.zeros((1, 3)))[0]) if pair[1] == 'floor'}
+    assert set(down) == set(exact)
+    for body, value in down.items():
+        assert abs(value - exact[body]) < 0.3
+
+
+@settings(max_examples=COSTLY)
+@given(seeds, st.integers(2, 6), st.sampled_from([0.0, 0.5]))
+def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, branching):
+    rng = np.random.default_rng(seed)
+    robot = colliding_robot(tmp_path_factory.mktemp('drawn') / 'r.urdf', rng, moving, branching)
+    found = scene_of(robot, around(floor=-0.5, keep_out=[WALL]))
+    q, step = rng.uniform(-1.0, 1.0, (4, robot.n)), 1e-3
+    near = found.nearest(q, np.inf)
+    assert near.measured.all()
+    apart = near.distance > 0.01  # inside each other the deepest direction jumps
+    for column in range(len(found.pairs)):
+        weights = np.zeros_like(near.distance)
+        weights[:, column] = apart[:, column]
+        gradient = found.gradient(q, near, weights)
+        for j in range(robot.n):
+            e = step * np.eye(robot.n)[j]
+            steps = [found.distances(q + k * e)[:, column] for k in (-1, 1)]
+            ahead, back = steps[1] - near.distance[:, column], near.distance[:, column] - steps[0]
+            smooth = apart[:, column] & (np.abs(ahead - back) < 0.02 * step)
+            central = (0.5 * (ahead + back) / step)[smooth]
+            assert np.allclose(gradient[smooth, j], central, atol=DISTANCE_GRADIENT)
+
+
+def test_far_pairs_are_bounded_from_below_and_near_ones_exact():
+    robot = load_robot('ur10e')
+    found, limits = scene_of(robot), motion_limits(robot)
+    q = np.random.default_rng(0).uniform(limits.lower, limits.upper, (100, robot.n))
+    exact, quick = found.distances(q), found.nearest(q, 0.05)
+    assert np.all(quick.distance <= exact + GJK)
+    assert np.array_equal(quick.distance < 0.05, exact < 0.05)
+    assert 0.05 < quick.measured.mean() < 0.8
+    assert np.allclose(quick.distance[exact < 0.05], exact[exact < 0.05], atol=GJK)
+
+
+def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
+    robot = load_robot('seven_axis')
+    kept = KeepClear(scene_of(robot))
+    assert np.all(kept.kept >= kept.scene.required) and np.all(kept.kept < kept.scene.seen)
+    limits, rng = motion_limits(robot), np.random.default_rng(1)
+    q = rng.uniform(limits.lower, limits.upper, (80, robot.n))
+    still = np.zeros_like(q)
+    values = kept.values(Motion(q, still, still, still))
+    assert np.array_equal(values < 0.0, kept.scene.distances(q) < kept.kept)
+    assert values.max() == 1.0 and values.min() < -1.0
+    weights = rng.uniform(size=values.shape) * ((values > 0.1) & (values < 0.9))
+    gradient, *rest = kept.pullback(Motion(q, still, still, still), weights)
+    assert not np.any(rest)
+    step = 1e-3
+    for j in range(robot.n):
+        e = step * np.eye(robot.n)[j]
+        up, down = (np.sum(weights * kept.values(Motion(q + s * e, still, still, still)), axis=1)
+                    for s in (1, -1))
+        off = np.abs((up - down) / (2 * step) - gradient[:, j])
+        assert np.median(off) < 1e-3 and np.quantile(off, 0.9) < 0.05 * np.abs(gradient).max()
+    squares = np.zeros((*q.shape, robot.n))
+    for pair in range(values.shape[1]):
+        one = np.eye(values.shape[1])[[pair] * len(q)]
+        own = kept.pullback(Motion(q, still, still, still), one)[0]
+        squares += weights[:, pair, None, None] * own[:, :, None] * own[:, None, :]
+    assert np.allclose(kept.squares(Motion(q, still, still, still), weights), squares)
+
+
+@pytest.mark.parametrize('name', known_robots())
+def test_nothing_collides_at_mid_range_of_the_shared_robots(name):
+    robot = load_robot(name)
+    found = scene_of(robot)
+    assert found.distances(motion_limits(robot).centre[None]).min(initial=np.inf) > 0.0
+    assert not [pair for pair in found.always if 'floor' not in pair]
+
+
+def test_shapes_that_cannot_be_read_are_named(gantry):
+    with pytest.raises(RobotError, match=r"link 'a' collision: mesh file no.stl is missing"):
+        scene_of(gantry(a='<collision><geometry><mesh filename="no.stl"/></geometry></collision>'))
+    with pytest.raises(RobotError, match=r"link 'a' collision: is a <plane>, not one of box, "):
+        scene_of(gantry(a='<collision><geometry><plane/></geometry></collision>'))
+    with pytest.raises(UsageError, match=r'must be \(T, 3\), found \(1, 2\)'):
+        scene_of(gantry(a=ball(), c=ball())).distances(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'tx40', 'puma560'])
+def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatch):
+    robot = load_robot(name)
+    found = scene_of(robot)
+    monkeypatch.setattr(scene_module, 'never_near', lambda alone: False)
+    every = scene_of(robot)
+    assert found.never and set(found.never) | set(found.pairs) == set(every.pairs)
+    q = random_configurations(robot, 2000, np.random.default_rng(7))
+    table = dict(zip(every.pairs, every.nearest(q, every.required).distance.T))
+    required = dict(zip(every.pairs, every.required))
+    for pair in found.never:
+        assert table[pair].min() >= required[pair]
+    for pair, column in zip(found.pairs, found.nearest(q, found.required).distance.T):
+        assert np.array_equal(column < required[pair], table[pair] < required[pair])
+
+
+@settings(max_examples=60)
+@given(seeds, st.floats(0.0, 0.3), st.sampled_from(['cylinder', 'capsule', 'sphere', 'box']))
+def test_a_turn_changes_no_distance_by_more_than_the_swing(seed, tilt, kind):
+    rng = np.random.default_rng(seed)
+    frame = homogeneous(rotation_about([1.0, 0.0, 0.0], tilt), rng.normal(size=3) * 0.1 * tilt)
+    shape = Shape('a', BASE, kind, frame, *{
+        'box': (np.array([0.1, 0.2, 0.3]),), 'sphere': (np.zeros(3), 0.0, 0.2),
+        'cylinder': (np.array([0.0, 0.0, 0.3]), 0.1),
+        'capsule': (np.array([0.0, 0.0, 0.3]), 0.0, 0.1)}[kind])
+    probe = Shape('b', BASE, 'sphere', homogeneous(np.eye(3), rng.normal(size=3) * 0.5),
+                  np.zeros(3), ball=0.01)
+    turn = float(rng.uniform(-1.0, 1.0))
+    turned = replace(shape, placement=homogeneous(rotation_about([0.0, 0.0, 1.0], turn),
+                                                  np.zeros(3)) @ frame)
+    before, after = (Coal((body, probe), np.array([[0, 1]]))(
+        np.zeros((1, 0, 12)), np.zeros(1, int), np.zeros(1, int)).distance[0]
+        for body in (shape, turned))
+    swing = shape.swing(np.array([0.0, 0.0, 1.0]))
+    if min(before, after) > 0.0:
+        assert abs(after - before) <= swing * abs(turn) + GJK
+    if kind != 'box' and tilt == 0.0:
+        assert swing == 0.0

@@ -1,0 +1,42 @@
+"""The test of [H tau]: nothing outside without noise, the noise itself with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from solo_recordings import planned, torque_model, truth_of, with_effort
+
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.uncertainty.consistency import consistency
+from robot_dynid.robot.robot_file import load_robot
+
+NOISE = 0.05
+
+
+def outside(noise):
+    """Return the consistency of a recording, and the noise as a share of its effort."""
+    model = torque_model(load_robot('planar_3r'))
+    states, truth = planned(model), truth_of(model)
+    samples = with_effort(model, states, truth, noise)
+    information = Experiment.of(model, [samples]).information
+    largest = np.abs(model.effort(states, truth)).max(axis=0)
+    return consistency(information), noise * largest / information.size()
+
+
+def test_noise_free_effort_does_not_raise_the_rank():
+    found, _ = outside(0.0)
+    assert not found.raised
+    assert found.warnings(('a', 'b', 'c')) == []
+
+
+def test_the_share_outside_is_that_of_the_noise():
+    found, share = outside(NOISE)
+    assert found.raised
+    assert found.outside == pytest.approx(share, rel=0.05)
+    assert found.warnings(('a', 'b', 'c')) == []
+
+
+def test_a_joint_with_much_noise_is_named():
+    found, _ = outside(1.0)
+    assert 'joint b: ' in ' '.join(found.warnings(('a', 'b', 'c')))
+    assert 'rank [H tau] exceeds rank H' in found.warnings(('a', 'b', 'c'))[0]

@@ -1,0 +1,123 @@
+"""The estimator of elastic joints: coarse encoders, gears too stiff to be seen, feasible gears."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import elastic_arms
+import numpy as np
+import pytest
+from elastic_arms import elastic_arm
+
+from robot_dynid.estimation import ESTIMATORS, Estimate, Feasible, FeasibleEstimate, Status
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.identified.structure import Structure
+from robot_dynid.regressor.elastic import GEAR
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.simulation.arm import measured
+from robot_dynid.simulation.truth import Noise
+from robot_dynid.types import RawLog
+
+#: the gears are so many times as stiff, and encoders have this noise [rad]: a tenth of deflections
+STIFFER, NOISE = 10.0, 2e-4
+JOINTS = range(3)
+
+
+@cache
+def clean() -> RawLog:
+    """Return what stiff gears do, without noise."""
+    gears = elastic_arms.K, elastic_arms.D
+    try:
+        elastic_arms.K = tuple(STIFFER * k for k in gears[0])
+        elastic_arms.D = tuple(STIFFER**0.5 * d for d in gears[1])
+        return elastic_arms.recordings(8.0, Noise())[0]
+    finally:
+        elastic_arms.K, elastic_arms.D = gears
+
+
+def experiment(log: RawLog) -> Experiment:
+    """Return the experiment of one recording, below 20 Hz."""
+    robot, _ = elastic_arm()
+    model = Structure.uniform(robot, True, 'coulomb', {}).torque_model(robot)
+    return Experiment.of(model, [prepare(robot, repair(robot, log), Preprocessing(20.0))])
+
+
+def noisy(seed: int) -> RawLog:
+    """Return what coarse encoders see."""
+    noise = Noise(1e-6, 1e-6, NOISE, 50.0 * NOISE, 1e-3)
+    return measured(clean(), elastic_arm()[0], noise, np.random.default_rng(seed))
+
+
+def stiffness(estimate: Estimate, joint: int) -> float:
+    return float(estimate.values[estimate.names.index(f'K{joint + 1}')])
+
+
+def test_instruments_correct_the_attenuation_of_stiffness() -> None:
+    true = STIFFER * np.array(elastic_arms.K)
+    errors, inside = {}, 0
+    for method in ('gls', 'elastic'):
+        found = []
+        for seed in range(3):
+            estimate = ESTIMATORS[method].fit(experiment(noisy(seed)))
+            assert method == 'gls' or estimate.details['instruments_taken']
+            found.append([stiffness(estimate, j) / true[j] - 1.0 for j in JOINTS])
+            low, high = estimate.interval(0.99)
+            if method == 'elastic':
+                places = [estimate.names.index(f'K{j + 1}') for j in JOINTS]
+                inside += int(np.sum((low[places] < true) & (true < high[places])))
+        errors[method] = np.mean(found, axis=0)
+    assert errors['gls'][2] < -0.2
+    assert np.all(np.abs(errors['elastic']) < 0.04)
+    assert inside >= 7  # of 9 intervals, at 99 %
+
+
+def test_with_precise_encoders_instruments_change_little() -> None:
+    motion = elastic_arms.recordings(noise=Noise())[0]
+    data, again = (experiment(measured(motion, elastic_arm()[0], elastic_arms.NOISE,
+                                       np.random.default_rng(seed))) for seed in range(2))
+    plain, ours = (ESTIMATORS[m].fit(data) for m in ('gls', 'elastic'))
+    assert ours.method == 'elastic'
+    assert not ours.details['instruments_taken']
+    assert not ESTIMATORS['elastic'].fit(again).details['instruments_taken']
+    for j in JOINTS:
+        assert stiffness(ours, j) == pytest.approx(stiffness(plain, j), rel=0.01)
+
+
+def test_a_gear_too_stiff_to_be_seen_is_told() -> None:
+    """Both encoders of joint 2 see the same but for their noise: 1 / K may be zero."""
+    log = noisy(0)
+    assert log.motor_position is not None and log.motor_velocity is not None
+    assert log.velocity is not None
+    motor, speed = log.motor_position.copy(), log.motor_velocity.copy()
+    rng = np.random.default_rng(5)
+    motor[:, 1] = clean().position[:, 1] + NOISE * rng.standard_normal(len(motor))
+    speed[:, 1] = log.velocity[:, 1] + 50.0 * NOISE * rng.standard_normal(len(motor))
+    estimate = ESTIMATORS['elastic'].fit(
+        experiment(replace(log, motor_position=motor, motor_velocity=speed)))
+    assert 'K2' in estimate.not_excited and 'K1' not in estimate.not_excited
+    assert estimate.status is Status.NOT_EXCITED
+    assert np.isinf(estimate.std[estimate.names.index('K2')])
+    assert any('K2 of joint joint_2 cannot be told from infinity: take the joint as rigid' in w
+               for w in estimate.warnings)
+
+
+@pytest.mark.parametrize('method', ['feasible', 'sequential-feasible'])
+def test_feasible_gears_and_rotors_are_positive(method: str) -> None:
+    """Where least squares makes a damping negative, the conic estimators do not."""
+    data = next(e for e in map(experiment, map(noisy, range(20)))
+                if _negative(ESTIMATORS['wls'].fit(e)))
+    estimate = ESTIMATORS[method].fit(data)
+    assert isinstance(estimate, FeasibleEstimate)
+    standard = dict(zip(data.model.reduction.standard, estimate.standard, strict=True))
+    for j in JOINTS:
+        for name in ('Ia', *GEAR[:2]):
+            assert standard[f'{name}{j + 1}'] > 0.0, name
+    assert stiffness(estimate, 0) == pytest.approx(STIFFER * elastic_arms.K[0], rel=0.2)
+    assert isinstance(ESTIMATORS[method], Feasible)
+    assert estimate.certificate.plain()
+
+
+def _negative(estimate: Estimate) -> bool:
+    values = dict(zip(estimate.names, estimate.values, strict=True))
+    return any(values[f'{name}{j + 1}'] < 0.0 for j in JOINTS for name in ('D', 'Ia'))

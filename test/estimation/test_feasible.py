@@ -1,0 +1,270 @@
+"""Feasible estimates are those of real robots, and lose nothing where the data is good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from chains import random_chain
+from feasible_recordings import assert_real, model_of, motion, moved, recorded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis_profile import COSTLY
+from random_robots import random_urdf
+from tolerances import COVERAGE_OF_FEW, POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation import ESTIMATORS, LeastSquares, Status
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible import conic
+from robot_dynid.estimation.feasible.bounds import Bounds
+from robot_dynid.estimation.feasible.certificate import active_constraints
+from robot_dynid.estimation.feasible.intervals import standard_intervals
+from robot_dynid.estimation.feasible.program import ASKED, LEAST, PRIORS, SHORT
+from robot_dynid.estimation.feasible.sequential import SequentialFeasible
+from robot_dynid.estimation.feasible.simultaneous import Feasible, Task
+from robot_dynid.robot.inertia import parameters_from_com
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.urdf import robot_from_urdf
+
+METHODS = ('feasible', 'sequential-feasible')
+
+
+def spoiled(robot, rng, share):
+    """Return the robot with other nominal links."""
+    return robot.with_nominal([moved(body, rng, share) for body in robot.nominal])
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), noise=st.floats(0.01, 0.5), joints=st.integers(1, 4),
+       method=st.sampled_from(METHODS), prior=st.sampled_from(['entropic', 'euclidean']),
+       weight=st.sampled_from([None, 1e-3]))
+def test_chains_with_any_noise_stay_real(seed, noise, joints, method, prior, weight):
+    rng = np.random.default_rng(seed)
+    robot = random_chain(rng, joints)
+    data = recorded(spoiled(robot, rng, 0.3), robot.nominal, rng, noise, count=600)
+    estimator = type(ESTIMATORS[method])(prior=prior, prior_weight=weight)
+    estimate = estimator.fit(data.experiment)
+    assert estimate.status is not Status.NOT_SOLVED
+    assert_real(data.model, estimate, rng)
+
+
+@settings(max_examples=COSTLY)
+@given(seed=st.integers(0, 10**6), noise=st.floats(0.0, 0.2), method=st.sampled_from(METHODS))
+def test_trees_with_links_without_inertial_stay_real(seed, noise, method):
+    rng = np.random.default_rng(seed)
+    robot = robot_from_urdf(random_urdf(rng, 4, 0.6))
+    truth = [moved(body, rng, 0.2) if body[0] > 0.0 else
+             parameters_from_com(0.5, [0.0, 0.0, 0.05], 1e-3 * np.eye(3))
+             for body in robot.nominal]
+    data = recorded(robot, truth, rng, noise, count=600)
+    estimate = ESTIMATORS[method].fit(data.experiment)
+    assert estimate.status is not Status.NOT_SOLVED
+    assert_real(data.model, estimate, rng)
+
+
+@pytest.mark.parametrize('method', METHODS)
+@pytest.mark.parametrize('name', ['planar_3r', 'ur10e'])
+def test_exact_data_gives_exact_effort_whatever_the_nominal_robot(method, name):
+    rng = np.random.default_rng(3)
+    robot = load_robot(name)
+    data = recorded(spoiled(robot, rng, 0.15), robot.nominal, rng)
+    estimate = ESTIMATORS[method].fit(data.experiment)
+    assert_real(data.model, estimate, rng)
+    true = data.model.reduction.base(data.truth)
+    assert estimate.values == pytest.approx(true, rel=RECOVERED, abs=RECOVERED)
+    assert estimate.prior_weight == 0.0
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_where_least_squares_is_feasible_it_is_kept(method):
+    rng = np.random.default_rng(4)
+    robot = load_robot('planar_3r')
+    data = recorded(spoiled(robot, rng, 0.1), robot.nominal, rng, noise=0.01)
+    estimate = ESTIMATORS[method].fit(data.experiment)
+    plain = LeastSquares().fit(data.experiment)
+    assert estimate.values == pytest.approx(plain.values, rel=RECOVERED, abs=RECOVERED)
+    assert estimate.covariance == pytest.approx(plain.covariance)
+    assert estimate.certificate.rise == pytest.approx(0.0, abs=RECOVERED)
+    assert_real(data.model, estimate, rng)
+
+
+@pytest.mark.parametrize('prior', ['entropic', 'euclidean'])
+def test_prior_alone_decides_what_no_effort_shows(prior):
+    rng = np.random.default_rng(5)
+    robot = load_robot('ur10e')
+    data = recorded(robot, robot.nominal, rng)
+    estimate = Feasible(prior=prior).fit(data.experiment)
+    # truth and prior agree on the links, and nothing but their split from rotors is open
+    names = estimate.certificate.names
+    for name in ('m1', 'm3', 'mx2', 'Ixx6', 'mz4'):
+        i = names.index(name)
+        assert estimate.standard[i] == pytest.approx(data.truth[i], rel=0.05, abs=1e-3), name
+    assert estimate.certificate.share[names.index('m1')] == pytest.approx(1.0)
+    assert estimate.certificate.share[names.index('fc3')] < 1e-6
+    assert {'m1', 'mx1'} <= set(estimate.certificate.from_prior)
+    rank = len(data.model.reduction.kept)
+    assert estimate.certificate.directions == len(names) - rank
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_one_moving_joint_leaves_the_rest_near_the_nominal_robot(method):
+    rng = np.random.default_rng(6)
+    robot = load_robot('ur10e')
+    guess = spoiled(robot, rng, 0.1)
+    data = recorded(guess, robot.nominal, rng, noise=0.02, moving=(3,))
+    estimate = ESTIMATORS[method].fit(data.experiment)
+    assert estimate.status is Status.NOT_EXCITED
+    assert_real(data.model, estimate, rng)
+    links = estimate.standard[:60].reshape(6, 10)
+    assert np.all(np.abs(links[:, 0] / guess.nominal[:, 0] - 1.0) < 0.5)
+    told = set(estimate.certificate.from_prior)
+    assert {'fv1', 'fc1', 'Izz1', 'fv6', 'm2', 'Ixx2'} <= told
+    assert not {'fv4', 'fc4'} & told
+
+
+def test_polishing_closes_the_gap_to_the_simultaneous_optimum():
+    rng = np.random.default_rng(7)
+    robot = load_robot('tx40')
+    experiment = recorded(spoiled(robot, rng, 0.2), robot.nominal, rng, noise=0.1).experiment
+    best = Feasible(prior_weight=1e-2).fit(experiment).certificate
+    gaps = [SequentialFeasible(prior_weight=1e-2, sweeps=sweeps).fit(experiment)
+            .certificate.objective / best.objective - 1.0 for sweeps in (0, 1, 20)]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert -SAME_OPTIMUM < gaps[2] < POLISHED
+    assert best.gap < SAME_OPTIMUM
+
+
+def test_both_priors_are_the_same_near_the_nominal_robot():
+    rng = np.random.default_rng(8)
+    robot = load_robot('planar_3r')
+    experiment = recorded(robot, robot.nominal, rng).experiment
+    tasks = [Task.of(experiment, prior, Bounds()) for prior in ('entropic', 'euclidean')]
+    centre = tasks[0].feasible.whitening.centre
+    step = 1e-4 * rng.normal(size=len(centre))
+    entropic, euclidean = (task.prior_value(centre + step) for task in tasks)
+    assert entropic == pytest.approx(euclidean, rel=1e-2)
+    assert [task.prior_value(centre) for task in tasks] == pytest.approx([0.0, 0.0], abs=1e-12)
+
+
+def test_stronger_prior_is_nearer_to_the_nominal_robot():
+    rng = np.random.default_rng(9)
+    robot = load_robot('ur10e')
+    guess = spoiled(robot, rng, 0.3)
+    experiment = recorded(guess, robot.nominal, rng, noise=0.1).experiment
+    found = [Feasible(prior_weight=weight).fit(experiment) for weight in (1e-4, 1e-2, 1e4)]
+    distance = [np.abs(f.standard[:60] - guess.nominal.ravel()).sum() for f in found]
+    rise = [f.certificate.rise for f in found]
+    assert distance[0] > distance[1] > distance[2]
+    assert rise[0] < rise[1] < rise[2]
+    assert found[2].standard[:60] == pytest.approx(guess.nominal.ravel(), rel=0.05, abs=1e-2)
+
+
+@pytest.mark.parametrize('broken', ['zero', 'negative', 'thin'])
+def test_nominal_body_that_cannot_be_is_moved_and_named(broken):
+    rng = np.random.default_rng(10)
+    robot = load_robot('planar_3r')
+    nominal = robot.nominal.copy()
+    nominal[1] = {'zero': 0.0 * nominal[1], 'negative': -nominal[1], 'thin': np.concatenate(
+        [nominal[1, :4], [0.0, 0.0, 0.0, 0.0, 0.0, nominal[1, 9]]])}[broken]
+    data = recorded(robot.with_nominal(nominal), robot.nominal, rng, noise=0.02)
+    estimate = Feasible().fit(data.experiment)
+    [warning] = estimate.warnings
+    assert f'nominal inertia of {robot.bodies[1]} is not that of a body' in warning
+    assert_real(data.model, estimate, rng)
+
+
+@pytest.mark.parametrize('method', METHODS)
+def test_stalled_solver_is_never_silent(method, monkeypatch):
+    rng = np.random.default_rng(11)
+    robot = load_robot('planar_3r')
+    data = recorded(spoiled(robot, rng, 0.1), robot.nominal, rng, noise=0.05)
+    experiment = data.experiment
+    monkeypatch.setattr(conic, 'MOST_STEPS', 2)
+    estimate = ESTIMATORS[method].fit(experiment)
+    assert estimate.status is Status.NOT_SOLVED
+    assert any('conic solver' in warning for warning in estimate.warnings)
+    assert_real(data.model, estimate, rng)
+
+
+def test_intervals_of_standard_parameters_hold_the_truth():
+    names = ('fv1', 'fc1', 'fc2', 'my2', 'Izz3', 'mx3', 'fv3', 'fc3', 'm1')
+    robot, held = load_robot('planar_3r'), []
+    estimator = Feasible(prior_weight=1e-5)
+    for seed in range(3):
+        rng = np.random.default_rng(100 + seed)
+        data = recorded(spoiled(robot, rng, 0.05), robot.nominal, rng, noise=0.05, count=2500)
+        experiment = data.experiment
+        estimate = estimator.fit(experiment)
+        found = standard_intervals(experiment, estimator, estimate, names, rng, draws=30)
+        truth = data.truth[[estimate.certificate.names.index(name) for name in names]]
+        held.append((found.lower < truth) & (truth < found.upper))
+        assert np.all(found.share[:-1] < 1e-3)
+        # what the data leaves to the prior says so: no effort shows the first mass
+        assert found.share[-1] > 0.1
+        assert np.all((found.upper - found.lower)[:-1] < 0.5)
+    assert np.mean(np.array(held)[:, :-1]) > COVERAGE_OF_FEW
+
+
+def test_what_the_prior_decided_has_no_interval():
+    rng = np.random.default_rng(12)
+    robot = load_robot('ur10e')
+    experiment = recorded(robot, robot.nominal, rng, noise=0.05, count=600).experiment
+    estimator = Feasible(prior_weight=1e-2)
+    estimate = estimator.fit(experiment)
+    found = standard_intervals(experiment, estimator, estimate, ('m1', 'fv1'), rng, draws=3)
+    assert np.isinf([found.lower[0], found.upper[0]]).all()
+    assert np.isfinite([found.lower[1], found.upper[1]]).all()
+
+
+def test_misuse_is_refused():
+    with pytest.raises(UsageError, match="prior 'flat': choose one of entropic, euclidean"):
+        Feasible(prior='flat')
+    with pytest.raises(UsageError, match='weight of the prior must be zero or more, is -1'):
+        Feasible(prior_weight=-1.0)
+    with pytest.raises(UsageError, match='sweeps must be zero or more'):
+        SequentialFeasible(sweeps=-1)
+    rng = np.random.default_rng(13)
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, rng, noise=0.05)
+    estimate = Feasible(prior_weight=1e-2).fit(data.experiment)
+    with pytest.raises(UsageError, match='no standard parameter m9'):
+        standard_intervals(data.experiment, Feasible(), estimate, ['m9'], rng)
+
+
+def test_heavier_robot_of_the_same_shape_has_the_same_dimensionless_answer():
+    robot = load_robot('planar_3r')
+    guess = spoiled(robot, np.random.default_rng(14), 0.1)
+    found = []
+    for mass in (1.0, 50.0):
+        model = model_of(guess.with_nominal(mass * guess.nominal))
+        truth = mass * np.concatenate([robot.nominal.ravel(), np.full(
+            len(model.reduction.standard) - 30, 0.2)])
+        rng = np.random.default_rng(15)
+        samples = motion(robot, 600, rng)
+        clean = model.effort(samples, model.reduction.base(truth))
+        effort = clean + 0.05 * np.sqrt(np.mean(clean**2, axis=0)) * rng.normal(size=clean.shape)
+        experiment = Experiment.of(model, [replace(samples, effort=effort, measured=effort)])
+        estimate = Feasible(prior_weight=1e-2).fit(experiment)
+        found.append(estimate.standard / mass)
+    assert found[1] == pytest.approx(found[0], rel=SAME_ROBOT, abs=SAME_ROBOT)
+
+
+@pytest.mark.parametrize('prior', PRIORS)
+def test_what_least_squares_would_turn_inside_out_ends_at_the_least_it_may_be(prior):
+    rng = np.random.default_rng(16)
+    robot = load_robot('planar_3r')
+    experiment = recorded(robot, robot.nominal, rng, count=300).experiment
+    task = Task.of(experiment, prior, Bounds())
+    whitening = task.feasible.whitening
+    wanted = whitening.centre.copy()
+    wanted[whitening.bodies] *= -1.0
+    found = task.whole.minimise(np.eye(len(wanted)), wanted, 1e-6)
+    assert found.usable and task.feasible.holds(found.values)
+    least = whitening.least(found.values)
+    assert np.all(least >= LEAST) and LEAST > 0.0
+    if prior == 'euclidean':  # nothing but the cone keeps it up
+        assert least == pytest.approx(np.full(robot.n, ASKED), abs=SHORT)
+        assert active_constraints(task.feasible, found.values)[:3] == tuple(
+            f'inertia of {body} at its least' for body in robot.bodies)

@@ -1,0 +1,176 @@
+"""Robust fits against statsmodels, and what gross outliers do to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from motions import lively, stacked, torque_model, truth_of, with_effort
+from random_robots import random_urdf
+from tolerances import SAME_ESTIMATE
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation import ESTIMATORS, RobustLeastSquares, Status
+from robot_dynid.estimation.experiment import Experiment, TorqueModel, row_weights
+from robot_dynid.estimation.irls import NORMS, Huber, Tukey
+from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.types import Samples
+
+THEIRS = {'huber': sm.robust.norms.HuberT(), 'tukey': sm.robust.norms.TukeyBiweight()}
+
+
+@pytest.fixture(scope='module')
+def model() -> TorqueModel:
+    return torque_model('planar_3r')
+
+
+def spoiled(model: TorqueModel, share: float, seed: int = 0, count: int = 2000) -> Samples:
+    """Return a lively motion with noise, and gross errors in a ``share`` of all efforts."""
+    samples = lively(model, count, noise=0.01)
+    rng = np.random.default_rng(seed)
+    assert samples.effort is not None
+    gross = rng.uniform(size=samples.effort.shape) < share
+    size = 5.0 * np.abs(samples.effort).max(axis=0)
+    return with_effort(samples, samples.effort + gross * size * rng.uniform(
+        0.2, 1.0, samples.effort.shape))
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_weights_are_those_of_statsmodels(robust: str) -> None:
+    x = np.linspace(-8.0, 8.0, 400)
+    ours, theirs = NORMS[robust][-1], THEIRS[robust]
+    assert ours.weight(x) == pytest.approx(theirs.weights(x), abs=1e-14)
+    assert ours.slope(x) == pytest.approx(theirs.psi_deriv(x), abs=1e-14)
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_it_is_that_of_statsmodels_in_units_of_each_joint(model: TorqueModel, robust: str) -> None:
+    samples = spoiled(model, 0.05)
+    estimate = RobustLeastSquares(robust, tolerance=1e-13, rounds=1000).fit(
+        Experiment.of(model, [samples]))
+    assert estimate.status is Status.OK
+    scale = np.array(estimate.details['scale'])
+    design, effort = stacked(model, samples)
+    residual = (effort - design @ estimate.values).reshape(-1, model.robot.n)
+    for j, column in enumerate(residual.T):
+        assert scale[j] == pytest.approx(sm.robust.scale.mad(column, center=0), rel=1e-8)
+    unit = np.tile(scale, len(samples))
+    theirs = sm.RLM(effort / unit, design / unit[:, None], M=THEIRS[robust]).fit(
+        maxiter=1000, tol=1e-14, conv='coefs', scale_est=lambda *_: 1.0,
+        start_params=estimate.values + 1e-3, start_scale=1.0)
+    assert estimate.values == pytest.approx(theirs.params, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_a_single_joint_is_that_of_statsmodels(robust: str) -> None:
+    model = torque_model(robot_from_urdf(random_urdf(np.random.default_rng(4), 1, 0.0)))
+    samples = spoiled(model, 0.05)
+    estimate = RobustLeastSquares(robust, tolerance=1e-13, rounds=1000).fit(
+        Experiment.of(model, [samples]))
+    design, effort = stacked(model, samples)
+    start = None if robust == 'huber' else estimate.values + 1e-3
+    theirs = sm.RLM(effort, design, M=THEIRS[robust]).fit(
+        maxiter=1000, tol=1e-14, conv='coefs', start_params=start,
+        start_scale=None if start is None else estimate.details['scale'][0])
+    assert estimate.values == pytest.approx(theirs.params, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_gross_errors_do_not_spoil_the_fit(model: TorqueModel, robust: str) -> None:
+    experiment = Experiment.of(model, [spoiled(model, 0.1)])
+    true = truth_of(model)
+    effort = model.moderate_effort.max(axis=0)
+    robustly, plainly = (
+        np.max(np.abs(estimator.fit(experiment).values - true) * effort)
+        for estimator in (RobustLeastSquares(robust), ESTIMATORS['wls']))
+    assert robustly < 0.05 * plainly
+    assert estimate_share(experiment, robust) == pytest.approx(0.1, abs=0.03)
+
+
+def estimate_share(experiment: Experiment, robust: str) -> float:
+    """Return the share of down-weighted samples, mean over the joints."""
+    return float(np.mean(list(RobustLeastSquares(robust).fit(
+        experiment).details['down_weighted'].values())))
+
+
+def test_a_joint_with_many_outliers_is_named(model: TorqueModel) -> None:
+    samples = spoiled(model, 0.25)
+    assert samples.effort is not None
+    clean = lively(model, len(samples), noise=0.01)
+    assert clean.effort is not None
+    mixed = np.column_stack([clean.effort[:, :2], samples.effort[:, 2]])
+    estimate = ESTIMATORS['irls'].fit(Experiment.of(model, [with_effort(samples, mixed)]))
+    assert len(estimate.warnings) == 1
+    assert estimate.warnings[0].startswith(f'joint {model.robot.joints[2]}: 2')
+    assert 'count less than half' in estimate.warnings[0]
+
+
+@pytest.mark.parametrize('robust', NORMS)
+def test_intervals_hold_with_heavy_tails(model: TorqueModel, robust: str) -> None:
+    true = truth_of(model)
+    samples = lively(model, 1200)
+    assert samples.effort is not None
+    inside, better = [], []
+    for seed in range(25):
+        noise = 0.02 * np.abs(samples.effort).max(axis=0) * np.random.default_rng(
+            seed).standard_t(2.0, samples.effort.shape)
+        experiment = Experiment.of(model, [with_effort(samples, samples.effort + noise)])
+        fit = RobustLeastSquares(robust).fit(experiment)
+        low, high = fit.interval()
+        inside.append((low < true) & (true < high))
+        better.append(np.abs(fit.values - true) - np.abs(
+            ESTIMATORS['wls'].fit(experiment).values - true))
+    assert 0.92 < np.mean(inside) < 0.98
+    assert np.all(np.mean(better, axis=0) < 0.0)
+
+
+def test_weights_near_reversals_stay(model: TorqueModel) -> None:
+    samples = lively(model, noise=0.01)
+    slow = np.array([0.3, 1.0, 0.5])
+    experiment = Experiment.of(model, [samples], slow)
+    weights = row_weights(model.robot, samples, slow)
+    assert weights is not None and np.mean(weights < 1.0) > 0.02
+    fit = RobustLeastSquares(tolerance=1e-13, rounds=500).fit(experiment)
+    design, effort = stacked(model, samples)
+    unit = weights.ravel() / np.tile(np.array(fit.details['scale']), len(samples))
+    theirs = sm.RLM(effort * unit, design * unit[:, None]).fit(
+        maxiter=1000, tol=1e-14, conv='coefs', scale_est=lambda *_: 1.0)
+    assert fit.values == pytest.approx(theirs.params, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), size=st.floats(1.0, 1e6))
+def test_one_wild_sample_moves_nothing_however_wild(seed: int, size: float) -> None:
+    model = torque_model('planar_3r')
+    samples = lively(model, 600, noise=0.01)
+    assert samples.effort is not None
+    wild = samples.effort.copy()
+    rng = np.random.default_rng(seed)
+    wild[rng.integers(len(wild)), rng.integers(3)] += size * np.abs(wild).max()
+    plain, spoilt = (ESTIMATORS['irls'].fit(Experiment.of(model, [with_effort(samples, e)]))
+                     for e in (samples.effort, wild))
+    assert np.all(np.abs(spoilt.values - plain.values) < 2.0 * plain.std)
+
+
+def test_a_fit_that_does_not_settle_says_so(model: TorqueModel) -> None:
+    experiment = Experiment.of(model, [spoiled(model, 0.1)])
+    estimate = RobustLeastSquares(rounds=1).fit(experiment)
+    assert estimate.status is Status.NOT_SETTLED
+
+
+def test_weights_that_all_vanish_leave_those_of_before(
+    model: TorqueModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(NORMS, 'tukey', (Huber(), Tukey(1e-9)))
+    experiment = Experiment.of(model, [spoiled(model, 0.05)])
+    estimate = RobustLeastSquares('tukey').fit(experiment)
+    assert 'Tukey leave a joint fewer samples than parameters' in estimate.warnings[0]
+    assert estimate.values == pytest.approx(ESTIMATORS['irls'].fit(experiment).values)
+    assert estimate.status is Status.OK
+
+
+def test_unknown_weights_are_refused() -> None:
+    with pytest.raises(UsageError, match="robust 'cauchy': choose one of huber, tukey"):
+        RobustLeastSquares('cauchy')

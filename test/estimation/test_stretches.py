@@ -1,0 +1,117 @@
+"""Intervals hold what is alike for seconds, and what differs between recordings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.signal import lfilter
+from tolerances import COVERAGE, COVERAGE_OF_DRIFT, SAME_FORMULA, WIDTH_FOR_WHITE
+
+from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.least_squares import batch_covariance, group_changes, solve
+from robot_dynid.estimation.uncertainty.stretches import STRETCHES, recordings, stretches
+
+DT, COUNT = 0.05, 10
+NAMES = tuple(f'p{i}' for i in range(COUNT))
+
+
+def sines(rng, time):
+    """Return regressor columns (COUNT, N) as slow as those of an arm; the last is an offset."""
+    columns = sum(np.sin(np.outer(rng.uniform(0.5, 4.0, COUNT), time)
+                         + rng.uniform(0.0, 6.0, (COUNT, 1))) for _ in range(5))
+    columns[-1] = 1.0
+    return columns
+
+
+def coloured(rng, count, memory):
+    """Return noise (count,) of deviation one that is alike for ``memory`` [s]."""
+    keep = np.exp(-DT / memory) if memory else 0.0
+    white = rng.normal(size=count + 400)
+    return lfilter([np.sqrt(1.0 - keep**2)], [1.0, -keep], white)[400:]
+
+
+def recorded(rng, seconds, memory=0.0, drift=0.0, number=1):
+    """Return the information of recordings; parameters are one, give or take the drift."""
+    accumulator = Accumulator(NAMES, np.ones((1, COUNT), dtype=bool), round(1.0 / DT))
+    for _ in range(number):
+        accumulator.begin()
+        columns = sines(rng, np.arange(0.0, seconds, DT))
+        parameters = 1.0 + drift * rng.normal(size=COUNT)
+        effort = parameters @ columns + 0.5 * coloured(rng, columns.shape[1], memory)
+        first = 0
+        while first < len(effort):
+            rows = slice(first, first + accumulator.room)
+            accumulator.add(columns[None, :, rows], effort[rows, None], effort[rows, None])
+            first = rows.stop
+    return accumulator.information()
+
+
+def held(information: Information):
+    """Return which intervals hold the truth, half of their widths, and the errors (COUNT,)."""
+    solution = solve(information, np.ones(1))
+    covariance, freedom = batch_covariance(information, np.ones(1), solution)
+    half = stats.t.ppf(0.975, freedom) * np.sqrt(np.diag(covariance))
+    error = solution.values - 1.0
+    return np.abs(error) < half, half, error
+
+
+def trials(count=60, **settings):
+    """Return coverage, and the widths over those of a deviation known for certain."""
+    rng = np.random.default_rng(1)
+    hits, halves, errors = zip(*(held(recorded(rng, **settings)) for _ in range(count)))
+    known = stats.norm.ppf(0.975) * np.sqrt(np.mean(np.square(errors)))
+    return np.mean(hits), np.mean(halves) / known
+
+
+@pytest.mark.parametrize('memory', [1.0, 3.0])
+def test_intervals_hold_with_residuals_alike_for_seconds(memory):
+    coverage, _ = trials(seconds=60.0, memory=memory)
+    assert COVERAGE[0] + 0.03 < coverage < COVERAGE[1]
+
+
+@pytest.mark.parametrize('number', [2, 4])
+def test_intervals_hold_when_parameters_drift_between_recordings(number):
+    coverage, _ = trials(seconds=40.0, memory=1.0, drift=0.05, number=number)
+    assert coverage > COVERAGE_OF_DRIFT[number]
+
+
+@pytest.mark.parametrize('number', [1, 2, 4])
+def test_intervals_of_white_residuals_stay_narrow(number):
+    coverage, width = trials(seconds=120.0 / number, number=number)
+    assert coverage > COVERAGE[0] + 0.03
+    assert width < WIDTH_FOR_WHITE
+
+
+def test_the_scatter_is_that_of_the_stretches():
+    information = recorded(np.random.default_rng(0), 80.0)
+    solution = solve(information, np.ones(1))
+    covariance, freedom = batch_covariance(information, np.ones(1), solution)
+    groups = stretches(len(information.batches))
+    assert len(groups) == STRETCHES == freedom + 1
+    changes, growth = group_changes(information, np.ones(1), solution, groups)
+    centred = changes - changes.mean(axis=0)
+    assert np.diag(covariance) == pytest.approx(
+        (1.0 - 1.0 / STRETCHES) * np.sum(centred**2, axis=0), rel=SAME_FORMULA)
+    assert np.all(growth > 1.0) and np.all(growth < 2.0)
+
+
+def test_a_parameter_that_one_stretch_decides_keeps_its_deviation():
+    rng = np.random.default_rng(0)
+    information = recorded(rng, 80.0)
+    seen = Accumulator(NAMES, information.structure, round(1.0 / DT))
+    for i in range(80):
+        columns = sines(rng, DT * np.arange(20.0))
+        columns[0] *= 20 <= i < 30  # moves in one stretch only
+        effort = columns.sum(axis=0) + 0.5 * rng.normal(size=20)
+        seen.add(columns[None], effort[:, None], effort[:, None])
+    _, half, error = held(seen.information())
+    assert abs(error[0]) < half[0] < 10.0 * np.median(half)
+
+
+def test_batches_know_their_recording():
+    information = recorded(np.random.default_rng(0), 10.0, number=3)
+    assert [len(r) for r in recordings(information)] == [10, 10, 10]
+    both = information.merge(information)
+    assert [len(r) for r in recordings(both)] == 6 * [10]
+    assert [len(r) for r in recordings(information.subset([0, 1, 15]))] == [2, 1]

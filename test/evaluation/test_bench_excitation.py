@@ -1,0 +1,100 @@
+"""The benchmarks of excitations: one problem for all contenders, precision as predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tolerances import PREDICTED
+
+from robot_dynid.excitation.search.starts import search
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.limits import violations
+from robot_dynid_evaluation.bench import Target, excitation, figaroh_peer, fourier_peer, precision
+
+
+@pytest.fixture(scope='module')
+def setting() -> excitation.Setting:
+    return excitation.prepared('planar_3r')
+
+
+def test_random_contenders_keep_the_limits_and_are_scored_alike(
+    setting: excitation.Setting
+) -> None:
+    few, many = (excitation.best_of_random(setting, draws) for draws in (2, 8))
+    assert many.condition <= few.condition
+    assert many.log_det >= few.log_det
+    problem = excitation.fourier_problem(setting)
+    start = search(problem, 1, np.random.default_rng(0), lambda *_: True).coefficients
+    trajectory = problem.basis.trajectory(start)
+    assert violations(trajectory.peaks(), setting.limits) == ()
+    assert (trajectory.duration, problem.basis.size) == (20.0, 9)
+
+
+def test_differences_of_the_peer_are_our_gradient(setting: excitation.Setting) -> None:
+    problem = excitation.fourier_problem(setting)
+    x = search(problem, 1, np.random.default_rng(0), lambda *_: True).coefficients
+    peer = fourier_peer.Search(problem)
+    value, slope = problem.value(x)
+    assert peer.objective(x.ravel()) == pytest.approx(value)
+    np.testing.assert_allclose(peer.gradient(x.ravel()), slope.ravel(),
+                               atol=1e-4 * np.abs(slope).max())
+    low, high = peer.bounds()
+    kept = peer.constraints(x.ravel())
+    assert np.all((low <= kept) & (kept <= high))
+    step = 1e-3 * np.random.default_rng(1).standard_normal(x.size)
+    change = peer.constraints(x.ravel() + step) - kept
+    linear = peer.jacobian(x.ravel()).reshape(len(kept), -1) @ step
+    np.testing.assert_allclose(change, linear, atol=1e-3)
+
+
+def test_rows_compare_both_figures(setting: excitation.Setting) -> None:
+    ours = excitation.Entry('ours', 2.0, 50.0, 3.0)
+    worse = excitation.Entry('peer', 4.0, 40.0, 60.0)
+    condition, deviations, seconds = excitation.compared(setting, ours, worse, Target(10.0))
+    assert (condition['ratio'], seconds['ratio']) == (2.0, 20.0)
+    count = len(setting.judge.model.reduction.kept)
+    assert deviations['ratio'] == pytest.approx(np.exp(10.0 / (2.0 * count)))
+    assert (deviations['ours'], deviations['peer']) == (50.0, 40.0)
+    assert all(r['kept'] for r in (condition, deviations, seconds))
+    swapped = excitation.compared(setting, worse, ours, Target(10.0))
+    assert not any(r['kept'] for r in swapped)
+    nothing = excitation.Entry('peer', np.inf, -np.inf, 60.0)
+    assert all(r['kept'] for r in excitation.compared(setting, ours, nothing, Target(10.0)))
+    assert excitation.compared(setting, ours, worse, None)[2]['kept'] is None
+    assert excitation.absent('peer: not installed', ours)['kept'] is None
+
+
+@pytest.mark.skipif(not fourier_peer.available(), reason='cyipopt is not installed')
+def test_ipopt_improves_its_start(setting: excitation.Setting) -> None:
+    problem = excitation.fourier_problem(setting)
+    start = search(problem, 1, np.random.default_rng(0), lambda *_: True).coefficients
+    found = fourier_peer.optimise(problem, start, 5.0)
+    assert problem.value(found)[0] <= problem.value(start)[0]
+    assert violations(problem.basis.trajectory(found).peaks(), setting.limits) == ()
+
+
+@pytest.mark.skipif(not figaroh_peer.available(), reason='figaroh is not installed')
+def test_figaroh_keeps_our_limits(setting: excitation.Setting) -> None:
+    task = figaroh_peer.Task(setting.limits, 20.0, 10, 10.0)
+    motion = figaroh_peer.optimise(setting.robot, task).sample(np.linspace(0.0, 20.0, 500))
+    room = 1.0 + 1e-6
+    for name in ('velocity', 'acceleration'):
+        assert np.all(np.abs(getattr(motion, name)) <= room * getattr(setting.limits, name))
+    assert np.all(motion.velocity[[0, -1]] == pytest.approx(0.0, abs=1e-9))
+
+
+def test_deviations_fall_as_predicted() -> None:
+    """Short form of the benchmark: three joints, periods of 8 s, ten seeds."""
+    pytest.importorskip('mujoco')
+    robot = load_robot('planar_3r')
+    case = precision.simulated(robot, precision.random(robot, 8.0))
+    outcomes = [precision.repeated(case, periods, 10) for periods in (1, 4)]
+    for outcome in outcomes:
+        spread = precision.mean(outcome.achieved) / precision.mean(outcome.predicted)
+        assert spread == pytest.approx(1.0, abs=PREDICTED)
+        assert outcome.ratio(outcome.error) == pytest.approx(1.0, abs=PREDICTED)
+    once, four = (precision.mean(outcome.achieved) for outcome in outcomes)
+    assert four / once == pytest.approx(0.5, abs=0.5 * PREDICTED)
+    rows = precision.rows('x', outcomes[1], precision.mean(outcomes[0].predicted))
+    assert [row['kept'] for row in rows] == [True, True]
+    assert rows[0]['peer'] == pytest.approx(0.5)

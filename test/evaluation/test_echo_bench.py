@@ -1,0 +1,29 @@
+"""The comparison of service round trips runs and is of a sane size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from identifier_stage import Data
+
+from robot_dynid.errors import UsageError
+from robot_dynid_evaluation.bench.echo_bench import round_trips
+
+
+@pytest.mark.ros
+def test_round_trips(ros_domain: int, tmp_path: Path) -> None:
+    rows = round_trips(Data(tmp_path).model_file, (1, 100), calls=40)
+    assert [row.states for row in rows] == [1, 100]
+    for row in rows:
+        assert 0.0 < row.echo < 1.0
+        assert row.ratio < 4.0, 'far above what any load of the machine explains'
+
+
+def test_missing_model_is_named() -> None:
+    with pytest.raises(UsageError, match=r'nowhere\.yaml'):
+        round_trips('nowhere.yaml')

@@ -1,0 +1,87 @@
+"""Judging excitations by the base regressor of a robot and by predicted efforts."""
+
+import numpy as np
+import pytest
+
+from robot_dynid.dynamics.rigid_body import gravity_effort
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.regressor_parts import PARTS, PartOfLinks, part_observations
+from robot_dynid.reduction import reduce_numeric
+from robot_dynid.reduction.numeric import full_regressor, random_states
+from robot_dynid.regressor import RigidLinks
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import Samples
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'ur10e', 'tx40', 'stanford_arm'])
+def test_score_is_that_of_the_weighted_base_regressor(name):
+    robot = load_robot(name)
+    blocks = (RigidLinks(robot),)
+    fourier = random_fourier(motion_limits(robot).scaled(0.5), FourierOptions(10.0, 4),
+                             np.random.default_rng(2))
+    noise = 1.0 + np.arange(robot.n)
+    score = robot_judge(robot, blocks=blocks, noise=noise).score(fourier)
+    motion = fourier.sample(np.linspace(0.0, 10.0, 400))
+    samples = Samples(robot.joints, np.arange(400.0), motion.position, motion.velocity,
+                      motion.acceleration)
+    reduction = reduce_numeric(robot, blocks)
+    tall = full_regressor(robot, blocks, samples)[:, reduction.kept] / noise[:, None, None]
+    tall = tall.transpose(0, 2, 1).reshape(-1, len(reduction.kept))
+    assert score.condition_number == pytest.approx(
+        np.linalg.cond(tall / np.linalg.norm(tall, axis=0)), rel=1e-6)
+    information = 100.0 * 10.0 / 400.0 * tall.T @ tall
+    assert score.log_det == pytest.approx(np.linalg.slogdet(information)[1], abs=1e-6)
+
+
+@pytest.mark.parametrize('name', ['tx40', 'seven_axis'])
+def test_predicted_deviations_are_those_of_least_squares(name):
+    """Efforts of many noisy executions, fitted: the spread of the parameter least known."""
+    robot = load_robot(name)
+    judge = robot_judge(robot)
+    fourier = random_fourier(motion_limits(robot).scaled(0.9), FourierOptions(20.0, 5),
+                             np.random.default_rng(2))
+    score, scorer = judge.score(fourier), judge.score
+    rows = scorer.observation.rows(fourier.sample(np.linspace(0.0, 20.0, 2000)))
+    factor = np.linalg.qr(rows)
+    worst = scorer.names.index(score.least_known)
+    noise = np.random.default_rng(0).standard_normal((len(rows), 400))
+    found = np.linalg.solve(factor.R, factor.Q.T @ noise)[worst] / scorer.sizes[worst]
+    assert np.std(found) == pytest.approx(score.largest_deviation, rel=0.1)
+
+
+def test_parts_add_up_to_the_links():
+    """Acceleration, velocity and position terms, with the columns that each of them has."""
+    robot = load_robot('tx40')
+    states = random_states(robot, 20, np.random.default_rng(1))
+    chosen = np.arange(10 * robot.n)
+    found = []
+    for block in (RigidLinks(robot), *(PartOfLinks.of(robot, name) for name in PARTS)):
+        out = np.zeros((robot.n, len(chosen), len(states)))
+        block.fill(states, block.history(states), chosen, out)
+        found.append(out)
+    assert sum(found[1:]) == pytest.approx(found[0], abs=1e-9)
+    parts = part_observations(robot, np.ones(robot.n))
+    assert parts['position'].size < parts['velocity'].size <= parts['acceleration'].size
+
+
+def test_predicted_efforts_are_those_of_the_nominal_inertials():
+    robot = load_robot('ur10e')
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, robot.n))
+    still = np.zeros_like(q)
+    assert np.allclose(robot_judge(robot).inverse(q, still, still), gravity_effort(robot, q))
+    doubled = robot_judge(robot, links=2.0 * robot.nominal).inverse(q, still, still)
+    assert np.allclose(doubled, 2.0 * gravity_effort(robot, q))
+    unknown = robot.with_nominal(np.zeros((robot.n, 10)))
+    judge = robot_judge(unknown)
+    assert judge.inverse is None
+    result = design(unknown, parse_request('', {'starts': 1, 'harmonics': 2}), judge)
+    assert any('efforts were not predicted' in warning for warning in result.warnings)
+    assert result.score.largest_deviation is None
+    with pytest.raises(DynIdError, match='leave it out, or give the links inertials'):
+        design(unknown, parse_request('', {'starts': 1, 'harmonics': 2, 'accuracy': 0.1}), judge)
+    with pytest.raises(DynIdError, match="objective 'precision' is relative to nominal"):
+        design(unknown, parse_request('', {'objective': 'precision'}), judge)

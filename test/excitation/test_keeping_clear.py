@@ -1,0 +1,87 @@
+"""Designed motions of random robots collide nowhere, as Pinocchio and coal see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from colliding_robots import colliding_urdf
+from random_robots import Peer
+
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.errors import DynIdError
+from robot_dynid.excitation.design import Judge, design_within, parse_request
+from robot_dynid.excitation.search.clearance import keeping_clear
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.trajectories.limits import motion_limits
+
+FINE = 2000  # instants of the whole motion
+SPEEDS = {'velocity': 2.0, 'acceleration': 8.0}
+
+
+def drawn(path, seed):
+    """Return a random robot and its limits, all turns limited; Pinocchio knows no capsules."""
+    rng = np.random.default_rng(seed)
+    text = colliding_urdf(rng, int(rng.integers(2, 7)), float(rng.choice([0.0, 0.4])))
+    path.write_text(text.replace('<capsule', '<cylinder'))
+    robot = load_robot(path)
+    own = {joint: {**SPEEDS, 'position': [-2.0, 2.0]} for joint in robot.joints}
+    return robot, motion_limits(robot, own)
+
+
+def collisions(path, robot, scene, q):
+    """Return the pairs of bodies (names) which Pinocchio finds in touch at any of q (T, n)."""
+    model = pin.buildModelFromUrdf(str(path))
+    shapes = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION)
+    shapes.addAllCollisionPairs()
+    peer, data = Peer.of(model, robot), pin.GeometryData(shapes)
+    bodies = dict(zip(peer.ids, robot.bodies)) | {0: robot.base_link}
+    looked = {frozenset(pair) for pair in (*scene.pairs, *scene.never)}
+    found = set()
+    names = [frozenset(bodies[shapes.geometryObjects[i].parentJoint]
+                       for i in (pair.first, pair.second)) for pair in shapes.collisionPairs]
+    for row in q:
+        pin.computeCollisions(peer.model, peer.data, shapes, data, peer.position(row), False)
+        found |= {name for name, result in zip(names, data.collisionResults)
+                  if result.isCollision() and name in looked}
+    return found
+
+
+def design_and_look(path, seed):
+    """Return whether a motion was found; assert that it collides nowhere, not even finely."""
+    robot, limits = drawn(path, seed)
+    scene = scene_of(robot, Surroundings(floor=-1.0))
+    request = parse_request('fourier', {'duration': 6.0, 'harmonics': 3, 'seed': seed})
+    try:
+        found = design_within(limits, request, keeping_clear(Judge(), scene))
+    except DynIdError as error:
+        assert 'no pose of' in str(error) or 'no room' in str(error) or 'no motion' in str(error)
+        return False
+    q = found.trajectory.sample(np.linspace(0.0, found.trajectory.duration, FINE)).position
+    assert found.clearance.free
+    assert not collisions(path, robot, scene, q)
+    assert np.all(scene.nearest(q, scene.required).distance >= scene.required - 1e-4)
+    return True
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_designs_of_random_robots_collide_nowhere(tmp_path, seed):
+    assert design_and_look(tmp_path / 'r.urdf', seed)
+
+
+@pytest.mark.soak
+def test_designs_of_a_hundred_random_robots_collide_nowhere(tmp_path):
+    designed = [design_and_look(tmp_path / 'r.urdf', seed) for seed in range(100)]
+    assert np.mean(designed) > 0.8
+
+
+def test_pinocchio_sees_the_collisions_of_a_motion_that_was_not_designed(tmp_path):
+    """The oracle itself can fail: random motions of the same robots do collide."""
+    hits = 0
+    for seed in range(8):
+        robot, limits = drawn(tmp_path / 'r.urdf', seed)
+        scene = scene_of(robot, Surroundings(floor=-1.0))
+        q = np.random.default_rng(seed).uniform(limits.lower, limits.upper, (100, robot.n))
+        hits += bool(collisions(tmp_path / 'r.urdf', robot, scene, q))
+    assert hits > 2

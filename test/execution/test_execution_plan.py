@@ -1,0 +1,106 @@
+"""What comes before and after an excitation."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from execution_bench import JOINTS, LIMITS, RULES, Bench
+
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.execution.guards import Code
+from robot_dynid.execution.plan import PlanOptions, excitation_segments, with_moves
+from robot_dynid.execution.sampled import faults
+from robot_dynid.execution.watch import Rules
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.moves import quintic_move
+
+FOURIER = random_fourier(
+    LIMITS.scaled(0.9), FourierOptions(4.0, 3, 2), np.random.default_rng(0))
+FULL = PlanOptions(rate=100.0, approach_scale=0.5, first_pass_scale=0.4, warm_up=1,
+                   return_to_start=True)
+HERE = np.array([0.1, -0.2])
+
+
+def names(segments):
+    return [segment.name for segment in segments]
+
+
+def test_the_whole_plan_of_a_periodic_excitation():
+    segments = excitation_segments(FOURIER, LIMITS, FULL)
+    assert names(segments) == ['first_pass', 'excitation']
+    slow, fast = segments
+    assert slow.points.duration == pytest.approx(0.2 + 2.0 / 0.4)
+    assert fast.points.duration == pytest.approx(0.2 + 3 * 2.0)
+    assert fast.part(0.0) == ('warm_up', 0.0)
+    assert fast.part(2.1) == ('warm_up', pytest.approx(2.1 / 2.2))
+    assert fast.part(4.2) == ('excitation', pytest.approx(0.5))
+    assert fast.part(9.0) == ('excitation', 1.0)
+    period = 200
+    assert np.allclose(fast.points.position[:period], fast.points.position[period:2 * period],
+                       atol=1e-12), 'the warm-up is a period like the others'
+    plan = with_moves(HERE, segments, LIMITS, FULL)
+    assert names(plan) == ['move_to_start', 'first_pass', 'excitation', 'return']
+    for before, after in pairwise(plan):
+        assert np.allclose(before.points.position[-1], after.points.position[0], atol=1e-6)
+    assert np.array_equal(plan[-1].points.position[-1], HERE)
+    for segment in plan:
+        assert faults(segment.points, segment.limits, 60.0) == ()
+
+
+def test_nothing_is_added_that_nobody_asked_for():
+    plan = with_moves(HERE, excitation_segments(FOURIER, LIMITS, PlanOptions()), LIMITS,
+                      PlanOptions())
+    assert names(plan) == ['move_to_start', 'excitation']
+    assert plan[1].parts == () and plan[1].points.duration == pytest.approx(4.2)
+
+
+def test_a_motion_that_does_not_return_is_brought_back_between_its_passes():
+    move = quintic_move(JOINTS, (np.zeros(2), np.ones(2)), LIMITS)
+    segments = excitation_segments(move, LIMITS, FULL)
+    assert names(segments) == ['first_pass', 'excitation'] and segments[1].parts == ()
+    plan = with_moves(np.zeros(2), segments, LIMITS, FULL)
+    assert names(plan) == ['move_to_start', 'first_pass', 'move_to_start', 'excitation', 'return']
+    assert not plan[2].points.position[-1].any() and not plan[-1].points.position[-1].any()
+
+
+def test_ways_may_lead_through_other_poses():
+    def detour(start, goal, limits):
+        via = np.array([0.5, 0.5])
+        return (quintic_move(JOINTS, (start, via), limits),
+                quintic_move(JOINTS, (via, goal), limits))
+
+    plan = with_moves(HERE, excitation_segments(FOURIER, LIMITS, PlanOptions()), LIMITS,
+                      PlanOptions(), detour)
+    assert np.abs(plan[0].points.position - 0.5).max(axis=1).min() < 1e-3
+    assert faults(plan[0].points, plan[0].limits, 60.0) == ()
+
+
+def test_a_robot_outside_its_limits_is_not_moved_and_outside_the_narrower_ones_is():
+    narrow = replace(LIMITS, lower=np.full(2, -0.5), upper=np.full(2, 0.5))
+    fourier = random_fourier(narrow, FourierOptions(4.0, 3), np.random.default_rng(0))
+    segments = excitation_segments(fourier, narrow, PlanOptions())
+    plan = with_moves(np.array([1.0, 0.0]), segments, LIMITS, PlanOptions())
+    assert faults(plan[0].points, plan[0].limits, 60.0) == ()
+    with pytest.raises(DynIdError, match=r"'elbow' stands at -2\.5, outside its limits -2 to"):
+        with_moves(np.array([1.0, -2.5]), segments, LIMITS, PlanOptions())
+
+
+def test_options_are_checked():
+    with pytest.raises(UsageError, match=r'parameter first_pass_scale: 0\.0 must be above 0'):
+        PlanOptions(first_pass_scale=0.0)
+    with pytest.raises(UsageError, match='parameter warm_up: -1'):
+        PlanOptions(warm_up=-1)
+
+
+def test_the_whole_plan_runs_and_names_what_it_does():
+    segments = with_moves(np.zeros(2), excitation_segments(FOURIER, LIMITS, FULL), LIMITS, FULL)
+    bench = Bench(Rules(LIMITS, RULES.settings, RULES.tolerances), segments).start()
+    seen = []
+    while bench.execution.outcome is None:
+        bench.step()
+        if bench.doing not in seen[-1:]:
+            seen.append(bench.doing)
+    assert bench.outcome.code is Code.SUCCESS
+    assert seen == ['move_to_start', 'first_pass', 'warm_up', 'excitation', 'return']
+    assert np.allclose(bench.position, 0.0, atol=1e-9)

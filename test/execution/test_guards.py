@@ -1,0 +1,59 @@
+"""Joint states as they come, and the settings of the guards."""
+
+import numpy as np
+import pytest
+
+from robot_dynid.errors import UsageError
+from robot_dynid.execution.guards import GuardSettings, JointStates, Tolerances
+
+JOINTS = ('shoulder', 'elbow')
+
+
+def test_joint_states_in_parts_any_order_and_repeated():
+    states = JointStates(JOINTS)
+    assert not states.update(1.0, ['gripper'], 1.0, ([0.1], [], []))
+    assert states.update(2.0, ['gripper', 'elbow'], 1.0, ([0.1, 0.2], [], [3.0, 4.0]))
+    assert states.position[1] == 0.2 and states.effort[1] == 4.0
+    assert states.missing('position') == ('shoulder',)
+    assert states.oldest(2.0) == ('shoulder', np.inf)
+    assert states.update(2.1, JOINTS, 1.1, ([1.0, 2.0], [0.0, 0.0], [1.0, 1.0]))
+    assert not states.update(2.2, JOINTS, 1.1, ([1.0, 2.0], [0.0, 0.0], [1.0, 1.0]))
+    assert states.oldest(2.2)[1] == pytest.approx(0.1)
+    assert states.update(2.3, JOINTS, 0.0, ([1.0], [0.0, 0.0], [1.0, 1.0]))
+    assert states.missing('position') == JOINTS, 'a field of the wrong length is no measurement'
+
+
+def test_joints_published_apart_with_one_stamp_are_all_news():
+    states = JointStates(JOINTS)
+    assert states.update(1.0, ['shoulder'], 5.0, ([0.1], [], []))
+    assert states.update(1.1, ['elbow'], 5.0, ([0.2], [], []))
+    assert states.update(1.2, JOINTS[::-1], 6.0, ([0.4, 0.3], [], []))
+    assert list(states.position) == [0.3, 0.4]
+    assert states.update(1.3, ['shoulder'], 7.0, ([0.5], [], []))
+    assert states.update(1.4, JOINTS, 7.0, ([0.5, 0.6], [], [])), 'the elbow is news'
+    assert list(states.position) == [0.5, 0.6]
+    assert states.oldest(1.5) == ('shoulder', pytest.approx(0.1))
+    states.update(1.6, ['elbow'], 8.0, ([0.6], [], []))
+    assert states.oldest(2.0) == ('shoulder', pytest.approx(0.6))
+
+
+def test_speed_comes_from_positions_where_there_is_no_velocity():
+    """Over 50 ms: an encoder step of 1e-3 rad per message of 1 ms is no speed of 1 rad/s."""
+    states = JointStates(JOINTS)
+    for i in range(201):
+        now = 5.0 + 1e-3 * i
+        position = [0.3 * 1e-3 * i, 1e-3 * (i % 2)]
+        assert states.update(now, JOINTS, now, (position, [np.nan, np.nan], []))
+    assert states.speed[0] == pytest.approx(0.3)
+    assert abs(states.speed[1]) <= 0.02
+    states.update(6.0, JOINTS, 6.0, ([0.1, 0.0], [0.7, np.nan], []))
+    assert states.speed[0] == 0.7, 'a measured velocity counts at once'
+
+
+def test_settings_are_checked():
+    with pytest.raises(UsageError, match='state_timeout'):
+        GuardSettings(state_timeout=0.0)
+    with pytest.raises(UsageError, match='effort_fraction'):
+        GuardSettings(effort_fraction=1.2)
+    with pytest.raises(UsageError, match='tolerance path must be positive'):
+        Tolerances(np.ones(2), np.ones(2), np.array([0.1, 0.0]), np.ones(2))

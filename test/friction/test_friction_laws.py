@@ -1,0 +1,251 @@
+"""Friction laws: one contract for all, and each against a computation of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import trapezoid
+
+from robot_dynid.errors import UsageError
+from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, Coulomb, law_from
+from robot_dynid.friction.dahl import Dahl
+from robot_dynid.friction.hysteresis import dahl_state, stop_states
+from robot_dynid.friction.maxwell import Maxwell
+from robot_dynid.friction.stribeck import Stribeck
+from robot_dynid.friction.two_speed import TwoSpeed
+
+NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
+         'maxwell+levelling+load+drift+temperature']
+
+
+def wandering(seed=0, count=400, size=1e-3, starts=(0,)):
+    """Return a motion with many reversals, some within the lengths of presliding."""
+    rng = np.random.default_rng(seed)
+    steps = size * rng.normal(size=count) * 10.0 ** rng.uniform(-2, 1, count)
+    time = 0.01 * np.arange(count)
+    return AxisMotion(time, np.cumsum(steps), steps / 0.01, starts, 20.0 * rng.normal(size=count),
+                      25.0 + 5.0 * rng.normal(size=count))
+
+
+def states(seed=0, count=200):
+    """Return unrelated states."""
+    return replace(wandering(seed, count), starts=tuple(range(count)))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_law_is_rebuilt_from_its_settings(name):
+    law = law_from(name)
+    assert law_from(name, law.settings()) == law
+    found = law.columns(wandering())
+    assert found.shape == (len(law.parameters), 400) and np.isfinite(found).all()
+    assert len(set(law.parameters)) == len(law.parameters)
+    for some in (law.holding, law.nonnegative, law.odd):
+        assert set(some) <= set(law.parameters)
+    assert np.abs(law.dry(wandering())).max() <= 1.0
+
+
+@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('motion', [wandering(), states()], ids=['motion', 'states'])
+def test_parity(name, motion):
+    law = law_from(name)
+    forth = dict(zip(law.parameters, law.columns(motion), strict=True))
+    back = dict(zip(law.parameters, law.columns(motion.reversed()), strict=True))
+    for parameter, torque in forth.items():
+        if parameter in law.odd:
+            np.testing.assert_allclose(back[parameter], -torque, atol=1e-12)
+        elif parameter == 'f0':
+            np.testing.assert_array_equal(torque, 1.0)
+        else:  # one direction only: forward and backward change places
+            twin = parameter[:-1] + {'p': 'n', 'n': 'p'}[parameter[-1]]
+            np.testing.assert_allclose(back[twin], -torque, atol=1e-12)
+
+
+@pytest.mark.parametrize('name', NAMES)
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1))
+def test_nonnegative_parameters_dissipate(name, seed):
+    law, rng = law_from(name), np.random.default_rng(seed)
+    values = np.array([rng.exponential() if p in law.nonnegative else 0.0
+                       for p in law.parameters])
+    still = states(seed)
+    assert np.all((values @ law.columns(still)) * still.velocity >= -1e-12)
+    # with a past friction gives back what it has stored, never more: no work from relaxed (under
+    # a constant load; one that changes while the axis sticks does work of its own)
+    motion = replace(wandering(seed, starts=(0, 150)), load=np.full(400, 2.0))
+    motion.velocity[[0, 150]] = 0.0  # at rest, or it would begin with bent bristles
+    power = (values @ law.columns(motion))[1:] * np.diff(motion.position)
+    for part in (power[:149], power[150:]):
+        assert np.all(np.cumsum(part) >= -1e-12)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_nothing_at_rest_but_offset_and_state(name):
+    law = law_from(name)
+    count = 20
+    still = AxisMotion(np.arange(count) * 0.1, np.full(count, 0.3), np.zeros(count))
+    for parameter, torque in zip(law.parameters, law.columns(still), strict=True):
+        np.testing.assert_array_equal(torque, 1.0 if parameter == 'f0' else 0.0)
+    # after a motion, what holds an axis stays where it is, and all else goes
+    moved = AxisMotion(np.arange(count) * 0.1, np.minimum(np.linspace(0, 1, count), 0.5),
+                       np.where(np.arange(count) < count // 2, 0.5, 0.0))
+    for parameter, torque in zip(law.parameters, law.columns(moved), strict=True):
+        if parameter.startswith(('fv', 'fl', 'fq', 'fk', 'fs', 'fu')):
+            assert torque[-1] == 0.0
+
+
+@pytest.mark.parametrize('name', ['dahl', 'maxwell'])
+def test_presliding_keeps_its_torque_at_rest(name):
+    position = np.minimum(np.linspace(0.0, 1.0, 50), 0.5)
+    velocity = np.gradient(position)
+    law = law_from(name)
+    torque = law.columns(AxisMotion(np.arange(50.0), position, velocity))
+    held = [torque[law.parameters.index(p), -1] for p in law.holding]
+    np.testing.assert_allclose(held, 1.0)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.lists(st.floats(1e-5, 1e-1), min_size=1, max_size=4))
+def test_stop_operator_by_brute_force(seed, lengths):
+    """The spring is pulled until it slips: its end is dragged along at the stretch ``length``."""
+    motion = wandering(seed, 120, starts=(0, 40, 41))
+    found = stop_states(motion.position, motion.first, np.array(lengths))
+    for length, states_ in zip(lengths, found, strict=True):
+        for i, q in enumerate(motion.position):
+            if i in motion.starts:
+                end = q
+            end = min(max(end, q - length), q + length)
+            assert states_[i] == pytest.approx((q - end) / length, abs=1e-9)
+
+
+def test_dahl_state_solves_its_equation():
+    position = 1e-3 * np.sin(np.linspace(0.0, 9.0, 200_001))
+    fine = dahl_state(position, np.array([0, len(position)]), 3e-4)
+    slope = np.diff(fine) / np.diff(position)
+    middle = 0.5 * (fine[1:] + fine[:-1])
+    expected = (1.0 - np.sign(np.diff(position)) * middle) / 3e-4
+    smooth = np.abs(np.diff(position)) > 1e-12
+    np.testing.assert_allclose(slope[smooth], expected[smooth], rtol=1e-3, atol=5.0)
+    # the recursion is exact while the direction holds, however long the steps
+    coarse = dahl_state(position[:1000:999], np.array([0, 2]), 3e-4)
+    assert coarse[1] == pytest.approx(fine[999], rel=1e-9)
+
+
+@pytest.mark.parametrize('amplitude', [2e-4, 2e-3])
+def test_area_of_a_hysteresis_loop(amplitude):
+    """Closed forms of the last of many cycles."""
+    cycles, count = 10, 20_000
+    turn = np.linspace(0.0, 2.0 * np.pi * cycles, cycles * count + 1)
+    position = amplitude * np.sin(turn)
+    law = Maxwell(lengths=(1e-4, 1e-3))
+    motion = AxisMotion(np.arange(float(len(position))), position, np.gradient(position))
+    last = slice((cycles - 1) * count, None)
+    for length, state in zip(law.lengths, law.columns(motion)[1:-1], strict=True):
+        area = trapezoid(state[last], position[last])
+        expected = 4.0 * (amplitude - length) if amplitude > length else 0.0
+        assert area == pytest.approx(expected, abs=1e-4 * amplitude)
+    state = Dahl(length=3e-4).dry(motion)
+    top = np.tanh(amplitude / 3e-4)  # where the loop turns
+    expected = 4.0 * (amplitude - 3e-4 * top)
+    assert trapezoid(state[last], position[last]) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize('name', LAWS)
+def test_sliding_rows_are_the_law_of_single_states(name):
+    for added in ('', '+levelling', '+drift', '+levelling+temperature'):
+        law = law_from(name + added)
+        rng = np.random.default_rng(3)
+        values = rng.normal(size=len(law.parameters))
+        rows = law.sliding(values)
+        if rows is None:
+            assert name in ('asymmetric', 'two-speed', 'stribeck')
+            continue
+        motion = replace(states(), temperature=None)
+        v = motion.velocity[:, None]
+        fv, fc, f0, width = rows.T
+        expected = (f0 + fv * v + fc * np.clip(v / width, -1.0, 1.0)).sum(axis=1)
+        np.testing.assert_allclose(values @ law.columns(motion), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_two_speed_by_hand():
+    law = TwoSpeed(steepness=1e-4, threshold=0.1)
+    v = np.array([0.05, 0.5, -0.05, -0.5])
+    motion = AxisMotion(np.arange(4.0), v, v, (0, 1, 2, 3))
+    expected = {'fcp': [1, 1, 0, 0], 'fcn': [0, 0, -1, -1], 'fvp': [0, 0.5, 0, 0],
+                'fvn': [0, 0, 0, -0.5], 'fqp': [0, 0.25, 0, 0], 'fqn': [0, 0, 0, -0.25],
+                'fkp': [0, 0.125, 0, 0], 'fkn': [0, 0, 0, -0.125]}
+    np.testing.assert_allclose(law.columns(motion), [expected[p] for p in law.parameters])
+
+
+def test_stribeck_peak_lies_between_its_speeds():
+    law = Stribeck(width=1e-3, speed=0.1)
+    v = np.geomspace(1e-5, 10.0, 2000)
+    torque = np.array([0.0, 1.0, 0.5, 0.0]) @ law.columns(AxisMotion(v, v, v))
+    assert torque[-1] == pytest.approx(1.0, abs=1e-9)
+    assert torque.max() == pytest.approx(1.5, abs=0.05)
+    assert 1e-3 < v[np.argmax(torque)] < 0.1
+
+
+def test_breakaway_fades_with_the_speed():
+    law = law_from('coulomb+breakaway', {'width': 0.01, 'breakaway': {'speed': 0.1}})
+    v = np.array([0.1, -0.1, 0.005, 10.0])
+    found = law.columns(AxisMotion(v, v, v))[-1]
+    faded = 1.0 - np.tanh([1.0, 1.0, 0.05, 100.0])
+    np.testing.assert_allclose(found, faded * [1.0, -1.0, 0.5, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize('name', ['dahl', 'maxwell'])
+def test_a_recording_that_begins_in_motion_begins_sliding(name):
+    law = law_from(name)
+    time = 0.01 * np.arange(50)
+    for speed, begin in ((-0.5, -1.0), (0.0, 0.0)):
+        motion = AxisMotion(time, speed * time, np.full(50, speed))
+        held = [law.parameters.index(p) for p in law.holding]
+        np.testing.assert_allclose(law.columns(motion)[held, 0], begin)
+
+
+def test_additions_by_hand():
+    law = law_from('coulomb+load+drift+temperature', {
+        'width': 0.1, 'drift': {'seconds': 2.0}, 'temperature': {'reference': 20.0}})
+    v = np.array([0.2, -0.2, 0.05])
+    motion = AxisMotion(np.array([5.0, 7.0, 9.0]), v, v, (0,), np.array([3.0, -4.0, 5.0]),
+                        np.array([20.0, 30.0, 25.0]))
+    ramp = np.array([1.0, -1.0, 0.5])
+    np.testing.assert_allclose(law.columns(motion)[3:], [
+        np.array([3.0, 4.0, 5.0]) * ramp, np.exp([0.0, -1.0, -2.0]) * ramp,
+        np.array([0.0, 10.0, 5.0]) * ramp, np.array([0.0, 10.0, 5.0]) * v])
+    unknown = replace(motion, load=None, temperature=None)
+    assert not law.columns(unknown)[[3, 5, 6]].any()
+
+
+@pytest.mark.parametrize(('name', 'given', 'message'), [
+    ('coulumb', {}, 'choose one of coulomb'), ('coulomb+glue', {}, 'may be added'),
+    ('coulomb+load+load', {}, 'may be added'), (None, {}, 'choose one of'),
+    ('coulomb', {'width': 0.0}, 'width must be positive'),
+    ('coulomb', {'width': np.nan}, 'width must be positive'),
+    ('coulomb', {'length': 1.0}, 'length'),
+    ('dahl', {'length': -1e-3}, 'length must be positive'),
+    ('maxwell', {'lengths': []}, 'at least one'),
+    ('maxwell', {'lengths': [1e-3, 1e-4]}, 'must increase'),
+    ('maxwell', {'lengths': 1e-3}, 'must be a list'),
+    ('maxwell', {'lengths': ['a']}, 'must be positive'),
+    ('stribeck', {'width': 0.2, 'speed': 0.1}, 'above width'),
+    ('two-speed', {'threshold': 1e-3, 'steepness': 0.1}, 'below'),
+    ('coulomb+drift', {'drift': {'seconds': 0.0}}, 'seconds must be positive'),
+    ('coulomb+levelling', {'levelling': {'speed': True}}, 'speed must be positive'),
+])
+def test_wrong_laws_are_refused(name, given, message):
+    with pytest.raises(UsageError, match=message):
+        law_from(name, given)
+
+
+def test_grids_lie_within_their_ranges():
+    for made in (*LAWS.values(), *ADDITIONS.values()):
+        for shape in made().shapes if callable(made) else ():
+            assert len(shape.grid) == shape.count
+            assert all(a < b for a, b in combinations(shape.grid, 2))
+    assert Coulomb().shapes[0].grid[0] == 1e-3

@@ -1,0 +1,71 @@
+"""The lag of the effort and its deviation, where disturbances are alike for a while."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from payload_recordings import motion, noisy, recording
+from tolerances import COVERAGE_OF_LAGS
+
+from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.identification.effort_lag import likely, settled
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recordings import Recordings
+from robot_dynid.identification.selection import choose
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import Lag, take
+from robot_dynid.types import RawLog
+
+ROBOT = load_robot('planar_3r')
+LATE = 0.008
+RECIPE = Recipe(cutoff=10.0, ramp_width=0.02, friction='coulomb')
+FACTOR = interval_factor(STRETCHES - 1)
+
+
+def late(seed: int, noise: float) -> RawLog:
+    """Return 24 s with effort that is late, and a disturbance that is alike for 0.1 s."""
+    log = recording(ROBOT, motion(ROBOT, seed, 24.0), seed=seed)
+    delayed = np.stack([np.interp(log.time - LATE, log.time, c) for c in log.effort.T], axis=1)
+    return replace(log, effort=noisy(delayed, noise, np.random.default_rng(seed)))
+
+
+def lag_of(log: RawLog) -> Lag:
+    """Return the lag as it is chosen."""
+    found = choose(ROBOT, list(Recordings(ROBOT, [log], RECIPE)), RECIPE, lambda *_: None).lag
+    assert found is not None
+    return found
+
+
+def test_the_lag_is_within_its_deviation_over_seeds() -> None:
+    found = [lag_of(late(seed, 0.02)) for seed in range(25)]
+    error = np.array([lag.seconds - LATE for lag in found])
+    std = np.array([lag.std for lag in found])
+    assert np.mean(np.abs(error) < FACTOR * std) >= COVERAGE_OF_LAGS
+    assert np.median(std) < 0.5 * LATE
+
+
+def test_halves_of_a_recording_agree_within_their_deviations() -> None:
+    apart = []
+    for seed in range(12):
+        log = late(seed, 0.02)
+        first, second = (lag_of(take(log, rows)) for rows in (slice(0, 1200), slice(1200, None)))
+        apart.append(abs(first.seconds - second.seconds)
+                     < FACTOR * np.hypot(first.std, second.std))
+    assert np.mean(apart) >= COVERAGE_OF_LAGS
+
+
+def test_estimates_that_find_a_part_are_completed() -> None:
+    asked = []
+
+    def estimate(late: float) -> Lag:
+        asked.append(late)
+        return Lag(0.4 * (7e-3 - late), 1e-4)
+
+    found = settled(estimate)
+    assert found.seconds == pytest.approx(7e-3)
+    assert found.std == pytest.approx(2.5e-4)
+    assert len(asked) <= 3
+    assert not likely(Lag(0.9e-3, 1e-3)) and likely(Lag(-1.1e-3, 1e-3))

@@ -1,0 +1,163 @@
+"""What identification tells of elastic joints: encoders, noise in the stiffness, a rigid fit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from elastic_arms import NOISE, D, K, elastic_arm, recordings
+from tolerances import ATTENUATION, ENCODER_OFFSET
+
+from robot_dynid import IdentifiedModel, identify
+from robot_dynid.cli.main import main
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.resolution import noise, resolution
+from robot_dynid.simulation.arm import measured
+from robot_dynid.simulation.truth import Noise
+from robot_dynid.types import RawLog
+
+FIXED = Recipe(friction='coulomb', cutoff=30.0)
+OFFSETS = np.array([0.01, 0.0, -0.002])
+
+
+@cache
+def clean(seconds: float = 8.0) -> RawLog:
+    """Return a recording by ideal sensors."""
+    return recordings(seconds, Noise())[0]
+
+
+def log_of(step: float, seconds: float = 8.0) -> RawLog:
+    """Return a recording by encoders of ``step`` [rad], those of the motors off by OFFSETS."""
+    counted = replace(NOISE, position_step=step, motor_position_step=step)
+    robot, _ = elastic_arm()
+    log = measured(clean(seconds), robot, counted, np.random.default_rng(0))
+    assert log.motor_position is not None
+    return replace(log, motor_position=log.motor_position + OFFSETS)
+
+
+@pytest.mark.parametrize('step', [5e-6, 2.0**-16, 1e-3])
+def test_steps_of_encoders_are_found(step: float) -> None:
+    rng = np.random.default_rng(0)
+    smooth = np.sin(0.01 * np.arange(5000)) + 3.0
+    assert resolution(smooth) == 0.0
+    assert resolution(smooth + 1e-5 * rng.normal(size=5000)) == 0.0
+    assert resolution(np.full(100, 2.0)) == 0.0
+    counted = step * np.round(smooth / step)
+    assert resolution(counted) == pytest.approx(step, rel=1e-6)
+    assert noise(smooth + step * rng.normal(size=5000)) == pytest.approx(step, rel=0.05)
+    assert noise(counted) == pytest.approx(step / 12**0.5, rel=0.15)
+
+
+def test_fine_encoders_are_told_without_a_warning() -> None:
+    robot, truth = elastic_arm()
+    result = identify(robot, [log_of(5e-6)], 'wls', FIXED)
+    assert not any('deflects' in text for text in result.warnings)
+    gears = result.model.provenance['gears']
+    for j, gear in enumerate(gears):
+        assert gear['joint'] == robot.joints[j]
+        assert gear['stiffness'] == pytest.approx(K[j], rel=1e-3)
+        assert gear['damping'] == pytest.approx(D[j], rel=0.1)
+        assert gear['rotor_inertia'] == pytest.approx(truth.rotor_inertia[j], rel=0.02)
+        assert abs(gear['offset'] - OFFSETS[j]) < ENCODER_OFFSET
+        assert gear['resolution_link'] == pytest.approx(5e-6, rel=1e-6)
+        assert gear['resolution_motor'] == pytest.approx(5e-6, rel=1e-6)
+        assert gear['deflection_rms'] < gear['deflection_peak'] < 0.02
+        assert gear['attenuation'] < 1e-5
+    again = IdentifiedModel.from_yaml(result.model.to_yaml())
+    assert again.provenance['gears'] == gears
+
+
+def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
+    robot, _ = elastic_arm()
+    result = identify(robot, [log_of(1.2e-3)], 'wls', FIXED)
+    told = [text for text in result.warnings if 'deflects' in text]
+    assert len(told) == 1 and told[0].startswith('joint_3: its gear deflects by 2 mrad')
+    assert 'steps of its encoders, 1.2 mrad' in told[0]
+    gear = result.model.provenance['gears'][2]
+    missing = 1.0 - gear['stiffness'] / K[2]
+    assert gear['attenuation'] > 0.01
+    assert missing == pytest.approx(gear['attenuation'], rel=ATTENUATION)
+
+
+def test_a_rigid_fit_stands_beside_the_elastic_one() -> None:
+    robot, _ = elastic_arm()
+    log = log_of(5e-6)
+    rows = identify(robot, [log], 'wls', FIXED).model.provenance['rigid_beside']
+    assert [row['joint'] for row in rows] == list(robot.joints)
+    assert rows[0]['matters'] and rows[0]['rigid_error'] > 1.5 * rows[0]['elastic_error']
+    alone = identify(robot.rigid, [log], 'wls', FIXED)
+    information = Experiment.of(alone.experiment.model, alone.experiment.recordings).information
+    assert np.sqrt(held_out(information).raw) == pytest.approx([r['rigid_error'] for r in rows])
+    assert 'gears' not in alone.model.provenance
+
+
+def test_behind_torque_sensors_the_whole_effort_is_compared() -> None:
+    robot, _ = elastic_arm()
+    log = log_of(5e-6, 4.0)
+    assert log.motor_position is not None
+    seen = replace(log, joint_torque=np.array(K) * (log.motor_position - OFFSETS - log.position))
+    arm = replace(robot, drive=replace(robot.drive, torque_sensors=(1,)))
+    rows = identify(arm, [seen], 'wls', FIXED).model.provenance['rigid_beside']
+    plain = identify(robot, [log], 'wls', FIXED).model.provenance['rigid_beside']
+    for key in ('rigid_error', 'elastic_error'):
+        assert [r[key] for r in rows] == pytest.approx([r[key] for r in plain], rel=0.2)
+
+
+def geared(robot: RobotModel) -> RobotModel:
+    """Return the arm with gear ratios of 100."""
+    return replace(robot, drive=replace(robot.drive, gear_ratios=np.full(robot.n, 100.0)))
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    (lambda motor: -motor, r'joint_1: they turn -.* times.*correct its sign.*joint_1 is elastic'),
+    (lambda motor: -100.0 * motor, r'joint_1: they turn -.* times.*gear ratio is 100.*sign'),
+    (lambda motor: 50.0 * motor, r'joint_1: they turn .* times.*robot YAML is 100: correct it'),
+    (lambda motor: motor / 100.0, 'joint_1: they turn 0.0.* times.*link side are swapped'),
+    (lambda motor: motor[:, [1, 0, 2]], 'joint_1: they follow joint joint_2 instead'),
+    (lambda motor: None, 'no motor states of joint_1; joint_1 is elastic, so two.*record'),
+])
+def test_what_is_wrong_with_encoders_is_named(change, message) -> None:
+    robot, log = geared(elastic_arm()[0]), log_of(5e-6, 4.0)
+    wrong = replace(log, motor_position=change(log.motor_position), motor_velocity=None)
+    with pytest.raises(DataError, match=message):
+        identify(robot, [wrong], 'elastic', FIXED)
+
+
+def test_effort_without_weight_is_refused() -> None:
+    robot, log = elastic_arm()[0], log_of(5e-6, 4.0)
+    robot = replace(robot, drive=replace(robot.drive, kind='gravity_compensated_torque'))
+    with pytest.raises(UsageError, match='the weight bends gears, too'):
+        identify(robot, [log], 'wls', FIXED)
+
+
+def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys) -> None:
+    source = Path(__file__).parents[2] / 'config' / 'robots' / 'planar_3r.yaml'
+    arm = tmp_path / 'arm.yaml'
+    arm.write_text(source.read_text() + 'elastic_joints: [joint_1, joint_3]\n')
+    (tmp_path / 'r.yaml').write_text('friction: coulomb\ncutoff: 30.0\n')
+    write_csv(tmp_path / 'log.csv', log_of(5e-6, 4.0))
+    paths = {name: str(tmp_path / name) for name in ('log.csv', 'm.yaml', 'r.html', 'r.yaml')}
+    command = ['identify', paths['log.csv'], '--robot', str(arm), '--recipe', paths['r.yaml'],
+               '--out', paths['m.yaml'], '--report', paths['r.html']]
+    assert main([*command, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [g['joint'] for g in found['gears']] == ['joint_1', 'joint_3']
+    assert [(r['joint'], r['elastic']) for r in found['rigid_beside']] == [
+        ('joint_1', True), ('joint_2', False), ('joint_3', True)]
+    assert {'joint_2', 'motor of joint_3'} <= set(found['joints']) & set(found['residual'])
+    page = Path(paths['r.html']).read_text()
+    for text in ('Elastic joints', 'Rigid beside elastic', 'motor of joint_1',
+                 'What can be identified', 'independently identifiable'):
+        assert text in page
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert 'rigid beside elastic' in told and 'elastic joints: gears' in told

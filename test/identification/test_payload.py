@@ -1,0 +1,311 @@
+"""Payloads from simulated recordings with known truth, from bad input, and from the UR10e."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nominal import nominal_model
+from payload_recordings import (
+    motion,
+    pair,
+    random_chain,
+    random_payload,
+    recording,
+    torque_robot,
+)
+from scipy import stats
+from tolerances import (
+    COVERAGE,
+    LAG,
+    PAYLOAD_EXACT,
+    PAYLOAD_MASS,
+    PAYLOAD_MODEL,
+    PAYLOAD_TORQUE,
+    SAME_OPTIMUM,
+    SECOND_ORDER,
+)
+
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.estimation.feasible.body import fit_body
+from robot_dynid.estimation.information import Batch, triangle
+from robot_dynid.estimation.payload import PayloadStatus
+from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
+from robot_dynid.estimation.uncertainty.stretches import STRETCHES
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.payload import _arm_effort, identify_payload
+from robot_dynid.identification.payload_services import set_load, set_payload
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.io.log import load_log
+from robot_dynid.regressor.attached import AttachedBody
+from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia
+from robot_dynid.robot.model import GAINS_STD
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import take
+from robot_dynid.signals.pairing import align
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.types import Samples
+
+MASS = 2.805
+RNG = np.random.default_rng(5)
+
+
+def torque_error(robot, found, payload, seed=77):
+    """Return the error of the payload's torque in a new motion, relative to its largest."""
+    body = AttachedBody.on(robot)
+    log = recording(robot, motion(robot, seed, 5.0))
+    samples = prepare(robot, repair(robot, log), Preprocessing(20.0))
+    columns = body.columns(samples)
+    wrong = np.einsum('nks,k->ns', columns, found.parameters - payload)
+    return np.abs(wrong).max() / np.abs(np.einsum('nks,k->ns', columns, payload)).max()
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'seven_axis', 'puma560'])
+def test_the_difference_gives_the_payload(name):
+    robot, payload = torque_robot(name), random_payload(np.random.default_rng(3))
+    loaded, unloaded = pair(robot, payload)
+    found = identify_payload(robot, [loaded], [unloaded]).estimate
+    mass, com, inertia = com_from_parameters(payload)
+    assert found.status is PayloadStatus.OK and found.directions == ()
+    assert found.mass == pytest.approx(mass, rel=PAYLOAD_EXACT)
+    np.testing.assert_allclose(found.centre_of_mass, com, atol=PAYLOAD_EXACT)
+    np.testing.assert_allclose(found.inertia, inertia, atol=PAYLOAD_EXACT * mass)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.floats(0.0, 0.5))
+def test_any_robot_any_noise_gives_a_body_that_can_exist(seed, noise):
+    robot = random_chain(seed)
+    payload = random_payload(np.random.default_rng(seed))
+    found = identify_payload(robot, *([log] for log in pair(robot, payload, seed, 10.0, noise)))
+    estimate = found.estimate
+    least = np.linalg.eigvalsh(pseudo_inertia(estimate.parameters))
+    assert least[0] >= -1e-7 * least[-1]
+    assert estimate.constrained or estimate.least_eigenvalue > -1e-9
+    if noise == 0.0:
+        assert torque_error(robot, estimate, payload) < PAYLOAD_TORQUE
+
+
+def test_intervals_hold_the_truth():
+    robot, held = torque_robot('ur10e'), []
+    for seed in range(25):
+        payload = random_payload(np.random.default_rng(seed), 5.0)
+        loaded, unloaded = pair(robot, payload, seed, 25.0, noise=0.05)
+        found = identify_payload(robot, [loaded], [unloaded]).estimate
+        _, com, _ = com_from_parameters(payload)
+        error = np.array([found.mass - payload[0], *(found.centre_of_mass - com)])
+        std = np.array([found.mass_std, *found.centre_of_mass_std])
+        held.append(np.abs(error) < found.margins * std)
+    assert COVERAGE[0] <= np.mean(held) <= 1.0
+    assert found.mass_std < PAYLOAD_MASS * found.mass
+
+
+def test_intervals_hold_the_truth_under_friction_that_grows_with_the_load():
+    """As much of it as the UR10e has; the estimator does not know of it."""
+    robot, errors = torque_robot('ur10e'), []
+    for seed in range(15):
+        payload = random_payload(np.random.default_rng(seed), 5.0)
+        same = motion(robot, seed, 30.0)
+        loaded, unloaded = (recording(robot, same, p, 2 * seed + k, 0.02, grip=0.085)
+                            for k, p in enumerate((payload, None)))
+        found = identify_payload(robot, [loaded], [unloaded]).estimate
+        errors.append((found.mass - 5.0) / (found.margins[0] * found.mass_std))
+    assert np.mean(np.abs(errors) < 1.0) > 0.8
+    assert abs(np.mean(errors)) < 0.5
+
+
+@pytest.mark.parametrize(('kind', 'stated', 'share'), [
+    ('torque', None, 0.0), ('torque', 0.01, 0.01), ('current', None, GAINS_STD),
+    ('current', 0.05, 0.05)])
+def test_the_mass_is_as_uncertain_as_the_drive_gains(kind, stated, share):
+    robot = load_robot('ur10e')
+    given = None if stated is None else np.full(robot.n, stated)
+    robot = replace(robot, drive=replace(robot.drive, kind=kind, gains_std=given))
+    found = identify_payload(robot, *([log] for log in pair(
+        robot, random_payload(np.random.default_rng(3)), noise=0.02))).estimate
+    assert found.mass_std_gains == pytest.approx(share * found.mass, rel=SECOND_ORDER)
+    assert found.mass_std > found.mass_std_gains
+    if not share:
+        assert found.degrees_of_freedom.tolist() == 4 * [STRETCHES - 1]
+
+
+def test_gains_of_single_joints_move_the_centre_of_mass():
+    robot = torque_robot('ur10e')
+    logs = pair(robot, random_payload(np.random.default_rng(3)), noise=0.02)
+    wrist = np.where(np.arange(robot.n) == 4, 0.05, 0.0)
+    both = [identify_payload(replace(robot, drive=replace(robot.drive, gains_std=std)),
+                             *([log] for log in logs)).estimate
+            for std in (wrist, np.full(robot.n, 0.05))]
+    assert np.all(both[0].mass_std_gains < 0.5 * both[1].mass_std_gains)
+    without = identify_payload(robot, *([log] for log in logs)).estimate
+    assert np.all(both[0].centre_of_mass_std > without.centre_of_mass_std)
+
+
+def test_a_model_of_the_arm_gives_the_payload():
+    arm = nominal_model('ur10e', kind='torque')
+    payload = random_payload(np.random.default_rng(8))
+    _, q, qd, qdd = same = motion(arm.robot, 4, 20.0)
+    log = recording(arm.robot, same, payload, friction=0.0)
+    bare = recording(arm.robot, same, friction=0.0)
+    drifted = 1.3 * arm.friction(q, qd) + 0.5  # friction and offsets of another day
+    measured = log.effort - bare.effort + arm.inverse(q, qd, qdd) - arm.friction(q, qd) + drifted
+    lag = np.clip(log.time - 0.001, 0.0, None)  # the model says that effort is 1 ms late
+    late = np.stack([np.interp(lag, log.time, c) for c in measured.T], axis=1)
+    found = identify_payload(arm.robot, [replace(log, effort=late)], model=arm).estimate
+    assert found.mass == pytest.approx(payload[0], rel=PAYLOAD_MODEL)
+    np.testing.assert_allclose(found.centre_of_mass, payload[1:4] / payload[0], atol=PAYLOAD_MODEL)
+
+
+def test_what_a_planar_arm_cannot_show_is_named():
+    robot = torque_robot('planar_3r')
+    loaded, unloaded = pair(robot, random_payload(RNG))
+    found = identify_payload(robot, [loaded], [unloaded]).estimate
+    assert found.status is PayloadStatus.NOT_EXCITED
+    assert {'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz'} <= set(found.not_excited)
+    assert 'mz' in found.directions and np.isnan(found.centre_of_mass[2])
+    assert np.isfinite(found.parameters_std[9]) and set_load(found) is None
+
+
+def test_one_moving_joint_leaves_most_open():
+    robot = torque_robot('ur10e')
+    same = motion(robot, 1, 20.0, moving=[5])
+    payload = random_payload(RNG)
+    found = identify_payload(robot, [recording(robot, same, payload, 1, 0.01)],
+                             [recording(robot, same, None, 2, 0.01)]).estimate
+    assert found.status is PayloadStatus.NOT_EXCITED
+    assert {'Ixx', 'Ixy', 'Iyy'} <= {*found.not_excited} and 'Izz' not in found.not_excited
+    assert found.constrained or found.least_eigenvalue > 0.0
+
+
+def test_no_payload_is_said():
+    robot = torque_robot('ur10e')
+    found = identify_payload(robot, *([log] for log in pair(robot, None, noise=0.02))).estimate
+    assert found.status is PayloadStatus.NO_PAYLOAD
+    assert np.isnan(found.centre_of_mass).all() and set_payload(found) is None
+
+
+def test_clocks_may_differ_by_a_fraction_of_a_sample_and_drift():
+    robot = torque_robot('ur10e')
+    lag, drift = 1234.56789, 1e-4
+    time, q, qd, qdd = motion(robot, 1, 30.0)
+    loaded = recording(robot, (time, q, qd, qdd), random_payload(RNG), 1)
+    unloaded = recording(robot, (time, q, qd, qdd), None, 2)
+    middle = 0.5 * (time[0] + time[-1])
+    late = replace(take(unloaded, slice(300, None)),
+                   time=unloaded.time[300:] * (1.0 + drift) + lag - drift * middle)
+    a, b = (prepare(robot, repair(robot, log), Preprocessing(6.5, decimate=False))
+            for log in (loaded, late))
+    found = align(a, b)
+    assert found.lag == pytest.approx(lag, abs=LAG)
+    assert found.drift == pytest.approx(drift, abs=LAG / 30.0)
+    assert found.first.time[0] >= 3.0
+
+
+def test_the_frame_may_be_any_link_behind_the_last_joint():
+    robot = torque_robot('ur10e')
+    tool = replace(robot.links[-1], name='tool', placement=np.array([
+        [0.0, -1.0, 0.0, 0.1], [1.0, 0.0, 0.0, 0.2], [0.0, 0.0, 1.0, 0.3], [0.0, 0.0, 0.0, 1.0]]))
+    robot = replace(robot, links=(*robot.links, tool))
+    payload = random_payload(RNG)
+    loaded, unloaded = pair(robot, payload, link='tool')
+    inside = identify_payload(robot, [loaded], [unloaded], link='tool')
+    flange = identify_payload(robot, [loaded], [unloaded])
+    assert (inside.link, flange.link) == ('tool', robot.bodies[-1])
+    np.testing.assert_allclose(inside.estimate.parameters, payload, atol=PAYLOAD_EXACT * 10.0)
+    np.testing.assert_allclose(move_parameters(inside.estimate.parameters, tool.placement),
+                               flange.estimate.parameters, atol=PAYLOAD_EXACT * 10.0)
+
+
+def test_services_take_the_result():
+    robot, payload = torque_robot('ur10e'), random_payload(np.random.default_rng(2))
+    found = identify_payload(robot, *([log] for log in pair(robot, payload))).estimate
+    mass, com, inertia = com_from_parameters(payload)
+    ur, franka = set_payload(found), set_load(found)
+    assert ur['mass'] == franka['mass'] == pytest.approx(mass, rel=PAYLOAD_EXACT)
+    assert list(ur['center_of_gravity'].values()) == franka['center_of_mass']
+    np.testing.assert_allclose(franka['center_of_mass'], com, atol=PAYLOAD_EXACT)
+    np.testing.assert_allclose(np.reshape(franka['load_inertia'], (3, 3), order='F'), inertia,
+                               atol=PAYLOAD_EXACT * mass)
+    six = [inertia[i] for i in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose([ur[k] for k in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')], six,
+                               atol=PAYLOAD_EXACT * mass)
+
+
+def test_the_constrained_body_is_the_best_one():
+    """Against random feasible bodies near it: none fits better."""
+    rng = np.random.default_rng(0)
+    design = rng.normal(size=(40, 10))
+    target = design @ np.array([1.0, 0.5, 0.0, 0.0, 0.01, 0.0, 0.1, 0.0, 0.0, 0.1])
+    body = fit_body(np.column_stack([design, target]))
+
+    def cost(p):
+        return float(np.sum((design @ p - target) ** 2))
+
+    assert body.active and np.linalg.eigvalsh(pseudo_inertia(body.values))[0] > -1e-8
+    for _ in range(2000):
+        other = body.values + rng.normal(size=10) * 10.0 ** rng.uniform(-6.0, -1.0)
+        if np.linalg.eigvalsh(pseudo_inertia(other))[0] >= 0.0:
+            assert cost(other) >= cost(body.values) * (1.0 - SAME_OPTIMUM)
+
+
+def test_leaving_batches_out_is_what_it_says():
+    rng = np.random.default_rng(1)
+    blocks = [rng.normal(size=(9, 4)) for _ in range(5)]
+    batches = [Batch((triangle(np.asfortranarray(b)),), 9) for b in blocks]
+    estimates = []
+    for i, (factor,) in enumerate(leave_one_out(batches)):
+        rest = np.vstack([b for k, b in enumerate(blocks) if k != i])
+        np.testing.assert_allclose(factor.T @ factor, rest.T @ rest, rtol=1e-10)
+        estimates.append(np.linalg.lstsq(rest[:, :3], rest[:, 3], rcond=None)[0])
+    centred = np.array(estimates) - np.mean(estimates, axis=0)
+    np.testing.assert_allclose(deviations(estimates), np.sqrt(0.8 * np.sum(centred**2, axis=0)))
+
+
+@pytest.fixture(scope='module')
+def measured(ur10e_data):
+    """Return the loaded recording of the UR10e and the unloaded one of the same motion."""
+    robot = load_robot('ur10e')
+    (loaded,) = (ur10e_data / 'payload_2.805kg').iterdir()
+    return robot, load_log(loaded, robot), load_log(
+        ur10e_data / 'train' / '20_02_19_14harm50sec.csv.gz', robot)
+
+
+def holds(found):
+    """Check mass and interval of the weighed payload."""
+    assert found.mass == pytest.approx(MASS, rel=PAYLOAD_MASS)
+    half = found.margins[0] * found.mass_std
+    scatter = np.sqrt(found.mass_std**2 - found.mass_std_gains**2)
+    assert stats.t.ppf(0.975, STRETCHES - 1) * scatter < 0.03 * MASS
+    assert found.mass_std_gains == pytest.approx(GAINS_STD * found.mass, rel=SECOND_ORDER)
+    assert abs(found.mass - MASS) < half < 0.05 * MASS
+    assert np.linalg.eigvalsh(pseudo_inertia(found.parameters))[0] > -1e-9
+
+
+def test_ur10e_payload_from_the_difference(measured):
+    robot, loaded, unloaded = measured
+    result = identify_payload(robot, [loaded], [unloaded])
+    holds(result.estimate)
+    assert result.matches[0].lag == pytest.approx(-1.17998, abs=LAG)
+
+
+@pytest.mark.slow
+def test_ur10e_payload_from_a_model_of_the_arm(measured, ur10e_data):
+    robot, loaded, _ = measured
+    logs = [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())
+            if '14harm' not in f.name]
+    model = identify(robot, logs, recipe=Recipe(cutoff=6.5, ramp_width=0.01)).model
+    holds(identify_payload(robot, [loaded], model=model).estimate)
+
+
+def test_the_nominal_arm_has_no_weight_where_drives_compensate_it():
+    robot = torque_robot('planar_3r')
+    q, still = np.array([[0.3, -0.5, 0.8]]), np.zeros((1, 3))
+    at_rest = Samples(robot.joints, np.zeros(1), q, still, still)
+    weight = inverse_dynamics(robot, q, still, still)
+    assert np.abs(weight).max() > 1.0
+    for kind, expected in (('torque', weight), ('gravity_compensated_torque', still)):
+        stated = replace(robot, drive=replace(robot.drive, kind=kind))
+        np.testing.assert_allclose(_arm_effort(stated, None, at_rest), expected, atol=1e-12)

@@ -1,0 +1,191 @@
+"""Measured data of real robots: no worse than the figures that come with the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from folds import FOLDS, Fold, cut, folds
+from tolerances import ONE_DECIMAL, REFERENCE_FRICTION, STAGED_OVER_CONTROL
+
+from robot_dynid.estimation import Status
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.validate import validate
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.log import load_log
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
+
+#: relative error in %, at the effort's own stamps: what `identify` and `validate` print
+UR10E = {
+    '20_01_17-ptp_10_points': (9.8, 3.3, 4.1, 7.1, 12.5, 23.8),
+    '20_02_19_15harm50sec': (9.6, 3.1, 4.1, 8.4, 12.2, 9.9),
+    '20_02_06-20sec_10harm': (10.0, 3.8, 5.0, 10.1, 12.2, 8.9),
+}
+#: over all test files, from the description of the data: least squares with Coulomb's ramp
+UR10E_COULOMB = (11.7, 4.7, 5.1, 9.6, 21.4, 24.8)
+TX40 = (17.9, 13.8, 16.4, 10.9, 18.0, 15.5)
+#: viscous and Coulomb friction shipped with the data, where above 0.3; for joints 5 and 6 the
+#: diagonal holds what both motors do, m6 is the motor that turns with both
+VISCOUS = {'1': 8.05, '2': 5.53, '3': 1.97, '4': 1.11, '5+m6': 1.86, '6+m6': 0.65, 'm6': 0.616}
+COULOMB = {'1': 7.14, '2': 8.26, '3': 6.34, '4': 2.48, '5': 3.03, 'm6': 1.95}
+
+
+@pytest.fixture(scope='module')
+def ur10e(ur10e_result: IdentificationResult) -> IdentificationResult:
+    """Return the identification from all training files."""
+    return ur10e_result
+
+
+def percent(model: IdentifiedModel, logs: list[RawLog]) -> list[float]:
+    """Return the relative error of every joint in %."""
+    scores = validate(model, logs).model['all']
+    return [100.0 * s.relative_error for s in scores.values()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', UR10E)
+def test_ur10e_predicts_what_it_has_not_seen(ur10e, ur10e_data, name):
+    log = load_log(ur10e_data / 'test' / f'{name}.csv.gz', ur10e.model.robot)
+    assert ur10e.estimate.status is Status.OK
+    assert percent(ur10e.model, [log]) == pytest.approx(UR10E[name], abs=ONE_DECIMAL)
+
+
+@pytest.mark.slow
+def test_the_readme_prints_what_the_ur10e_gives(ur10e, ur10e_data, root):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    found = validate(ur10e.model, logs)
+    rows = [line.split('|')[1:-1] for line in (root / 'README.md').read_text().splitlines()
+            if line.startswith('| ') and line.split()[1] in ur10e.model.joints]
+    assert [row[0].strip() for row in rows] == list(ur10e.model.joints)
+    printed = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    table = (found.model['all'], found.control['all'], found.model['motion'],
+             found.model['near reversals'])
+    errors = [[100.0 * s.relative_error for s in scores.values()] for scores in table]
+    assert printed[:, 1:5] == pytest.approx(np.transpose(errors), abs=ONE_DECIMAL)
+    scores = list(found.model['all'].values())
+    assert printed[:, 0] == pytest.approx([s.rmse for s in scores], rel=1e-2)
+    assert printed[:, 5] == pytest.approx([s.r2 for s in scores], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_ur10e_wrist_errs_less_than_two_thirds_of_the_baseline(ur10e, ur10e_data):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    error, baseline = np.array(percent(ur10e.model, logs)), np.array(UR10E_COULOMB)
+    assert np.all(error < 0.92 * baseline)
+    assert np.all(error[4:] < 2.0 / 3.0 * baseline[4:])
+    near = validate(ur10e.model, logs).model['near reversals']
+    assert set(near) == set(ur10e.model.joints)
+    # presliding and load were found in the training data alone
+    assert any('maxwell' in law for law in ur10e.model.structure.friction[3:])
+    assert all('load' in law for law in ur10e.model.structure.friction[1:3])
+
+
+@pytest.mark.slow
+def test_ur10e_motion_is_well_conditioned(ur10e, ur10e_data):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'train').iterdir())]
+    recipe = Recipe(ur10e.choice.preprocessing.cutoff, 0.01, 0.0)  # parts of friction are alike
+    assert identify(ur10e.model.robot, logs, recipe=recipe).estimate.condition < 20.0
+
+
+@pytest.mark.slow
+def test_ur10e_shows_its_choices_and_the_control_row(ur10e):
+    assert 3.0 <= ur10e.choice.preprocessing.cutoff <= 15.0
+    control = ur10e.training.control['all']
+    assert set(control) == set(ur10e.model.joints)
+    assert all(s.relative_error < 0.6 for s in control.values())
+    # the data's README: textbook deviations were 3 to 14 times too small
+    assert 3.0 < ur10e.model.provenance['std_over_textbook'] < 14.0
+
+
+@dataclass
+class Folded:
+    """Errors of the TX40 over three folds, each predicted by a model of the others."""
+
+    error: float | np.ndarray = 0.0
+    size: float | np.ndarray = 0.0
+
+    def add(self, model: IdentifiedModel, log: RawLog) -> None:
+        """Add the prediction of one fold."""
+        for trace in validate(model, [log]).traces:
+            self.error = self.error + np.sum((trace.measured - trace.predicted) ** 2, axis=0)
+            self.size = self.size + np.sum(trace.measured**2, axis=0)
+
+    @property
+    def percent(self) -> np.ndarray:
+        """Relative error of every joint in %."""
+        return 100.0 * np.sqrt(self.error / self.size)
+
+
+def folded(found: Iterable[Fold]) -> Folded:
+    """Predict every fold by a model of the other two."""
+    total = Folded()
+    for result, left in found:
+        total.add(result.model, left)
+    return total
+
+
+@pytest.fixture(scope='module')
+def tx40(tx40_data: Path) -> RawLog:
+    """Return the one recording of the TX40."""
+    return load_log(tx40_data / 'exciting.csv.gz', load_robot('tx40'))
+
+
+def assert_folds_are_predicted(found: Iterable[Fold]) -> None:
+    """Fail unless the folds are predicted as the description of the data says."""
+    error = folded(found).percent
+    assert np.all(error < np.array(TX40))
+
+
+@pytest.mark.slow
+def test_tx40_predicts_the_fold_left_out_with_settings_chosen(tx40_folds):
+    assert_folds_are_predicted(tx40_folds)
+
+
+@pytest.mark.slow
+def test_tx40_predicts_the_fold_left_out_with_settings_given(tx40):
+    assert_folds_are_predicted(folds(tx40, Recipe(cutoff=40.0, effort_lag=0.0)))
+
+
+@pytest.mark.slow
+def test_tx40_friction_is_that_of_its_source(tx40):
+    robot = load_robot('tx40')
+    recipe = Recipe(friction='coulomb')  # the law of the source
+    model = identify(robot, [cut(tx40, 0.0, FOLDS[-1][1])], recipe=recipe).model
+    for prefix, reference in (('fv', VISCOUS), ('fc', COULOMB)):
+        for labels, value in reference.items():
+            found = sum(model.standard[f'{prefix}{label}'] for label in labels.split('+'))
+            assert found == pytest.approx(value, rel=REFERENCE_FRICTION), (prefix, labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('joint', [1, 4])
+def test_ur10e_single_joint_leaves_parameters_open(ur10e_data, joint):
+    robot = load_robot('ur10e')
+    log = load_log(ur10e_data / 'single_joint' / f'joint_{joint}.csv.gz', robot)
+    recipe = Recipe(cutoff=6.5, ramp_width=0.01, effort_lag=0.0)
+    estimate = identify(robot, [log], recipe=recipe).estimate
+    assert estimate.status is Status.NOT_EXCITED
+    others = [f'{p}{i}' for i in range(1, 7) for p in ('fv', 'fc') if i != joint]
+    assert len(set(others) & set(estimate.not_excited)) >= 9
+    assert not {f'fv{joint}', f'fc{joint}'} & set(estimate.not_excited)
+
+
+@pytest.mark.slow
+def test_ur10e_one_joint_at_a_time(ur10e_data):
+    """Staged identification beats least squares on the same recordings, and the control row."""
+    robot = load_robot('ur10e')
+    logs = [load_log(f, robot) for f in sorted((ur10e_data / 'single_joint').iterdir())]
+    tests = [load_log(f, robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    staged, once = (identify(robot, logs, method) for method in ('staged', 'wls'))
+    assert staged.estimate.status is Status.NOT_EXCITED  # one configuration per joint
+    error = np.array(percent(staged.model, tests))
+    scores = validate(staged.model, tests).control['all']
+    control = np.array([100.0 * s.relative_error for s in scores.values()])
+    assert np.all(error < 0.75 * np.array(percent(once.model, tests)))
+    assert np.all(error <= STAGED_OVER_CONTROL * control)
+    assert np.all(error[:2] < 0.9 * control[:2])

@@ -1,0 +1,146 @@
+"""Every key of a recipe changes what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.estimation.feasible.sequential import SequentialFeasible
+from robot_dynid.estimation.feasible.simultaneous import Feasible
+from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
+from robot_dynid.identification.elastic_joints import with_elastic_joints
+from robot_dynid.identification.identify import IdentificationResult, _estimator, identify
+from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.recordings import Recordings
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
+
+ROBOT = load_robot('planar_3r')
+QUICK = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0}
+
+
+def identified(content: dict[str, Any], method: str = 'wls') -> IdentificationResult:
+    """Return what a recipe makes of a short recording; what it leaves open is prescribed."""
+    recipe = recipe_from_dict({**QUICK, **content})
+    return identify(ROBOT, [recording(ROBOT, 1, 8.0)], method, recipe)
+
+
+def repeated(content: dict[str, Any]) -> Any:
+    """Return three periods of 4 s, repaired as a recipe says."""
+    time = np.arange(0.0, 12.0, 0.01)
+    position = np.sin(0.5 * np.pi * np.outer(time, [1.0, 2.0, 3.0]))
+    log = RawLog('run', ROBOT.joints, time, position, effort=np.cos(position))
+    return Recordings(ROBOT, [log], recipe_from_dict(content))[0]
+
+
+def cutoff() -> None:
+    assert identified({'cutoff': 7.5}).model.preprocessing.cutoff == 7.5
+
+
+def ramp_width() -> None:
+    laws = identified({'ramp_width': 0.03}).model.structure.laws
+    assert [law.settings() for law in laws] == [{'width': 0.03}] * 3
+
+
+def effort_lag() -> None:
+    found = [identified({'effort_lag': lag}).model for lag in (0.0, 0.02)]
+    assert [model.preprocessing.effort_lag for model in found] == [0.0, 0.02]
+    assert np.abs(found[1].values - found[0].values).max() > 0.01
+
+
+def rate() -> None:
+    assert repeated({'rate': 250}).step == pytest.approx(0.004)
+
+
+def rotor_inertia() -> None:
+    kept = [sum(name.startswith('Ia') for name in identified({'rotor_inertia': on}).model.names)
+            for on in (True, False)]
+    assert kept[0] > kept[1] == 0
+
+
+def friction() -> None:
+    assert identified({'friction': 'stribeck', 'ramp_width': None}).model.structure.friction[
+        0] == 'stribeck'
+
+
+def procedure() -> None:
+    name = 'body-by-body'
+    assert _estimator('staged', Recipe(procedure=name)) == StagedLeastSquares(name)
+
+
+def prior() -> None:
+    assert _estimator('feasible', Recipe(prior='euclidean')) == Feasible('euclidean')
+
+
+def prior_weight() -> None:
+    assert _estimator('feasible', Recipe(prior_weight=0.5)) == Feasible(prior_weight=0.5)
+
+
+def bounds() -> None:
+    recipe = recipe_from_dict({'bounds': {'total_mass': [1, 2]}})
+    for method in ('feasible', 'sequential-feasible'):
+        assert _estimator(method, recipe).bounds.total_mass == (1.0, 2.0)  # type: ignore[attr-defined]
+
+
+def sweeps() -> None:
+    found = _estimator('sequential-feasible', Recipe(sweeps=7))
+    assert found == SequentialFeasible(sweeps=7)
+
+
+def period() -> None:
+    assert repeated({}).averaging is None
+    for given in (4, 'auto'):
+        assert repeated({'period': given}).averaging.period == pytest.approx(4.0, abs=0.01)
+
+
+def warm_up() -> None:
+    assert [repeated({'period': 4, 'warm_up': count}).averaging.periods for count in (0, 1)] == [
+        3, 2]
+
+
+def robust() -> None:
+    assert _estimator('irls', Recipe(robust='tukey')).robust == 'tukey'  # type: ignore[attr-defined]
+
+
+def instrument_cutoff() -> None:
+    found = _estimator('iv', Recipe(instrument_cutoff=3.0))
+    assert found.instrument_cutoff == 3.0  # type: ignore[attr-defined]
+
+
+def residual() -> None:
+    told = identified({'residual': 'rbf'}).warnings
+    assert any('residual rbf needs motor states' in text for text in told)
+
+
+def loops() -> None:
+    with pytest.raises(UsageError, match='loops: three'):
+        identified({'loops': 'three'}, 'ols')
+
+
+def elastic_joints() -> None:
+    found = [with_elastic_joints(ROBOT, [], 'wls', recipe_from_dict({'elastic_joints': joints}))
+             for joints in ([], ['joint_3', 'joint_1'])]
+    assert [robot.drive.elastic for robot in found] == [(), (0, 2)]
+
+
+CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
+    cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior, prior_weight,
+    bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops, elastic_joints)}
+
+
+@pytest.mark.parametrize('key', [f.name for f in fields(Recipe)])
+def test_every_key_has_its_effect(key: str) -> None:
+    assert key in CASES, f'no test shows what the key {key} does'
+    CASES[key]()
+
+
+@pytest.mark.parametrize('method', ESTIMATORS)
+def test_methods_are_as_they_are_where_the_recipe_is_silent(method: str) -> None:
+    assert _estimator(method, Recipe()) == ESTIMATORS[method]

@@ -1,0 +1,126 @@
+"""The residual models of an identification: judged on data left out, used where they help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.validate import validate
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.simulation.plant import Plant
+from robot_dynid.types import RawLog
+
+STIFFNESS = np.array([8e3, 6e3, 3e3])
+QUICK = Recipe(cutoff=8.0, ramp_width=0.01, effort_lag=0.0, residual='gmr')
+
+
+@pytest.fixture(scope='module')
+def robot() -> RobotModel:
+    robot = load_robot('planar_3r')
+    return replace(robot, drive=replace(robot.drive, kind='torque'))
+
+
+def recording(robot: RobotModel, seed: int, unmodelled: float = 4.0) -> RawLog:
+    """Return 30 s of an arm in which joint 2 has a torque that only its deflection tells."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, 30.0, 0.01)
+    phase, rate = rng.uniform(0.0, 6.0, (2, 3, 4)), rng.uniform(0.5, 4.0, (3, 4))
+    turns = rate[:, :, None] * time + phase[0][:, :, None]
+    q = 0.3 * np.sin(turns).sum(axis=1).T
+    qd = 0.3 * (rate[:, :, None] * np.cos(turns)).sum(axis=1).T
+    qdd = -0.3 * (rate[:, :, None] ** 2 * np.sin(turns)).sum(axis=1).T
+    effort = Plant(robot).inverse(q, qd, qdd)
+    unknown = np.sin(1.7 * time) * np.sin(0.31 * time + phase[1, 0, 0])
+    deflection = effort / STIFFNESS
+    deflection[:, 1] = 1e-3 * unknown
+    effort[:, 1] += unmodelled * np.tanh(2.0 * unknown)
+    effort += 0.05 * rng.standard_normal(effort.shape)
+    noise = 2e-6 * rng.standard_normal(q.shape)
+    return RawLog(f'made up {seed}', robot.joints, time, q, qd, effort, q + deflection + noise)
+
+
+@pytest.fixture(scope='module')
+def result(robot: RobotModel) -> IdentificationResult:
+    return identify(robot, [recording(robot, 1)], 'wls', QUICK)
+
+
+def test_the_torque_that_shows_in_the_deflection_is_learned(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    plain = identify(robot, [recording(robot, 1)], 'wls', replace(QUICK, residual='none'))
+    test = [recording(robot, 2)]
+    with_it, without = (validate(m, test).model['all'] for m in (result.model, plain.model))
+    assert with_it[robot.joints[1]].rmse < 0.3 * without[robot.joints[1]].rmse
+
+
+def test_joints_without_gain_are_switched_off_and_told(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    used = [m is not None for m in result.model.residual_models]
+    assert used == [False, True, False]
+    for joint in (robot.joints[0], robot.joints[2]):
+        assert any(f'joint {joint}: no residual model' in w and 'does not fall' in w
+                   for w in result.warnings)
+    rows = {r['joint']: r for r in result.model.provenance['residual']['joints']}
+    assert rows[robot.joints[1]]['with_residual'] < 0.3 * rows[robot.joints[1]]['physics']
+
+
+def test_noise_alone_switches_everything_off(robot: RobotModel) -> None:
+    found = identify(robot, [recording(robot, 3, unmodelled=0.0)], 'wls', QUICK)
+    assert not any(found.model.residual_models)
+
+
+def test_the_physics_is_that_without_the_learned_part(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    clean = identify(robot, [recording(robot, 1, 0.0)], 'wls', replace(QUICK, residual='none'))
+    plain = identify(robot, [recording(robot, 1)], 'wls', replace(QUICK, residual='none'))
+    away = [np.linalg.norm(r.model.values - clean.model.values) for r in (result, plain)]
+    assert away[0] < away[1]
+
+
+def test_model_files_give_the_same_prediction(
+        robot: RobotModel, result: IdentificationResult, tmp_path: Path) -> None:
+    path = tmp_path / 'model.yaml'
+    result.model.save(path)
+    again = IdentifiedModel.load(path)
+    samples = prepare(robot, repair(robot, recording(robot, 2)), Preprocessing(8.0))
+    assert np.array_equal(again.predicted(samples), result.model.predicted(samples))
+    text = path.read_text().replace('kind: gmr', 'kind: svm')
+    with pytest.raises(ModelError, match='svm'):
+        IdentifiedModel.from_yaml(text)
+
+
+def test_without_motor_states_the_model_says_so_and_predicts_without(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    log = replace(recording(robot, 2), motor_position=None)
+    validation = validate(result.model, [log])
+    assert any('is not used' in w and robot.joints[1] in w for w in validation.warnings)
+    samples = prepare(robot, repair(robot, log), Preprocessing(8.0))
+    physics = result.model.torque_model.effort(samples, result.model.values)
+    assert np.array_equal(result.model.predicted(samples), physics)
+
+
+def test_asking_for_a_residual_without_motor_states(robot: RobotModel) -> None:
+    log = replace(recording(robot, 1), motor_position=None)
+    found = identify(robot, [log], 'wls', QUICK)
+    assert found.model.residual_models == ()
+    assert any('needs motor states' in w for w in found.warnings)
+    quiet = identify(robot, [log], 'wls', replace(QUICK, residual='auto'))
+    assert not any('residual' in w for w in quiet.warnings)
+
+
+def test_the_network_does_it_too(robot: RobotModel) -> None:
+    found = identify(robot, [recording(robot, 1)], 'wls', replace(QUICK, residual='rbf'))
+    assert found.model.residual_models[1] is not None
+
+
+def test_unknown_residuals_are_refused() -> None:
+    with pytest.raises(UsageError, match='choose one of auto, none, gmr, rbf'):
+        recipe_from_dict({'residual': 'svm'})

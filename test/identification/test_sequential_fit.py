@@ -1,0 +1,155 @@
+"""Three loops in turn: friction from sweeps, links by least squares, what the deflection tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tolerances import IN_TURN, SAME_FORMULA, SOLVED, SWEPT_FRICTION
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.information import FILTERED
+from robot_dynid.estimation.least_squares import joint_weights
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.residual_fit import joint_fit
+from robot_dynid.identification.sequential_fit import InTurn, Stopwatch, friction_parameters
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.plant import Plant
+from robot_dynid.trajectories.sweep import Sweep
+from robot_dynid.types import FloatArray, RawLog, frozen
+
+STEP = 0.008
+VISCOUS, COULOMB = np.array([3.0, 2.0, 1.0]), np.array([4.0, 3.0, 1.5])
+SPEEDS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.4)
+QUICK = Recipe(cutoff=8.0, effort_lag=0.0, ramp_width=0.002, loops='three', residual='none')
+
+
+@pytest.fixture(scope='module')
+def robot() -> RobotModel:
+    robot = load_robot('planar_3r')
+    return replace(robot, drive=replace(robot.drive, kind='torque'))
+
+
+def log_of(robot: RobotModel, name: str, motion: tuple[FloatArray, ...], seed: int) -> RawLog:
+    """Return what sensors saw of position, velocity, acceleration (N, n)."""
+    q, qd, qdd = motion
+    rng = np.random.default_rng(seed)
+    effort = Plant(robot).inverse(q, qd, qdd) + VISCOUS * qd + COULOMB * np.sign(qd)
+    effort += 0.05 * rng.standard_normal(q.shape)
+    return RawLog(name, robot.joints, STEP * np.arange(len(q)), q, qd, effort)
+
+
+def moving(robot: RobotModel, seed: int = 1) -> RawLog:
+    """Return 30 s in which all joints move."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, 30.0, STEP)
+    phase, rate = rng.uniform(0.0, 6.0, (3, 4)), rng.uniform(0.5, 4.0, (3, 4))
+    turns = rate[:, :, None] * time + phase[:, :, None]
+    motion = (0.3 * np.sin(turns), 0.3 * rate[:, :, None] * np.cos(turns),
+              -0.3 * rate[:, :, None] ** 2 * np.sin(turns))
+    return log_of(robot, 'moving', tuple(m.sum(axis=1).T for m in motion), seed)
+
+
+def sweeping(robot: RobotModel, joints: tuple[str, ...]) -> RawLog:
+    """Return sweeps of ``joints``, one after the other."""
+    parts = []
+    pause = np.zeros((100, 3, robot.n))
+    for joint in joints:
+        for speed in SPEEDS:
+            one = Sweep(robot.joints, joint, frozen(np.zeros(robot.n)), speed, 0.3, 0.6)
+            motion = one.sample(np.arange(0.0, one.duration, STEP))
+            rows = np.stack([motion.position, motion.velocity, motion.acceleration], axis=1)
+            pause[:, 0] = rows[-1, 0]
+            parts += [rows, pause.copy()]
+    return log_of(robot, 'sweeping', tuple(np.concatenate(parts).transpose(1, 0, 2)), 5)
+
+
+@pytest.fixture(scope='module')
+def result(robot: RobotModel) -> IdentificationResult:
+    logs = [moving(robot), sweeping(robot, robot.joints)]
+    ticks = iter(range(10_000))
+    return identify(robot, logs, 'wls', QUICK, clock=lambda: float(next(ticks)))
+
+
+def test_the_first_loop_finds_the_friction_of_the_sweeps(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    standard = result.model.standard
+    for j in range(robot.n):
+        assert standard[f'fv{j + 1}'] == pytest.approx(VISCOUS[j], rel=SWEPT_FRICTION)
+        assert standard[f'fc{j + 1}'] == pytest.approx(COULOMB[j], rel=SWEPT_FRICTION)
+
+
+def test_sweeps_are_left_out_of_the_second_loop(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    (only,) = result.experiment.recordings
+    assert len(only) == result.experiment.information.samples
+    for joint in robot.joints:
+        assert result.training.model['all'][joint].r2 > 0.99
+
+
+def test_the_loops_are_timed(result: IdentificationResult) -> None:
+    told = result.model.provenance['residual']
+    assert told['loops'] == 'three'
+    assert told['seconds'] == dict.fromkeys(('friction', 'links', 'residual'),
+                                            float(told['rounds']))
+
+
+def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
+        result: IdentificationResult) -> None:
+    model, information = result.experiment.model, result.experiment.information
+    weights = joint_weights(information) ** 2
+
+    def error(values: FloatArray) -> float:
+        return float(weights @ information.residual_energy(values, FILTERED))
+
+    physics = InTurn(friction_parameters(model), np.zeros(len(model.reduction.names)))
+    values = physics(information, None)
+    errors = [error(values)]
+    for _ in range(300):
+        values = physics(information, values)
+        errors.append(error(values))
+    at_once = joint_fit(information, None)
+    assert np.all(np.diff(errors) <= SOLVED * errors[0])
+    assert error(at_once) <= errors[-1] < (1.0 + IN_TURN) * error(at_once)
+    stays = physics(information, at_once)
+    assert error(stays) == pytest.approx(error(at_once), rel=SAME_FORMULA)
+
+
+def test_one_round_is_no_better_than_the_fit_at_once(result: IdentificationResult) -> None:
+    information = result.experiment.information
+    weights = joint_weights(information) ** 2
+    once, turns = (float(weights @ information.residual_energy(v, FILTERED))
+                   for v in (joint_fit(information, None), result.estimate.values))
+    assert once <= turns
+
+
+def test_joints_without_sweeps_are_named(robot: RobotModel) -> None:
+    logs = [moving(robot), sweeping(robot, robot.joints[:2])]
+    with pytest.raises(DataError, match=f'none of {robot.joints[2]}'):
+        identify(robot, logs, 'wls', QUICK)
+
+
+def test_no_sweeps_at_all(robot: RobotModel) -> None:
+    with pytest.raises(DataError, match='constant-velocity'):
+        identify(robot, [moving(robot)], 'wls', QUICK)
+
+
+def test_sweeps_alone(robot: RobotModel) -> None:
+    with pytest.raises(DataError, match='all joints move together'):
+        identify(robot, [sweeping(robot, robot.joints)], 'wls', QUICK)
+
+
+def test_other_methods_and_unknown_loops_are_refused(robot: RobotModel) -> None:
+    with pytest.raises(UsageError, match='not by irls'):
+        identify(robot, [moving(robot)], 'irls', QUICK)
+    with pytest.raises(UsageError, match='choose one of joint, three'):
+        recipe_from_dict({'loops': 'four'})
+
+
+def test_a_stopwatch_without_a_clock_measures_nothing() -> None:
+    watch = Stopwatch()
+    assert watch.timed('friction', lambda: 3) == 3
+    assert watch.seconds == {}

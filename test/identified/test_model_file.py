@@ -1,0 +1,161 @@
+"""The model file: kept to the last bit, refused when cut off, edited or foreign."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from feasible_models import feasible_model, random_links
+from nominal import nominal_model, states
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.model_file import END
+from robot_dynid.robot.robot_file import load_robot
+
+
+@pytest.fixture(scope='module')
+def planar():
+    """Return a small model, whose file is short."""
+    return nominal_model('planar_3r')
+
+
+@pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm', 'tx40', 'ur10e'])
+def test_file_keeps_every_bit(name, tmp_path):
+    model = nominal_model(name)
+    path = tmp_path / 'm.yaml'
+    model.save(path)
+    loaded = IdentifiedModel.load(path, load_robot(name))
+    q, qd, qdd = states(model)
+    effort = model.inverse(q, qd, qdd)
+    assert np.array_equal(loaded.inverse(q, qd, qdd), effort)
+    assert np.array_equal(loaded.forward(q, qd, effort), model.forward(q, qd, effort))
+    for field in ('values', 'std', 'control'):
+        assert np.array_equal(getattr(loaded, field), getattr(model, field))
+    for field in ('method', 'status', 'not_identified', 'warnings', 'preprocessing', 'structure',
+                  'provenance', 'names', 'labels', 'joints'):
+        assert getattr(loaded, field) == getattr(model, field)
+    assert loaded.to_yaml() == model.to_yaml()
+    assert [p.name for p in tmp_path.iterdir()] == ['m.yaml']
+
+
+def test_infinite_deviations_survive(planar):
+    std = planar.std.copy()
+    std[2] = np.inf
+    loaded = IdentifiedModel.from_yaml(replace(planar, std=std).to_yaml())
+    assert np.array_equal(loaded.std, std)
+
+
+def test_file_cut_off_anywhere_is_refused(planar):
+    text = planar.to_yaml()
+    for stop in range(0, len(text) - 1, 200):
+        with pytest.raises((ModelError, UsageError)):
+            IdentifiedModel.from_yaml(text[:stop], 'part')
+    for stop in range(len(text) - 25, len(text) - 2):
+        with pytest.raises((ModelError, UsageError)):
+            IdentifiedModel.from_yaml(text[:stop], 'part')
+
+
+def test_every_missing_key_is_refused(planar):
+    content = yaml.safe_load(planar.to_yaml())
+    for key in content:
+        if key in ('software', END):
+            continue
+        rest = {k: v for k, v in content.items() if k != key}
+        with pytest.raises(ModelError, match='part'):
+            IdentifiedModel.from_yaml(yaml.safe_dump(rest, sort_keys=False), 'part')
+
+
+@pytest.mark.parametrize(('old', 'new', 'message'), [
+    ('robot_dynid model 1', 'robot_dynid model 9', "reads 'robot_dynid model 1'"),
+    ('laws: [coulomb', 'laws: [magic', 'choose one of'),
+    ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
+    ('width: 0.05', 'width: 0.0', 'must be positive'),
+    ('width: 0.05', 'height: 0.05', 'unknown setting height'),
+    (f'{END}: true', f'{END}: false', 'cut off'),
+    ('translation:', 'shift:', 'damaged'),
+])
+def test_edited_files_are_refused(planar, old, new, message):
+    text = planar.to_yaml()
+    assert old in text
+    with pytest.raises(ModelError, match=message):
+        IdentifiedModel.from_yaml(text.replace(old, new), 'm.yaml')
+
+
+def test_edited_geometry_is_noticed(planar):
+    text = planar.to_yaml()
+    assert '0.36' in text
+    with pytest.raises(ModelError, match='changed after the identification'):
+        IdentifiedModel.from_yaml(text.replace('[0.36,', '[0.37,'), 'm.yaml')
+
+
+def test_parameters_that_are_no_numbers_are_refused(planar):
+    text = planar.to_yaml()
+    broken = text.replace(repr(float(planar.values[0])), '.nan', 1)
+    assert broken != text
+    with pytest.raises(ModelError, match='not finite'):
+        IdentifiedModel.from_yaml(broken, 'm.yaml')
+
+
+@pytest.fixture(scope='module')
+def feasible():
+    """Return a small model with feasible parameters."""
+    robot = load_robot('planar_3r')
+    rng = np.random.default_rng(0)
+    return feasible_model(robot, random_links(rng, robot.n), rng)
+
+
+def test_feasible_parameters_are_kept(feasible, planar):
+    loaded = IdentifiedModel.from_yaml(feasible.to_yaml())
+    assert np.array_equal(loaded.feasible, feasible.feasible)
+    assert loaded.to_yaml() == feasible.to_yaml()
+    assert 'feasible: {m1: ' in feasible.to_yaml()
+    assert 'feasible' not in planar.to_yaml(), 'as written before there were any'
+    assert IdentifiedModel.from_yaml(planar.to_yaml()).feasible is None
+
+
+@pytest.mark.parametrize(('change', 'message'), [
+    ({'m1': np.nan}, 'feasible parameters that are not finite'),
+    ({'Izz3': 1e300}, 'do not give its base parameters'),
+    ({'fv1': 0.0}, 'do not give its base parameters'),
+    ({'m7': 1.0}, 'not those of its blocks'),
+])
+def test_feasible_parameters_of_another_fit_are_refused(feasible, change, message):
+    content = yaml.safe_load(feasible.to_yaml())
+    content['feasible'] |= change
+    with pytest.raises(ModelError, match=rf'm\.yaml: .*{message}'):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
+    del content['feasible']['m1']
+    with pytest.raises(ModelError, match='not those of its blocks'):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
+    content['feasible'] = [1.0]
+    with pytest.raises(ModelError, match=r'm\.yaml: '):
+        IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')
+
+
+@pytest.mark.parametrize('text', ['', '[]', '3', 'a: b', '\x00', '{', 'robot: {}', '&a [*a]'])
+def test_other_texts_are_no_models(text):
+    with pytest.raises(ModelError, match=r'm\.yaml'):
+        IdentifiedModel.from_yaml(text, 'm.yaml')
+
+
+def test_missing_binary_and_unwritable_files(planar, tmp_path):
+    with pytest.raises(UsageError, match='cannot be read'):
+        IdentifiedModel.load(tmp_path / 'none.yaml')
+    (tmp_path / 'bin.yaml').write_bytes(bytes(range(128, 256)))
+    with pytest.raises(ModelError, match='not a text file'):
+        IdentifiedModel.load(tmp_path / 'bin.yaml')
+    with pytest.raises(ModelError, match='cannot be written'):
+        planar.save(tmp_path / 'no_folder' / 'm.yaml')
+
+
+def test_model_of_another_robot_is_refused(planar, tmp_path):
+    planar.save(tmp_path / 'm.yaml')
+    with pytest.raises(ModelError, match=r'identified for planar_3r.*not for ur10e'):
+        IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('ur10e'))
+    tilted = load_robot('planar_3r').with_gravity([0.0, 0.0, -1.62])
+    with pytest.raises(ModelError, match='joints, geometry or gravity differ'):
+        IdentifiedModel.load(tmp_path / 'm.yaml', tilted)
+    assert IdentifiedModel.load(tmp_path / 'm.yaml', load_robot('planar_3r'))

@@ -1,0 +1,211 @@
+"""Slow training: no law adds open parameters, and what is outside the training is marked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from tolerances import EXTRAPOLATED
+
+from robot_dynid.cli.main import main
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.validate import validate
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import MARGIN, Extent, Trained
+from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import RawLog
+from robot_dynid_interfaces.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    ComputeRollout,
+)
+
+ROBOT = load_robot('planar_3r')
+RATE, SECONDS, SLOW = 100.0, 25.0, 0.1
+
+
+def recording(seed, speed):
+    """Return a noisy recording at a share of the highest speed; friction is Stribeck's."""
+    rng, truth = np.random.default_rng(seed), load_truth(ROBOT)
+    trajectory = random_fourier(
+        motion_limits(ROBOT).scaled(0.9, speed), FourierOptions(SECONDS, 8), rng)
+    time = np.arange(round(SECONDS * RATE)) / RATE
+    motion = trajectory.sample(time)
+    q, qd, qdd = motion.position, motion.velocity, motion.acceleration
+    fading = 1.5 - 0.5 * np.tanh(np.abs(qd) / 0.1)
+    effort = inverse_dynamics(ROBOT, q, qd, qdd) + truth.rotor_inertia * qdd \
+        + truth.viscous * qd + truth.coulomb * np.tanh(qd / 0.01) * fading
+    effort += 0.1 * effort.std(axis=0) * rng.standard_normal(q.shape)
+    return RawLog(f'recording {seed}', ROBOT.joints, time,
+                  q + 1e-6 * rng.standard_normal(q.shape),
+                  velocity=qd + 1e-3 * rng.standard_normal(q.shape), effort=effort)
+
+
+@pytest.fixture(scope='module', params=[100, 200])
+def slow(request):
+    """Return a seed and what is identified from its slow motion."""
+    return request.param, identify(ROBOT, [recording(request.param, SLOW)])
+
+
+def test_no_law_adds_parameters_that_the_data_leaves_open(slow):
+    _, result = slow
+    left_open = {name for name in result.estimate.not_excited if name.startswith('f')}
+    assert left_open <= {f'f0{j}' for j in (1, 2, 3)}, result.model.structure.friction
+
+
+def test_prediction_at_ten_times_the_speed_does_not_explode(slow):
+    seed, result = slow
+    found = validate(result.model, [recording(seed + 2, 1.0)])
+    errors = [score.relative_error for score in found.model['all'].values()]
+    assert max(errors) < EXTRAPOLATED
+    text = ' '.join(found.warnings)
+    assert all(f'{name} outside what the model was trained in: joint_1 by up to' in text
+               for name in ('position', 'velocity', 'acceleration'))
+    (trace,) = found.traces
+    fastest = {one.joint: one for one in trace.outside if one.quantity == 'velocity'}
+    low, high = fastest['joint_1'].trained
+    speed = recording(seed + 2, 1.0).velocity[:, 0]
+    beyond = np.maximum(low - speed, speed - high)
+    assert fastest['joint_1'].beyond == pytest.approx(beyond.max(), abs=0.02)
+    assert fastest['joint_1'].share == pytest.approx(np.mean(beyond > 0.0), abs=0.05)
+
+
+def test_training_itself_is_inside(slow):
+    seed, result = slow
+    assert not any(t.outside for t in result.training.traces)
+    assert not any('outside what' in text for text in result.warnings)
+    ranges = result.model.trained.quantities
+    log = recording(seed, SLOW)
+    for name in ('position', 'velocity'):
+        low, high = ranges[name].T
+        np.testing.assert_allclose(low, getattr(log, name).min(axis=0), atol=0.01)
+        np.testing.assert_allclose(high, getattr(log, name).max(axis=0), atol=0.01)
+
+
+def test_marks_are_kept_in_the_file_and_older_files_have_none(slow):
+    _, result = slow
+    model = result.model
+    q, qd = np.zeros((3, 3)), np.array([[0.0] * 3, [0.05, 0.0, -5.0], [5.0, 0.0, 0.0]])
+    expected = [[False] * 3, [False, False, True], [True, False, False]]
+    again = IdentifiedModel.from_yaml(model.to_yaml())
+    for one in (model, again):
+        np.testing.assert_array_equal(one.outside(q, qd), expected)
+        np.testing.assert_array_equal(one.outside(q[2], qd[2]), expected[2])
+        assert one.outside(q, 0.0 * qd, np.full((3, 3), 50.0)).all()
+    content = yaml.safe_load(model.to_yaml())
+    del content['trained']
+    for settings in content['blocks']['friction']['settings']:
+        settings.pop('speeds', None)
+    old = IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False))
+    assert not old.outside(q, qd).any()
+    inside = np.full((1, 3), 0.05)
+    np.testing.assert_allclose(old.friction(inside, inside), model.friction(inside, inside))
+    damaged = content | {'trained': {'joint_1': {'position': [1.0, -1.0]}}}
+    with pytest.raises(Exception, match='damaged'):
+        IdentifiedModel.from_yaml(yaml.safe_dump(damaged, sort_keys=False))
+
+
+def test_whole_turns_of_a_joint_are_no_excess():
+    trained = Trained({'position': np.array([[-1.0, 0.5]] * 3)})
+    q = np.array([[0.2, 0.2 + 2.0 * np.pi, 0.2 - 4.0 * np.pi], [1.0, -1.5, 1.0 + 2.0 * np.pi]])
+    np.testing.assert_array_equal(trained.outside(ROBOT, {'position': q}),
+                                  [[False] * 3, [True] * 3])
+    little = np.array([[0.5 + 0.9 * MARGIN * 1.5, 0.0, 0.0]])
+    assert trained.outside(ROBOT, {'position': little})[0, 0]
+    assert trained.told(ROBOT, {'position': little}) == ()
+
+
+def test_several_recordings_know_the_widest_range_and_the_longest_time():
+    def extent(low, high, seconds, warm=True):
+        ends = np.array([[low, high]] * 3)
+        return Extent({'position': ends}, 2.0 * ends, 10.0 * ends if warm else None, seconds)
+
+    for parts in ([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0)],
+                  [extent(-3.0, 1.0, 20.0), extent(-1.0, 2.0, 60.0)]):
+        found = Extent.merged(parts)
+        np.testing.assert_array_equal(found.quantities['position'], [[-3.0, 2.0]] * 3)
+        assert found.of_axis(1) == {
+            'speeds': (-6.0, 4.0), 'longest': 60.0, 'temperatures': (-30.0, 20.0)}
+    cold = Extent.merged([extent(-1.0, 2.0, 60.0), extent(-3.0, 1.0, 20.0, warm=False)])
+    assert cold.temperatures is None
+
+
+def test_what_is_outside_is_told_in_the_unit_of_its_joint():
+    robot = load_robot('stanford_arm')
+    trained = Trained({'velocity': np.array([[-1.0, 1.0]] * robot.n)})
+    found = trained.found(robot, {'velocity': np.full((1, robot.n), 1.5)})
+    units = {one.joint: one.unit for one in found}
+    assert units == {joint: 'm/s' if kind == PRISMATIC else 'rad/s'
+                     for joint, kind in zip(robot.joints, robot.types)}
+    assert set(units.values()) == {'m/s', 'rad/s'}
+
+
+@pytest.mark.parametrize('verb', ['inverse', 'forward'])
+def test_commands_say_what_is_outside(slow, verb, tmp_path, capsys):
+    _, result = slow
+    model, states = tmp_path / 'm.yaml', tmp_path / 's.csv'
+    result.model.save(model)
+    third = 'acceleration' if verb == 'inverse' else 'effort'
+    columns = [f'{name}.{joint}' for name in ('position', 'velocity', third)
+               for joint in ROBOT.joints]
+    for speed, told in ((4.0, True), (0.0, False)):
+        values = [0.01] * 3 + [speed] * 3 + [0.0] * 3
+        if verb == 'forward':
+            values[6:] = result.model.inverse([0.01] * 3, [speed] * 3, [0.0] * 3).tolist()
+        states.write_text(f'{",".join(columns)}\n{",".join(map(str, values))}\n')
+        assert main([verb, str(model), str(states)]) == 0
+        said = capsys.readouterr().err.replace('\n', ' ')
+        assert ('velocity outside what the model was trained in' in said) == told
+        assert main([verb, str(model), str(states), '--json']) == 0
+        warnings = json.loads(capsys.readouterr().out)['warnings']
+        assert any('joint_2 by up to' in text for text in warnings) == told
+
+
+def test_validate_lists_what_is_outside(slow, tmp_path, capsys):
+    seed, result = slow
+    model, fast = tmp_path / 'm.yaml', tmp_path / 'fast.csv'
+    result.model.save(model)
+    write_csv(fast, recording(seed + 2, 1.0))
+    assert main(['validate', str(model), str(fast), '--json']) == 0
+    (found,) = json.loads(capsys.readouterr().out)['outside'].values()
+    assert {one['quantity'] for one in found} >= {'position', 'velocity', 'acceleration'}
+    assert all(one['beyond'] > 0.0 and 0.0 < one['share'] <= 1.0 for one in found)
+
+
+def test_services_say_so_on_success(slow):
+    _, result = slow
+    services = object.__new__(DynamicsServices)
+    services._served = lambda: result.model
+    state = {'position': [0.01] * 3, 'velocity': [4.0] * 3}
+    effort = result.model.inverse([0.01] * 3, [4.0] * 3, [0.0] * 3).tolist()
+    for handler, kind, more in (
+        (services._inverse, ComputeInverseDynamics, {'acceleration': [0.0] * 3}),
+        (services._forward, ComputeForwardDynamics, {'effort': effort}),
+        (services._rollout, ComputeRollout, {'effort': effort, 'dt': 1e-3}),
+    ):
+        response = kind.Response()
+        handler(kind.Request(**state, **more), response)
+        assert 'velocity outside what the model was trained in: joint_1 by up to' \
+            in response.message
+    response = ComputeInverseDynamics.Response()
+    services._inverse(ComputeInverseDynamics.Request(
+        position=[0.01] * 3, velocity=[0.0] * 3, acceleration=[0.0] * 3), response)
+    assert response.message == ''
+
+
+def test_laws_of_a_model_know_their_speeds(slow):
+    _, result = slow
+    for j, law in enumerate(result.model.structure.laws):
+        known = getattr(law, 'speeds', None)
+        assert known is None or known == tuple(result.model.trained.quantities['velocity'][j])
+    assert replace(result.model, trained=Trained()).outside([0.0] * 3, [9.0] * 3).sum() == 0

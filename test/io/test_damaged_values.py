@@ -1,0 +1,238 @@
+"""Finite numbers that no robot can have measured: named, dropped, and without a trace left."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bags import START, raw, write_topics
+from hypothesis import given
+from hypothesis import strategies as st
+from monitored import model_of
+from recordings import DT, recording, regular
+from synthetic_recordings import recording as synthetic
+
+from robot_dynid.errors import DataError
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.io.cdr import encode_joint_states
+from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.io.log import load_log
+from robot_dynid.monitoring.monitor_input import LiveStream, live
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.signals.averaging import Periodic, average
+from robot_dynid.signals.plausible import BEYOND, plausible, possible
+from robot_dynid.signals.prepare import repair
+from robot_dynid.types import CHANNELS
+
+MEASURED = tuple(name for name in CHANNELS if name != 'temperature')
+ROWS = (1000, 1001, 3000)
+#: the latest stamp a message can have [ns]
+LAST_STAMP = (2**31 - 1) * 10**9
+
+
+@pytest.fixture(scope='module')
+def robot():
+    """Return a planar arm of three joints."""
+    return load_robot('planar_3r')
+
+
+@pytest.fixture(autouse=True)
+def overflow_fails():
+    """Let every warning of NumPy fail the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter('error', RuntimeWarning)
+        yield
+
+
+def whole(seconds=10.0):
+    """Return a clean recording with every channel there is."""
+    log = recording(regular(seconds))
+    return replace(log, motor_position=log.position, motor_velocity=log.velocity,
+                   temperature=30.0 + log.position, reference_position=log.position,
+                   joint_torque=log.effort)
+
+
+def spoiled(log, name, value, rows=ROWS):
+    """Return the recording with ``value`` in some cells of joint 2."""
+    values = getattr(log, name).copy()
+    values[list(rows), 1] = value
+    return replace(log, **{name: values})
+
+
+@pytest.mark.parametrize('value', [1e187, -1e187, 1.7e308, 1e9, -1e7])
+@pytest.mark.parametrize('name', CHANNELS)
+def test_damaged_cells_are_named_and_dropped(robot, name, value):
+    found = repair(robot, spoiled(whole(), name, value))
+    told = [n for n in found.notes if f'run.csv: {name}.joint_2: 3 values that no robot' in n]
+    assert len(told) == 1 and f'first {value:.3g} at t = 2 s' in told[0]
+    blank = repair(robot, spoiled(whole(), name, np.nan))
+    for channel in CHANNELS:
+        np.testing.assert_array_equal(getattr(found.parts[0], channel),
+                                      getattr(blank.parts[0], channel))
+
+
+@pytest.mark.parametrize('name', ['position', 'effort', 'motor_position'])
+def test_damaged_cells_do_not_reach_the_mean_of_periods(robot, name):
+    time = np.arange(0.0, 24.0, DT)
+    phase = np.outer(2.0 * np.pi * time / 4.0, (1.0, 2.0, 3.0))
+    log = replace(recording(time), position=np.sin(phase), velocity=None, effort=np.cos(phase),
+                  motor_position=np.sin(phase) + 1e-3 * np.cos(phase))
+    found = average(robot, spoiled(log, name, 1e187), Periodic(4.0))
+    blank = average(robot, spoiled(log, name, np.nan), Periodic(4.0))
+    assert any(f'run.csv: {name}.joint_2: 3 values that no robot' in n for n in found.notes)
+    for channel in ('position', 'effort', 'motor_position'):
+        np.testing.assert_array_equal(getattr(found.parts[0], channel),
+                                      getattr(blank.parts[0], channel))
+
+
+@pytest.mark.parametrize('value', [1e152, -1e152, 1.7e308, -1.7e308, 2.0**31, 1e4])
+@pytest.mark.parametrize('row', [0, 2000, 4999])
+def test_a_damaged_stamp_costs_its_row_alone(robot, row, value):
+    log = recording(regular())
+    time = log.time.copy()
+    time[row] = value
+    found, notes = plausible(robot, replace(log, time=time))
+    if abs(value) > 1e7 or row < 4999:  # the last one is only late, and falls to the gap
+        assert len(found.time) == len(time) - 1
+        assert len(notes) == 1 and 'run.csv: ' in notes[0] and ' dropped' in notes[0]
+    repaired = repair(robot, replace(log, time=time))
+    assert sum(len(p.time) for p in repaired.parts) >= len(time) - 2
+
+
+def test_stamps_in_other_units_stay(robot):
+    log = recording(regular())
+    found, notes = plausible(robot, replace(log, time=1e18 + 1e9 * log.time))
+    assert found.time.size == log.time.size and not notes
+
+
+def test_wrong_units_and_careless_limits_cost_nothing(robot):
+    log = recording(regular())
+    tight = replace(robot, limits=replace(
+        robot.limits, lower=0.0 * robot.limits.lower, upper=0.0 * robot.limits.upper,
+        velocity=0.0 * robot.limits.velocity, effort=0.0 * robot.limits.effort))
+    degrees = replace(log, position=np.degrees(log.position), velocity=np.degrees(log.velocity))
+    counts = replace(log, position=1e6 * log.position, effort=3e4 * log.effort)
+    for one in (log, degrees, counts):
+        found, notes = plausible(tight, one)
+        assert found is one and not notes
+
+
+def test_a_column_of_damage_is_no_unit(robot):
+    with pytest.raises(DataError, match=r'run\.csv: effort\.joint_2 holds no finite value'):
+        repair(robot, spoiled(recording(regular()), 'effort', 1e187, range(5000)))
+
+
+def test_a_joint_without_end_may_turn_on(robot):
+    endless = replace(robot, limits=replace(robot.limits, lower=np.full(3, np.nan),
+                                            upper=np.full(3, np.nan)))
+    log = recording(regular())
+    time = 100.0 * log.time  # at rest for 800 s, then 318 turns
+    turns = 10.0 * np.maximum(time - 800.0, 0.0)
+    log = replace(log, time=time, position=np.stack([turns] * 3, axis=1))
+    assert plausible(endless, log)[1] == []
+
+
+PLANAR, SHORT = load_robot('planar_3r'), whole(0.1)
+
+
+@given(share=st.floats(-BEYOND, BEYOND), joint=st.integers(0, 2), row=st.integers(0, 49),
+       name=st.sampled_from(MEASURED))
+def test_nothing_the_robot_can_do_is_dropped(share, joint, row, name):
+    values = np.array(getattr(SHORT, name))
+    values[row, joint] = share * possible(PLANAR, SHORT.time[-1])[name][joint]
+    one = replace(SHORT, **{name: values})
+    found, notes = plausible(PLANAR, one)
+    assert found is one and not notes
+
+
+def test_bounds_of_currents_are_those_of_the_drives():
+    robot = load_robot('ur10e')
+    strong = replace(robot, limits=replace(robot.limits, effort=1e4 * robot.limits.effort))
+    gains = np.array(robot.drive.gains)
+    np.testing.assert_allclose(possible(strong, 1.0)['effort'], strong.limits.effort / gains)
+    np.testing.assert_allclose(possible(strong, 1.0)['joint_torque'], strong.limits.effort)
+
+
+def test_measured_data_lose_nothing(shared_data: Path) -> None:
+    paths = sorted(shared_data.rglob('*.csv.gz')) + sorted(shared_data.rglob('*.csv'))
+    assert paths
+    for path in paths:
+        arm = load_robot('tx40' if 'tx40' in path.parts else 'ur10e')
+        _, notes = plausible(arm, load_log(path, arm))
+        assert not [n for n in notes if 'no robot' in n or 'year' in n]
+
+
+@pytest.mark.parametrize('storage', ['csv', 'mcap', 'sqlite3'])
+def test_damage_in_files_is_told_and_gone(robot, tmp_path, storage):
+    log = recording(regular(3.0))
+    position, effort, time = log.position.copy(), log.effort.copy(), log.time.copy()
+    position[400, 0], effort[700:702, 2], time[900] = 1e187, -1e187, 2.0**31 - 1.0
+    path = written(tmp_path, storage, replace(log, position=position, effort=effort, time=time))
+    found = repair(robot, load_log(path, robot))
+    assert any('position.joint_1: 1 values that no robot' in n for n in found.notes)
+    assert any('effort.joint_3: 2 values that no robot' in n for n in found.notes)
+    assert any('time: 1 stamps more than a year' in n for n in found.notes)
+    assert np.abs(found.parts[0].position - log.position[:len(found.parts[0].time)]).max() < 1e-2
+
+
+def written(folder, storage, log):
+    """Write a recording as a file of the kind ``storage`` and return its path."""
+    if storage == 'csv':
+        write_csv(folder / 'run.csv', log)
+        return folder / 'run.csv'
+    stamps = [min(START + round(1e9 * t), LAST_STAMP) for t in log.time]
+    rows = zip(stamps, log.position, log.velocity, log.effort, strict=True)
+    messages = [(t, raw(log.joints, t, q, qd, tau))
+                for t, q, qd, tau in rows]
+    return write_topics(folder / 'bag', {'/joint_states': messages}, storage)
+
+
+def test_a_model_does_not_see_damaged_cells(robot, tmp_path):
+    log = synthetic(robot, 3, 10.0)
+    damaged = log
+    for name, row in (('position', 100), ('velocity', 600), ('effort', 1100)):
+        damaged = spoiled(damaged, name, 1e187, (row,))
+    recipe = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05)
+    clean = identify(robot, [log], 'wls', recipe)
+    write_csv(tmp_path / 'damaged.csv', damaged)
+    found = identify(robot, [read_csv(tmp_path / 'damaged.csv', robot.joints)], 'wls', recipe)
+    said = [w for w in found.warnings if 'no robot' in w]
+    assert len(said) == 3 and all('damaged.csv' in w and 'joint_2' in w for w in said)
+    assert np.all(np.abs(found.model.values - clean.model.values) < clean.model.std)
+
+
+def test_the_monitor_skips_damaged_states(robot):
+    model = model_of(robot)
+    log = recording(regular(3.0))
+    damaged = spoiled(spoiled(log, 'effort', 1e187, (700,)), 'position', -1e187, (900,))
+    motion = live(model, damaged)
+    assert sum('no robot' in n for n in motion.notes) == 2
+    assert np.abs(motion.effort).max() < 100.0
+    stream = LiveStream(model)
+    for row in zip(damaged.time, damaged.position, damaged.velocity, damaged.effort, strict=True):
+        state = stream(*row)
+        assert state is None or np.abs(state[0]).max() < 100.0
+    assert stream.skipped == 2
+
+
+def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
+    log = recording(regular(3.0))
+    stamps = START + np.round(1e9 * log.time).astype(np.int64)
+    stamps[900] = LAST_STAMP
+    effort = spoiled(log, 'effort', 1e187, (700,)).effort
+    payloads = encode_joint_states(log.joints, stamps, (log.position, log.velocity, effort))
+    with Recorder(tmp_path / 'run') as recorder:
+        store = recorder.add_topic('/joint_states')
+        for k, data in enumerate(payloads):
+            store.append(data, START + k)
+        buffer = repair(robot, recorder.snapshot(robot.joints))
+    kept = repair(robot, load_log(tmp_path / 'run', robot))
+    for found in (buffer, kept):
+        assert any('effort.joint_2: 1 values that no robot' in n for n in found.notes)
+        assert any('time: 1 stamps more than a year' in n for n in found.notes)
+        assert np.abs(found.parts[0].effort).max() < 100.0

@@ -1,0 +1,152 @@
+"""When external torque is contact: levels of quiet motion, hysteresis, friction that holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from monitored import model_of, motion
+
+from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
+from robot_dynid.monitoring.monitor import REST, Monitor, MonitorSettings, Reading
+from robot_dynid.monitoring.monitor_input import live
+from robot_dynid.monitoring.noise_levels import (
+    QUANTILE,
+    QUIET,
+    Quiet,
+    holding_torque,
+    quiet_levels,
+)
+from robot_dynid.robot.robot_file import load_robot
+
+
+class Touch:
+    """A resting or moving arm without weight, whose middle joint is pushed; see `ContactSettings`.
+
+    The observer follows every torque at once, but slowness is forgotten at 30 1/s only where
+    ``gain`` is that.
+    """
+
+    def __init__(self, settings: ContactSettings, gain: float = 1e9) -> None:
+        robot = load_robot('planar_3r').with_gravity(np.zeros(3))
+        levels = Quiet(np.full(3, 1.0), np.full(3, 3.0), np.full(3, 0.01), gain)
+        model = model_of(robot)
+        model = replace(model, values=model.reduction.base(np.concatenate([
+            robot.nominal.ravel(), np.zeros(len(model.reduction.standard) - 30)])),
+            provenance={QUIET: levels.plain(robot.joints)})
+        self._rate = Momentum(robot)
+        self.monitor = Monitor(model, MonitorSettings(gain, settings))
+        self._time = 0.0
+
+    def __call__(self, torque: float, velocity: tuple[float, float, float], steps: int,
+                 step: float = 0.002) -> Reading:
+        """Return the last of ``steps`` readings."""
+        qd, q, push = np.array(velocity), np.array([0.1, 0.2, 0.3]), np.array([0.0, torque, 0.0])
+        rate = self._rate(q[None], qd[None])[1][0]
+        for _ in range(steps):
+            self._time += step
+            reading = self.monitor(self._time, q, qd, -rate - push)
+            assert reading is not None
+        return reading
+
+
+def test_contact_has_hysteresis_and_lasts() -> None:
+    touch, fast = Touch(ContactSettings(1.5, 0.6, 0.01)), (1.0, 1.0, 1.0)
+
+    def after(torque: float, steps: int) -> bool:
+        reading = touch(-torque, fast, steps)
+        assert not reading.contact[[0, 2]].any()
+        return bool(reading.contact[1])
+
+    assert not after(1.49, 100)
+    np.testing.assert_allclose(touch(-1.49, fast, 1).threshold, 1.5)
+    assert not after(1.6, 4), 'not for long enough'
+    assert not after(1.3, 2)
+    assert not after(1.6, 5), 'counts from the beginning; the first is half of 1.3'
+    assert after(1.6, 1)
+    assert after(0.95, 100), 'above 60 % of the threshold'
+    assert after(0.8, 4)
+    assert not after(0.8, 1)
+
+
+def test_contact_lasts_some_states_however_rare() -> None:
+    touch, fast = Touch(ContactSettings(1.5, duration=0.0)), (1.0, 1.0, 1.0)
+    touch(0.0, fast, 5, 0.05)
+    assert not touch(9.0, fast, LEAST_STATES - 1, 0.05).contact.any()
+    assert touch(9.0, fast, 1, 0.05).contact.tolist() == [False, True, False]
+
+
+def test_slow_joints_need_more_torque_and_are_forgotten_like_the_torque() -> None:
+    touch = Touch(ContactSettings(1.5), gain=30.0)
+    np.testing.assert_allclose(touch(0.0, (0.0, 0.0, 0.0), 1).threshold, 4.5)
+    np.testing.assert_allclose(touch(0.0, (1.0, 0.0, -1.0), 1, 1.0 / 30.0).threshold,
+                               [1.5 + 3.0 / np.e, 4.5, 1.5 + 3.0 / np.e])
+
+
+@pytest.mark.parametrize('law', ['coulomb', 'dahl', 'maxwell'])
+def test_friction_may_hold_a_resting_joint_either_way(law: str) -> None:
+    robot = load_robot('seven_axis')
+    model = model_of(robot, law)
+    monitor = Monitor(model, MonitorSettings(contact=ContactSettings(thresholds=(0.2,))))
+    dry, offset = holding_torque(model), model.friction(np.zeros((1, 7)), np.zeros((1, 7)))[0]
+    speed = np.clip(0.9 * REST * (2.0 - 0.002 * np.arange(1500)), 0.0, 0.9 * REST)
+    place = np.cumsum(0.002 * speed)
+    for way in (1.0, -1.0):  # it creeps, then friction holds it along its way or against it
+        for k in range(1500):
+            at, rests = np.full(7, place[k]), bool(speed[k] == 0.0)
+            effort = model.gravity(at) + offset + dry * (way if rests else 1.0)
+            reading = monitor(100.0 * way + 0.002 * k, at, np.full(7, speed[k]), effort)
+            assert reading is not None
+            assert not reading.contact.any()
+    assert np.abs(reading.external).max() > 0.5
+
+
+def test_levels_bound_the_motion_they_are_from() -> None:
+    model = model_of(load_robot('seven_axis'))
+    log = motion(model.robot)
+    levels = quiet_levels(model, [live(model, log)])
+    carried = replace(model, provenance={QUIET: levels.plain(model.joints)})
+    again = IdentifiedModel.from_yaml(carried.to_yaml())
+    monitor = Monitor(again)
+    assert monitor.levels is not None
+    np.testing.assert_array_equal(monitor.levels.moving, levels.moving)
+    above = []
+    for k in range(len(log.time)):
+        assert log.velocity is not None
+        assert log.effort is not None
+        reading = monitor(float(log.time[k]), log.position[k], log.velocity[k], log.effort[k])
+        assert reading is not None
+        bound = reading.threshold - levels.moving  # the threshold has twice the level
+        above.append(np.abs(reading.external - reading.claimed) > bound)
+    assert np.mean(above, axis=0).max() < 2.0 * (1.0 - QUANTILE)
+    assert np.any(above)
+    with pytest.raises(DataError, match='levels of quiet motion are damaged'):
+        Monitor(replace(model, provenance={QUIET: {'gain': 30.0}}))
+
+
+@pytest.mark.parametrize(('settings', 'words'), [
+    ({'margin': 0.5}, 'contact margin must be at least 1'),
+    ({'release': 0.0}, 'contact release'),
+    ({'duration': -1.0}, 'contact duration'),
+    ({'thresholds': (1.0, -2.0)}, 'contact thresholds must be positive'),
+])
+def test_impossible_settings_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        ContactSettings(**settings)
+
+
+def test_thresholds_fit_the_robot() -> None:
+    model = model_of(load_robot('seven_axis'))
+    with pytest.raises(UsageError, match='2 contact thresholds for 7 joints'):
+        Monitor(model, MonitorSettings(contact=ContactSettings(thresholds=(1.0, 2.0))))
+
+
+def test_levels_of_other_gains_grow_with_the_root_and_never_shrink() -> None:
+    levels = Quiet(np.array([1.0, 2.0]), np.full(2, 3.0), np.full(2, 0.01), 30.0)
+    for gain, factor in ((120.0, 2.0), (30.0, 1.0), (10.0, 1.0)):
+        np.testing.assert_allclose(levels.at_gain(gain), factor * levels.moving, rtol=1e-12)

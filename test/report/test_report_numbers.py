@@ -1,0 +1,71 @@
+"""Numbers of a report are those of the model, in the units their heads say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from nominal import nominal_model
+
+from robot_dynid.cli.scores import joint_scores
+from robot_dynid.identification.validate import Validation, joint_score
+from robot_dynid.report.parts import Section
+from robot_dynid.report.sections import data, parameters, truth
+from robot_dynid.types import RawLog
+
+MODEL = nominal_model('planar_3r')
+
+
+def rows(section: Section, table: int = 0) -> list[tuple[Any, ...]]:
+    return [tuple(row.cells) for row in section.tables[table].rows]
+
+
+def test_recordings_and_settings_in_their_units() -> None:
+    time = np.arange(401) / 200.0
+    log = RawLog('run.csv', MODEL.joints, time, np.zeros((401, 3)))
+    found = data([log], MODEL)
+    assert rows(found) == [('run.csv', '401', '2', '200', 'position')]
+    settings = dict(rows(found, 1))
+    assert settings['lag of the effort'] == '1 ms, removed'  # the model has 0.001 s
+    assert settings['low-pass'].startswith('10 Hz')
+
+
+def test_noise_of_a_mean_falls_with_the_root_of_the_periods() -> None:
+    mean = {'source': 'run.csv', 'period': 8.0, 'periods': 4, 'position_noise': [0.2] * 3,
+            'effort_noise': [3.0] * 3}
+    model = replace(MODEL, provenance={**MODEL.provenance, 'averaging': [mean]})
+    assert rows(data([], model), 2) == [
+        (name, '0.2', '3', '0.1', '1.5') for name in MODEL.joints]
+
+
+def test_parameters_stand_with_their_relative_deviations() -> None:
+    model = replace(MODEL, values=np.full(len(MODEL.values), -2.0),
+                    std=np.full(len(MODEL.values), 0.05))
+    assert {cells[1:4] for cells in rows(parameters(model))} == {('-2', '0.05', '2.5')}
+
+
+def test_the_share_inside_the_intervals_is_counted() -> None:
+    told = [{'name': f'p{i}', 'true': 1.0, 'value': 1.0 + 0.1 * off, 'std': 0.1,
+             'half_interval': 0.22, 'deviations': off}
+            for i, off in enumerate((0.5, -1.9, 2.5, -3.0))]
+    section = truth(told, 0.015, 0.02)
+    assert [card.value for card in section.cards] == ['1.5', '2.0', '50.0']
+    assert [row.mark for row in section.tables[0].rows] == ['', '', 'fair', 'fair']
+
+
+def test_the_control_row_of_the_command_line_is_that_of_the_control() -> None:
+    measured = np.array([1.0, -1.0, 2.0, -2.0])
+    model, control = (joint_score(measured, share * measured) for share in (0.9, 0.5))
+    found = joint_scores(Validation({'all': {'a': model}, 'motion': {'a': control}},
+                                    {'all': {'a': control}}, (), ()))['a']
+    assert found['relative_error'] == pytest.approx(0.1)
+    assert found['control']['relative_error'] == pytest.approx(0.5)
+    assert found['motion']['relative_error'] == pytest.approx(0.5)
+
+
+def test_outliers_are_beyond_the_quartiles_by_more_than_1_5_of_their_distance() -> None:
+    # quartiles at -1 and 1: the fences are at -4 and 4
+    error = np.concatenate([np.linspace(-2.0, 2.0, 1001), [3.5, -3.5, 4.5, -4.5]])
+    assert joint_score(error, np.zeros(1005)).outliers == pytest.approx(2.0 / 1005.0)

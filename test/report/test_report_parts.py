@@ -1,0 +1,72 @@
+"""Sections that only some models have: links of feasible fits, stages of staged ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nominal import nominal_model
+
+from robot_dynid.estimation.friction_sweeps.friction_curve import friction_curve
+from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
+from robot_dynid.identified.link_table import link_table
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.report.friction_curves import curve_figure, friction_curves
+from robot_dynid.report.links import links
+from robot_dynid.report.stages import stages
+
+
+@pytest.fixture(scope='module')
+def plain() -> IdentifiedModel:
+    """Return a model without links and stages."""
+    return nominal_model('planar_3r')
+
+
+def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedModel) -> None:
+    assert link_table(plain) == ()
+    assert links(plain) == () and stages(plain) == () and friction_curves(plain) == ()
+
+
+def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> None:
+    standard = np.zeros(len(plain.reduction.standard))
+    standard[:30] = plain.robot.nominal.ravel()
+    model = replace(plain, feasible=standard, values=plain.reduction.base(standard), provenance={
+        'certificate': {'from_prior': ['m1', 'Ixx2'], 'active': ['inertia of link_3 at its least']
+                        }})
+    rows = link_table(model)
+    assert [row.from_prior for row in rows] == [('m1',), ('Ixx2',), ()]
+    assert rows[0].mass == rows[0].nominal_mass == 4.5
+    assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
+    assert all(row.smallest_eigenvalue > 0.0 for row in rows)
+    (section,) = links(model)
+    assert 'inertia of link_3 at its least' in section.text
+    assert [row.cells[0] for row in section.tables[0].rows] == ['link_1', 'link_2', 'link_3']
+
+
+def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
+    found = [{'combination': c, 'value': 1.0, 'std': 0.1} for c in ('mx3', 'Izz3 + Ia3')]
+    model = replace(plain, provenance={'stages': [
+        {'stage': 'joint_3', 'motions': 2, 'samples': 9, 'condition_number': 3.0,
+         'condition_number_raw': 9.0, 'found': found}]})
+    (section,) = stages(model)
+    assert [row.cells[0] for row in section.tables[0].rows] == ['joint_3', '']
+    assert [row.cells[3] for row in section.tables[0].rows] == ['mx3', 'Izz3 + Ia3']
+
+
+def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> None:
+    speeds = np.geomspace(0.05, 2.0, 6)
+    known = [SpeedPoint(v, 2.0 * v + 3.0, 0.05, 4, 1, 9.0) for v in speeds.tolist()]
+    curves = [friction_curve(joint, some)[0].plain()
+              for joint, some in (('joint_1', known), ('joint_3', known[:2]))]
+    (section,) = friction_curves(replace(plain, provenance={'friction_curves': curves}))
+    rows = [row.cells for row in section.tables[0].rows]
+    assert rows[0][:2] == ('joint_1', 'coulomb')
+    assert 'fv 2 ±' in rows[0][2] and 'fc 3 ±' in rows[0][2]
+    assert rows[1][:2] == ('joint_3', 'none')
+    assert [figure.title for figure in section.figures] == ['joint_1', 'joint_3']
+    drawn = {trace.name: trace for trace in curve_figure(curves[0], 'N m').data}
+    assert set(drawn) == {'95 % band', 'coulomb', 'sweeps'}
+    assert list(drawn['sweeps'].y) == pytest.approx(2.0 * speeds + 3.0)
+    assert drawn['sweeps'].error_y.array[0] == pytest.approx(known[0].half_width)
+    assert [trace.name for trace in curve_figure(curves[1], 'N m').data] == ['sweeps']

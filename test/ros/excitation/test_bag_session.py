@@ -1,0 +1,61 @@
+"""What the excitation node writes into its bag can be read by strict readers, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from builtin_interfaces.msg import Duration
+from rclpy.serialization import deserialize_message
+from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_typestore
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynid.errors import DataError
+from robot_dynid.ros.excitation.bag_session import ExcitationTape, serialized
+
+KIND = 'trajectory_msgs/msg/JointTrajectory'
+
+
+@pytest.mark.parametrize('joints', [1, 3, 6, 7])
+@pytest.mark.parametrize('points', [0, 1, 2, 100])
+@pytest.mark.parametrize('segment', ['', 'hold', 'excitation', 'Läufe'])
+def test_a_trajectory_is_written_without_a_rest(joints: int, points: int, segment: str) -> None:
+    message = JointTrajectory(joint_names=[f'joint_{10**i}' for i in range(joints)])
+    message.header.frame_id = segment
+    for i in range(points):
+        values = [float(i + j) for j in range(joints)]
+        message.points.append(JointTrajectoryPoint(
+            positions=values, velocities=values, accelerations=values if i % 3 else [],
+            time_from_start=Duration(sec=i, nanosec=i)))
+    data = serialized(message)
+    assert deserialize_message(data, JointTrajectory) == message
+    read = get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(data, KIND)
+    assert read.header.frame_id == segment
+    assert [list(p.positions) for p in read.points] == [list(p.positions) for p in message.points]
+    assert [p.time_from_start.nanosec for p in read.points] == list(range(points))
+
+
+@pytest.mark.ros
+def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
+    node: Any, tmp_path: Path
+) -> None:
+    tape = ExcitationTape(node, (tmp_path, 'arm'), 'controller')
+    with pytest.raises(DataError, match=r'disk has \d+ MB left, a recording of 1000000000000 s'):
+        tape.begin(1e12)
+    assert not tape.running
+    path = tape.begin(1.0)
+    assert path.parent == tmp_path
+    tape.put('move', JointTrajectory(joint_names=['a']))
+    tape.put('hold', JointTrajectory(joint_names=['a']))
+    tape.close()
+    with Reader(path) as reader:
+        counts = {c.topic: c.msgcount for c in reader.connections}
+        assert counts['/listening/sent'] == 2
+        sent = [get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(data, KIND).header.frame_id
+                for c, _, data in reader.messages() if c.topic == '/listening/sent']
+    assert sent == ['move', 'hold']

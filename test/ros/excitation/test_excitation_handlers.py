@@ -1,0 +1,129 @@
+"""The excitation node in the process of the test: whom it talks to, goals given up in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+
+pytest.importorskip('robot_dynid_interfaces')
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from in_process import Spinner, destroy, made
+from rclpy.action import ActionClient
+from rclpy.parameter import Parameter
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynid.errors import Cancelled
+from robot_dynid.execution.guards import Code, JointStates, Outcome
+from robot_dynid.ros.excitation.node import ExcitationNode
+from robot_dynid.ros.excitation.progress import diagnosis
+from robot_dynid_interfaces.action import Excite
+
+pytestmark = pytest.mark.ros
+
+CANCELED = 5
+# Long, so that who does not give it up is found out; not for ever, since nothing else ends it.
+LONG = '{duration: 12, harmonics: 6, starts: 1000, budget: 8}'
+QUICK = '{duration: 2, harmonics: 2, starts: 1, budget: 0, scale: 0.5}'
+
+PARAMETERS = {'robot': 'planar_3r', 'controller': 'arm', 'face': 'topic', 'controller_wait': 0.5}
+
+
+@pytest.fixture
+def excitation(ros_domain: int, tmp_path: Path) -> Iterator[Any]:
+    with made(ExcitationNode, recording_directory=tmp_path, **PARAMETERS) as node:
+        yield node
+
+
+def test_controller_and_face_decide_whom_it_talks_to(excitation: Any) -> None:
+    controller, own = PARAMETERS['controller'], ('excitation', '/')
+    published = [name for name, _ in excitation.get_publisher_names_and_types_by_node(*own)]
+    heard = [name for name, _ in excitation.get_subscriber_names_and_types_by_node(*own)]
+    assert f'/{controller}/joint_trajectory' in published
+    assert f'/{controller}/controller_state' in heard
+    assert PARAMETERS['face'] == 'topic', 'where there is no action to be ready'
+    assert excitation.runner.controller.name == f'subscriber of {controller}/joint_trajectory'
+    assert not excitation.runner.controller.ready()
+    excitation.create_subscription(JointTrajectory, f'{controller}/joint_trajectory',
+                                   lambda message: None, 1)
+    Spinner(excitation).wait(excitation.runner.controller.ready)
+
+
+def test_a_design_is_given_up_when_its_goal_is_cancelled(excitation: Any) -> None:
+    user = rclpy.create_node('user')
+    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
+    spinner.wait(client.server_is_ready)
+    heard: list[str] = []
+    handle = spinner.answer(client.send_goal_async(
+        Excite.Goal(options=LONG, dry_run=True),
+        lambda message: heard.append(message.feedback.segment)))
+    assert handle.accepted
+    spinner.wait(lambda: excitation.runner.design[1] > 0.0)
+    assert spinner.answer(handle.cancel_goal_async()).goals_canceling
+    answer = spinner.answer(handle.get_result_async())
+    assert (answer.status, answer.result.code) == (CANCELED, Code.CANCELLED)
+    assert answer.result.message == 'cancelled before anything was sent'
+    assert not excitation.busy
+    destroy(user)
+
+
+def test_controller_wait(excitation: Any) -> None:
+    user = rclpy.create_node('user')
+    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
+    spinner.wait(client.server_is_ready)
+    handle = spinner.answer(client.send_goal_async(Excite.Goal(options=QUICK)))
+    result = spinner.answer(handle.get_result_async()).result
+    destroy(user)
+    assert result.code == Code.CONTROLLER_LOST
+    waited = f'after {PARAMETERS["controller_wait"]:g} s'
+    assert result.message.startswith(f'no subscriber of arm/joint_trajectory {waited}')
+
+
+def test_a_design_hears_of_the_stop_with_its_next_progress(excitation: Any) -> None:
+    runner = excitation.runner
+    runner.begin()
+    runner._progress('design', 0.5)
+    runner.stop.set()
+    with pytest.raises(Cancelled, match='asked to stop'):
+        runner._progress('design', 0.6)
+    runner.begin()
+    runner._progress('design', 0.1)
+    assert runner.design == ('design', 0.1), 'the next goal starts afresh'
+
+
+def test_live_parameters_are_taken_over_and_the_others_refused(excitation: Any) -> None:
+    def given(name: str, value: Any) -> Any:
+        return excitation.set_parameters([Parameter(name, value=value)])[0]
+
+    assert given('first_pass_scale', 0.5).successful
+    assert given('return_to_start', False).successful
+    settings = excitation.runner.settings
+    assert (settings.first_pass_scale, settings.return_to_start) == (0.5, False)
+    refused = given('first_pass_scale', 1.5)
+    assert not refused.successful
+    assert 'must be above 0 and at most 1' in refused.reason
+    assert not given('trajectory_rate', 10.0).successful
+    assert excitation.runner.settings is settings, 'nothing half way'
+
+
+def test_diagnostics_tell_what_is_missing_first() -> None:
+    joints, fine = ('a', 'b'), Outcome(Code.SUCCESS, 'executed')
+    failed = Outcome(Code.TRACKING_ERROR, 'a is off')
+
+    def told(age: float, last: Outcome | None, ready: bool = True) -> tuple[bytes, str]:
+        states, now = JointStates(joints), time.monotonic()
+        for joint, since in (('a', age), ('b', 0.0)):
+            states.update(now - since, (joint,), 0.0, ([0.0], [0.0], [0.0]))
+        found = diagnosis('node', None, states, last, ready)
+        return found.level, found.message
+
+    ok, warn = DiagnosticStatus.OK, DiagnosticStatus.WARN
+    assert told(0.0, None) == told(0.0, fine) == (ok, 'ready')
+    assert told(0.0, failed) == (warn, 'TRACKING_ERROR: a is off')
+    assert told(2.0, fine) == (warn, "no recent state of joint 'a'")
+    assert told(2.0, fine, ready=False) == (warn, 'the controller is absent')

@@ -1,0 +1,160 @@
+"""The excitation node against the simulated robot, separate processes over real DDS."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from excitation_client import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED
+from excitation_stage import Stage
+from ros_process import NodeProcess
+
+from robot_dynid.execution.guards import Code
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid_interfaces.action import Excite
+
+pytestmark = pytest.mark.ros
+HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
+
+
+@pytest.fixture(scope='module')
+def shared(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(tmp_path_factory.mktemp('bags'))
+    yield stage
+    stage.close()
+    assert 'Traceback' not in stage.node.output, stage.node.output
+    assert 'unexpected' not in stage.node.output, stage.node.output
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """Return the stage as a test expects it, whatever became of the test before."""
+    return shared.reset()
+
+
+def test_controller_absent_but_dry_run_works(stage: Stage) -> None:
+    client = stage.client
+    client.wait(client.action.server_is_ready)
+    result = client.excite(dry_run=True)
+    assert result.code == Code.SUCCESS and 'dry run, nothing was sent' in result.message
+    assert result.duration == 1.5
+    assert tuple(result.joint_names) == load_robot(ROBOT).joints
+    client.wait(lambda: client.trajectories)
+    points = client.trajectories[-1].points
+    assert len(points) == 76
+    assert all(len(p.positions) == len(p.velocities) == len(p.accelerations) == 3 for p in points)
+    assert not np.any(points[-1].velocities) and not np.any(points[0].velocities)
+    result = client.excite()
+    assert result.code == Code.CONTROLLER_LOST
+    assert 'no action server joint_trajectory_controller/follow_joint_trajectory' in result.message
+
+
+@pytest.mark.parametrize(('goal', 'words'), [
+    ({'type': 'spiral'}, "unknown excitation type 'spiral'; known: fourier"),
+    ({'options': '{duration: ['}, 'options are not YAML'),
+    ({'options': 'fast'}, 'must be a mapping'),
+    ({'options': '{speed: 3}'}, "unknown option 'speed'"),
+    ({'options': '{duration: .nan}'}, "option 'duration'"),
+    ({'options': '{limits: {joint_9: {velocity: 1}}}'}, "'joint_9'; the robot has joint_1"),
+    ({'options': '{duration: 1000}'}, 'allowed are 600 s'),
+])
+def test_wrong_requests_are_answered(stage: Stage, goal: dict[str, str], words: str) -> None:
+    client = stage.with_robot()
+    result = client.excite(**goal)
+    assert result.code == Code.INVALID and words in result.message
+    client.stayed()
+
+
+def test_success(stage: Stage) -> None:
+    client = stage.with_robot()
+    status, result = client.result(client.send(SHORT))
+    assert (status, result.code) == (SUCCEEDED, Code.SUCCESS), result.message
+    seen = [name for _, name in client.segments]
+    assert [name for name in ('move_to_start', 'excitation') if name in seen] == [
+        'move_to_start', 'excitation']
+    end = dict(zip(client.state.name, client.state.position))
+    goal = client.trajectories[-1]
+    for joint, position in zip(goal.joint_names, goal.points[-1].positions):
+        assert abs(end[joint] - position) < 0.02
+    assert not client.holds
+
+
+def test_rejected(stage: Stage) -> None:
+    client = stage.with_robot()
+    client.fault('reject')
+    result = client.excite()
+    assert result.code == Code.REJECTED and 'rejected the trajectory' in result.message
+
+
+def test_no_effort_measured(stage: Stage) -> None:
+    client = stage.with_robot()
+    client.fault('no_effort')
+    result = client.excite()
+    assert result.code == Code.INVALID
+    assert "joint states carry no effort of joints 'joint_1', " in result.message
+
+
+def test_cancel_and_busy(stage: Stage) -> None:
+    client = stage.with_robot()
+    handle = client.moving()
+    other = client.answer(client.action.send_goal_async(Excite.Goal(options=SHORT)))
+    assert client.result(other)[1].code == Code.BUSY
+    asked_at = time.monotonic()
+    assert client.answer(handle.cancel_goal_async()).goals_canceling
+    status, result = client.result(handle)
+    assert (status, result.code) == (CANCELED, Code.CANCELLED), result.message
+    assert time.monotonic() - asked_at < HANGS
+    client.comes_to_rest()
+
+
+def test_another_program_takes_over(stage: Stage) -> None:
+    """A message on the topic hijacks the goal, which the controller does not tell."""
+    client = stage.with_robot()
+    handle = client.send(LONG)
+    client.wait(lambda: client.segments and client.segments[-1][1] == 'excitation')
+    client.hijack()
+    _, result = client.result(handle)
+    assert result.code == Code.TRACKING_ERROR, result.message
+    assert 'off its trajectory, allowed are 0.15' in result.message
+
+
+def test_diagnostics_tell_the_last_outcome(stage: Stage) -> None:
+    client = stage.client
+    client.diagnostics.clear()
+    client.wait(lambda: client.diagnostics)
+    values = {v.key: v.value for v in client.diagnostics[-1].status[0].values}
+    assert values['controller'] == 'present'
+    assert values['last outcome'] in Code.__members__
+
+
+def test_interrupt_stops_the_robot_first(stage: Stage) -> None:
+    client = stage.with_robot()
+    handle = client.moving()
+    asked_at = time.monotonic()
+    stage.node.process.send_signal(signal.SIGINT)
+    status, result = client.result(handle)
+    assert (status, result.code) == (ABORTED, Code.CANCELLED), result.message
+    assert 'the node is shut down' in result.message
+    client.comes_to_rest()
+    client.wait(lambda: stage.node.process.poll() is not None)
+    assert stage.node.process.returncode == 0
+    assert time.monotonic() - asked_at < 3.0 * HANGS
+
+
+def test_wrong_parameters_end_the_node(shared: Stage) -> None:
+    for name, words in (('', 'parameter robot is empty'), ('no_such_robot', 'no_such_robot')):
+        node = NodeProcess('excitation', {'robot': name} if name else {})
+        assert node.process.wait(PATIENCE) == 2
+        assert words in node.output and 'Traceback' not in node.output
+
+
+def test_codes_agree_with_the_interface() -> None:
+    for code in Code:
+        assert getattr(Excite.Result, code.name) == code.value

@@ -1,0 +1,92 @@
+"""What the worker process does before and around an identification, in the process of the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from bags import START, raw, storage_file, write_topics
+from monitored import motion
+
+from robot_dynid.errors import Cancelled
+from robot_dynid.io.bag import Topics
+from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier.identification_job import (
+    READING,
+    Code,
+    Job,
+    Outcome,
+    Recorded,
+    _log,
+    _read,
+    run,
+)
+
+ROBOT = load_robot('planar_3r')
+
+
+def silent(stage: str, fraction: float) -> None:
+    """Take no notice."""
+
+
+def test_a_recording_is_read_from_the_topics_it_was_made_of(tmp_path: Path) -> None:
+    """They may have any names, and others of the same type may be in the file."""
+    values = np.random.default_rng(2).normal(size=(60, 3))
+    names, other = ROBOT.joints, ROBOT.joints[::-1]
+    topics: dict[str, list[tuple[int, bytes]]] = {'/arm/states': [], '/arm/tau': [], '/effort': []}
+    for k, row in enumerate(values):
+        stamp = START + k * 10**7
+        topics['/arm/states'].append((stamp, raw(names, stamp, row, 2 * row, 3 * row)))
+        topics['/arm/tau'].append((stamp, raw(other, stamp, [], [], 5 * row[::-1])))
+        topics['/effort'].append((stamp, raw(names, stamp, [], [], 7 * row)))
+    file = storage_file(write_topics(tmp_path / 'bag', topics))
+    log = _log(Recorded(file, Topics('/arm/states', effort='/arm/tau')), ROBOT)
+    np.testing.assert_array_equal(log.position, values)
+    np.testing.assert_array_equal(log.velocity, 2 * values)
+    np.testing.assert_array_equal(log.effort, 5 * values)
+
+
+def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> None:
+    logs = [motion(ROBOT, 50, seed) for seed in range(3)]
+    files = tuple(str(tmp_path / f'{k}.csv') for k in range(3))
+    for file, log in zip(files, logs, strict=True):
+        write_csv(Path(file), log)
+    heard: list[tuple[str, float]] = []
+    read = _read(Job(ROBOT, (logs[2], files[0]), unloaded=(files[1],)),
+                 lambda *news: heard.append(news))
+    for found, log in zip(read, (logs[2], logs[0], logs[1]), strict=True):
+        np.testing.assert_array_equal(found.effort, log.effort)
+    assert heard == [('read', pytest.approx(READING * k / 3)) for k in range(3)]
+
+
+@pytest.mark.parametrize(('job', 'code', 'words'), [
+    (Job(ROBOT, ('nowhere.csv',)), Code.NO_DATA, 'nowhere.csv: no such file'),
+    (Job(ROBOT, ('nowhere.csv',), recipe='cutof: 3'), Code.INVALID, 'unknown key cutof'),
+    (Job(ROBOT, ('nowhere.csv',), recipe='[1]'), Code.INVALID, 'must be a mapping'),
+    (Job(ROBOT, (motion(ROBOT, 50),), 'guess'), Code.INVALID, "method 'guess'"),
+    (Job(ROBOT, (motion(ROBOT, 50),), payload=True, arm='{'), Code.NOT_IDENTIFIABLE, ''),
+])
+def test_whatever_goes_wrong_has_its_code(job: Job, code: Code, words: str) -> None:
+    found = run(job, silent)
+    assert found.code is code, found
+    assert words in found.message
+    assert found.model is None
+
+
+def test_a_cancelled_job_says_so_and_a_fault_of_the_program_is_told() -> None:
+    def stop(stage: str, fraction: float) -> None:
+        raise Cancelled('asked to stop')
+
+    def fail(stage: str, fraction: float) -> None:
+        raise ZeroDivisionError('in the program')
+
+    job = Job(ROBOT, (motion(ROBOT, 50),))
+    assert run(job, stop) == Outcome(
+        Code.CANCELLED, 'cancelled; the served model is unchanged')
+    assert run(job, fail) == Outcome(
+        Code.ABORTED, 'unexpected ZeroDivisionError: in the program')

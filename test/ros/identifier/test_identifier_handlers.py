@@ -1,0 +1,219 @@
+"""The identifier in the process of the test: what its parameters do, goals before they begin."""
+
+from __future__ import annotations
+
+import array
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from in_process import Spinner, made
+from monitored import model_of
+from rclpy.action import ActionClient
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from robot_dynid.dynamics.rollout import work_of
+from robot_dynid.errors import UsageError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier import dynamics_services, identify_action
+from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
+from robot_dynid.ros.identifier.identification_job import Code
+from robot_dynid.ros.identifier.identify_action import IdentifyAction
+from robot_dynid.ros.identifier.model_services import ModelServices
+from robot_dynid.ros.identifier.node import Identifier
+from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid_interfaces.action import Identify
+from robot_dynid_interfaces.srv import (
+    ComputeForwardDynamics,
+    ComputeInverseDynamics,
+    ComputeRollout,
+)
+
+pytestmark = pytest.mark.ros
+
+CANCELED = 5
+ROBOT = 'planar_3r'
+
+
+@pytest.fixture(scope='module')
+def model() -> IdentifiedModel:
+    return model_of(load_robot(ROBOT))
+
+
+def state(position: float) -> bytes:
+    """Return a joint state of the arm."""
+    message = JointState(name=list(load_robot(ROBOT).joints))
+    message.header.stamp.sec = 1
+    message.position = message.velocity = message.effort = array.array('d', [position] * 3)
+    return bytes(serialize_message(message))
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
+    recipe, file = tmp_path / 'recipe.yaml', tmp_path / 'model.yaml'
+    recipe.write_text('cutoff: 7.5\n')
+    model.save(file)
+    with made(Identifier, robot=ROBOT, model=file, recipe=recipe, recordings=tmp_path / 'bags',
+              optional_topics='[effort]', queue_depth=2345, monitor=False) as node:
+        assert node.models.served().names == model.names
+        depths = {s.topic_name: s.qos_profile.depth for s in node.subscriptions
+                  if s.topic_name in ('/joint_states', '/motor_states', '/effort')}
+        assert depths == {'/joint_states': 2345, '/effort': 2345}
+        own = [name for name, _ in node.get_publisher_names_and_types_by_node('identifier', '/')]
+        assert '/identifier/model' in own
+        assert '/identifier/predicted_effort' not in own
+        assert node.recording.start().parent == tmp_path / 'bags'
+        job = node.action._job(Identify.Goal(files=['a.csv']), ('a.csv',))
+        assert (job.recipe, job.method) == ('cutoff: 7.5\n', 'wls')
+        asked = Identify.Goal(recipe='cutoff: 5', method='irls', out='o.yaml', report='r.html')
+        job = node.action._job(asked, ('a.csv',))
+        assert (job.recipe, job.method, job.out, job.report) == (
+            'cutoff: 5', 'irls', 'o.yaml', 'r.html'), 'the goal comes first'
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_by_default_it_compares_and_records_joint_states_alone() -> None:
+    with made(Identifier) as node:
+        own = [name for name, _ in node.get_publisher_names_and_types_by_node('identifier', '/')]
+        assert '/identifier/predicted_effort' in own
+        assert {s.topic_name for s in node.subscriptions} & {
+            '/joint_states', '/motor_states', '/effort', '/joint_torques'} == {'/joint_states'}
+
+
+@pytest.fixture
+def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recording]]:
+    """The action in a bare node, with a recording that never reaches a disk."""
+    robot = load_robot(ROBOT)
+    recording = Recording(node, tmp_path, 'arm', (), 1000)
+    recording.recorder = Recorder(None)
+    recording.recorder.add_topic('/joint_states').append(state(0.1))
+    served = IdentifyAction(node, robot, recording, ModelServices(node, robot), '')
+    yield served, recording
+    served.close()
+    recording.recorder.stop()
+    recording.close()
+
+
+def test_cancel_while_the_recording_still_goes_to_the_disk(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The goal has not been handed to the worker, which can therefore not answer."""
+    monkeypatch.setattr(identify_action, 'DISK_PATIENCE', 0.5)
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    handle = spinner.answer(client.send_goal_async(Identify.Goal()))
+    assert handle.accepted
+    assert action[0].stage == 'record'
+    assert spinner.answer(handle.cancel_goal_async()).goals_canceling
+    answer = spinner.answer(handle.get_result_async())
+    assert (answer.status, answer.result.code) == (CANCELED, Code.CANCELLED)
+    assert answer.result.message == 'cancelled before it began'
+    assert action[0].stage == ''
+
+
+def test_the_worker_gets_memory_only_when_the_disk_does_not_take_it(
+    action: tuple[IdentifyAction, Recording]
+) -> None:
+    served, _ = action
+    served._give_up = time.monotonic() + 60.0
+    assert served._buffer() == (), 'it waits'
+    served._give_up = time.monotonic()
+    (log,) = served._buffer()
+    np.testing.assert_array_equal(log.position, [[0.1] * 3])
+
+
+def zeros(count: int) -> array.array[float]:
+    """Return so many zeros as a message takes them."""
+    return array.array('d', bytes(8 * count))
+
+
+@pytest.fixture
+def services(node: Any, model: IdentifiedModel) -> Iterator[DynamicsServices]:
+    made = DynamicsServices(node, lambda: model)
+    yield made
+    made.close()
+
+
+def test_rollouts_have_a_largest_number_of_states(services: DynamicsServices) -> None:
+    largest = dynamics_services.LARGEST_ROLLOUT
+    request = ComputeRollout.Request(
+        position=zeros(3), velocity=zeros(3), effort=zeros(3 * (largest + 1)), dt=1e-3)
+    with pytest.raises(UsageError, match=rf'asks for {largest + 1} states .* at most {largest} a'):
+        services._rollout(request, ComputeRollout.Response())
+    assert dynamics_services._steps(zeros(3 * largest), np.zeros((1, 3))).shape == (1, largest, 3)
+
+
+def test_rollouts_have_a_largest_amount_of_work(
+    services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long steps are made of many internal ones."""
+    request = ComputeRollout.Request(
+        position=zeros(3), velocity=zeros(3), effort=zeros(30), dt=1.0)
+    work = work_of(1, 10, 1.0)
+    assert work > 1000
+    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work)
+    services._rollout(request, ComputeRollout.Response())
+    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work - 1)
+    with pytest.raises(UsageError, match=f'more than the {work - 1} internal steps allowed'):
+        services._rollout(request, ComputeRollout.Response())
+
+
+def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
+    services: DynamicsServices, model: IdentifiedModel
+) -> None:
+    q = np.array([0.3, -0.7, 1.1])
+    names, order = [model.joints[i] for i in (2, 0, 1)], [2, 0, 1]
+    request = ComputeForwardDynamics.Request(
+        joint_names=names, position=array.array('d', q[order]), velocity=zeros(3),
+        effort=zeros(3))
+    response = ComputeForwardDynamics.Response()
+    services._forward(request, response)
+    assert len(response.mass_matrix) == 0
+    request.mass_matrix = True
+    services._forward(request, response)
+    expected = model.mass_matrix(q[None])[0][np.ix_(order, order)]
+    np.testing.assert_array_equal(np.reshape(response.mass_matrix, (3, 3)), expected)
+
+
+def test_inverse_dynamics_answers_in_the_order_of_the_request(
+    services: DynamicsServices, model: IdentifiedModel
+) -> None:
+    motion, order = np.random.default_rng(3).normal(size=(3, 2, 3)), [1, 2, 0]
+    names = ('position', 'velocity', 'acceleration')
+    request = ComputeInverseDynamics.Request(
+        joint_names=[model.joints[i] for i in order],
+        **{name: array.array('d', values[:, order].ravel())
+           for name, values in zip(names, motion, strict=True)})
+    response = ComputeInverseDynamics.Response()
+    services._inverse(request, response)
+    expected = model.inverse(*motion)[:, order]
+    np.testing.assert_allclose(np.reshape(response.effort, (2, 3)), expected, rtol=1e-12)
+
+
+def test_rollouts_answer_in_the_order_of_the_request_and_name_the_joint_that_leaves(
+    services: DynamicsServices, model: IdentifiedModel
+) -> None:
+    order, n = [1, 2, 0], 3
+    limits = model.robot.limits
+    q, qd, effort = np.zeros((n, n)), 4.0 * np.eye(n), np.zeros((n, 20, n))
+    np.fill_diagonal(q, limits.upper - 0.01)
+    response = ComputeRollout.Response()
+    services._rollout(ComputeRollout.Request(
+        joint_names=[model.joints[i] for i in order],
+        position=array.array('d', q[:, order].ravel()),
+        velocity=array.array('d', qd[:, order].ravel()), effort=zeros(effort.size), dt=1e-3),
+        response)
+    found = model.rollout(q, qd, effort, 1e-3)
+    assert response.limit_joint == list(model.joints), 'the joint of each motion left its limits'
+    np.testing.assert_array_equal(response.position, found.position[..., order].ravel())
+    np.testing.assert_array_equal(response.velocity, found.velocity[..., order].ravel())

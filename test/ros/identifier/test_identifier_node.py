@@ -1,0 +1,290 @@
+"""The identifier as a process of its own, over real DDS: recording, identifying, serving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from identifier_requests import BAD_ROLLOUTS, BAD_STATES, JOINTS, ORDER, PERMUTED, state
+from identifier_stage import ABORTED, CANCELED, PATIENCE, ROBOT, Client, Data
+from ros_process import NodeProcess, running
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.structure import Structure
+from robot_dynid.io.bag import read_bag
+from robot_dynid.ros.identifier.identification_job import Code
+
+pytestmark = pytest.mark.ros
+RNG = np.random.default_rng(8)
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
+    return Data(tmp_path_factory.mktemp('data'))
+
+
+@pytest.fixture(scope='module')
+def client(module_domain: int, data: Data) -> Iterator[Client]:
+    parameters = {'robot': ROBOT, 'recordings': data.folder / 'recordings'}
+    with running('identifier', parameters) as node:
+        user = Client()
+        yield user
+        user.close()
+    assert 'unexpected' not in node.output, node.output
+
+
+@pytest.fixture
+def served(client: Client, data: Data) -> Client:
+    assert client.call('load_model', path=str(data.model_file)).success
+    return client
+
+
+def test_nothing_is_there_yet(client: Client) -> None:
+    zeros = np.zeros(7)
+    for service in ('forward_dynamics', 'inverse_dynamics', 'rollout'):
+        said = client.refusal(service, position=zeros, velocity=zeros)
+        assert said.startswith('no model is loaded: identify one')
+    assert 'no model is loaded' in client.refusal('save_model', path='model.yaml')
+    assert client.identify().code == Code.NO_DATA
+    assert client.refusal('stop_recording') == (
+        'nothing is being recorded; start a recording first')
+    values = client.diagnosis()
+    assert values['message'] == 'no messages on /joint_states'
+    assert (values['level'], values['model'], values['recording']) == ('1', 'none', 'no')
+
+
+@pytest.mark.parametrize('count', [1, 1000])
+def test_forward_inverse_and_mass_matrix(served: Client, data: Data, count: int) -> None:
+    q, qd, effort, qdd = data.states(count)
+    response = served.call('forward_dynamics', position=q, velocity=qd, effort=effort,
+                           mass_matrix=True)
+    assert response.success, response.message
+    np.testing.assert_allclose(response.acceleration, qdd.ravel(), rtol=1e-9, atol=1e-9)
+    inertia = np.reshape(response.mass_matrix, (count, 7, 7))
+    np.testing.assert_array_equal(inertia, data.model.mass_matrix(q))
+    response = served.call('inverse_dynamics', position=q, velocity=qd, acceleration=qdd)
+    assert response.success, response.message
+    np.testing.assert_allclose(response.effort, effort.ravel(), rtol=1e-12)
+
+
+def test_joints_in_another_order(served: Client, data: Data) -> None:
+    q, qd, effort, qdd = data.states(20)
+    request = {'joint_names': PERMUTED, 'position': q[:, ORDER], 'velocity': qd[:, ORDER]}
+    response = served.call('forward_dynamics', effort=effort[:, ORDER], mass_matrix=True,
+                           **request)
+    np.testing.assert_allclose(response.acceleration, qdd[:, ORDER].ravel(), rtol=1e-9, atol=1e-9)
+    inertia = np.reshape(response.mass_matrix, (20, 7, 7))
+    expected = data.model.mass_matrix(q)[:, ORDER][:, :, ORDER]
+    np.testing.assert_array_equal(inertia, expected)
+    response = served.call('inverse_dynamics', acceleration=qdd[:, ORDER], **request)
+    np.testing.assert_allclose(response.effort, effort[:, ORDER].ravel(), rtol=1e-12)
+
+
+def test_rollout(served: Client, data: Data) -> None:
+    q, qd, _, _ = data.states(3)
+    effort = data.model.gravity(q)[:, None] + RNG.normal(size=(3, 5, 7))
+    positions, velocities = data.model.rollout(q, qd, effort, 0.002)
+    response = served.call('rollout', joint_names=PERMUTED, position=q[:, ORDER],
+                           velocity=qd[:, ORDER], effort=effort[:, :, ORDER], dt=0.002)
+    assert response.success, response.message
+    np.testing.assert_array_equal(response.position, positions[:, :, ORDER].ravel())
+    np.testing.assert_array_equal(response.velocity, velocities[:, :, ORDER].ravel())
+    # the states of this test are drawn anywhere, those of the training were not
+    assert response.message == '; '.join(data.model.trained.told(data.model.robot, {
+        'position': positions.reshape(-1, 7), 'velocity': velocities.reshape(-1, 7)}))
+    assert list(response.limit_step) == list(response.stop_step) == [-1, -1, -1]
+
+
+def test_motions_that_leave_the_limits_or_stop_are_named(served: Client, data: Data) -> None:
+    q, qd = np.zeros((2, 3, 7))
+    q[1, 2], qd[1, 2] = data.model.robot.limits.upper[2] - 0.01, 2.0
+    effort = np.tile(data.model.gravity(q)[:, None], (1, 30, 1))
+    effort[2, 3:] = 1e300
+    response = served.call('rollout', joint_names=PERMUTED, position=q[:, ORDER],
+                           velocity=qd[:, ORDER], effort=effort[:, :, ORDER], dt=0.001)
+    found = data.model.rollout(q, qd, effort, 0.001)
+    assert (response.success, response.message) == (True, '; '.join(found.warnings))
+    np.testing.assert_array_equal(response.limit_step, found.limit_step)
+    np.testing.assert_array_equal(response.stop_step, found.stop_step)
+    assert response.limit_joint[:2] == ['', 'joint_3']
+    np.testing.assert_array_equal(response.position, found.position[:, :, ORDER].ravel())
+
+
+@pytest.mark.parametrize(('request_', 'words'), BAD_STATES)
+def test_bad_states_are_named(served: Client, request_: dict[str, Any], words: str) -> None:
+    assert words in served.refusal('forward_dynamics', **request_)
+    if 'effort' not in words and 'motor' not in words:
+        request_ = {'acceleration' if k == 'effort' else k: v for k, v in request_.items()}
+        assert words in served.refusal('inverse_dynamics', **request_)
+
+
+@pytest.mark.parametrize(('changes', 'words'), BAD_ROLLOUTS)
+def test_bad_rollouts_are_named(served: Client, changes: dict[str, Any], words: str) -> None:
+    assert words in served.refusal('rollout', **(state(dt=0.001) | changes))
+
+
+def test_save_load_and_what_is_wrong_with_files(served: Client, data: Data) -> None:
+    path = data.folder / 'new' / 'folder' / 'copy.yaml'
+    assert served.call('save_model', path=str(path)).message == f'saved to {path}'
+    assert IdentifiedModel.load(path).names == data.model.names
+    text = path.read_text()
+    path.write_text(text[:len(text) // 2])
+    said = served.refusal('load_model', path=str(path))
+    assert str(path) in said
+    assert 'cut off' in said
+    assert 'nowhere.yaml: cannot be read' in served.refusal('load_model', path='nowhere.yaml')
+    assert 'path is empty' in served.refusal('load_model', path='')
+    assert 'path is empty' in served.refusal('save_model', path='')
+    assert 'cannot be written' in served.refusal('save_model', path=str(data.csv / 'model.yaml'))
+    zeros = np.zeros(7)
+    assert served.call('inverse_dynamics', position=zeros, velocity=zeros,
+                       acceleration=zeros).success, 'the served model stays'
+
+
+def test_model_of_another_robot_is_refused(served: Client, data: Data) -> None:
+    path = data.folder / 'moon.yaml'
+    replace(data.model, robot=data.model.robot.with_gravity([0.0, 0.0, -1.62])).save(path)
+    assert 'joints, geometry or gravity differ' in served.refusal('load_model', path=str(path))
+
+
+def test_late_subscriber_gets_the_model(served: Client, data: Data) -> None:
+    late = Client()
+    late.listen_to_model()
+    late.wait(lambda: late.models)
+    message = late.models[-1]
+    late.close()
+    assert tuple(message.names) == data.model.names
+    np.testing.assert_array_equal(message.values, data.model.values)
+    np.testing.assert_array_equal(message.std, data.model.std)
+    assert (message.robot, message.robot_hash) == (ROBOT, data.model.robot.hash())
+    assert tuple(message.joint_names) == JOINTS
+    assert message.header.frame_id == 'base_link'
+    assert message.header.stamp.sec > 0
+    assert IdentifiedModel.from_yaml(message.yaml).names == data.model.names
+
+
+def test_identify_from_files(client: Client, data: Data) -> None:
+    out, report = data.folder / 'out' / 'model.yaml', data.folder / 'out' / 'report.html'
+    result = client.identify(files=[str(data.csv)], out=str(out), report=str(report))
+    assert result.success, result.message
+    assert str(out) in result.message
+    fractions = [fraction for _, fraction in client.feedback]
+    assert len({stage for stage, _ in client.feedback}) > 3
+    assert fractions == sorted(fractions)
+    assert 0.0 <= fractions[0] <= fractions[-1] <= 1.0
+    np.testing.assert_allclose(result.model.values, data.model.values, rtol=1e-9, atol=1e-12)
+    assert list(result.warnings) == list(data.model.warnings)
+    assert '<html' in report.read_text()
+    np.testing.assert_array_equal(IdentifiedModel.load(out).values, result.model.values)
+    q, qd, effort, qdd = data.states(2)
+    response = client.call('forward_dynamics', position=q, velocity=qd, effort=effort)
+    np.testing.assert_allclose(response.acceleration, qdd.ravel(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(('goal', 'code', 'words'), [
+    ({'method': 'guess'}, Code.INVALID, "method 'guess'"),
+    ({'recipe': 'cutof: 3'}, Code.INVALID, 'unknown key cutof'),
+    ({'recipe': '['}, Code.INVALID, 'recipe is not YAML'),
+    ({'files': ['nowhere.csv']}, Code.NO_DATA, 'nowhere.csv: no such file'),
+    ({'files': ['motion.txt']}, Code.NO_DATA, 'motion.txt: unknown kind of recording'),
+])
+def test_bad_goals_are_answered(
+    client: Client, data: Data, goal: dict[str, Any], code: Code, words: str
+) -> None:
+    status, result = client.result(client.send(**({'files': [str(data.csv)]} | goal)))
+    assert (status, result.code) == (ABORTED, code), result.message
+    assert words in result.message
+    assert not result.model.names
+
+
+def test_model_that_cannot_be_written_is_served(client: Client, data: Data) -> None:
+    recipe, out = '{cutoff: 10, ramp_width: 0.01, effort_lag: 0}', str(data.csv / 'model.yaml')
+    result = client.identify(files=[str(data.csv)], out=out, recipe=recipe)
+    assert result.code == Code.NOT_SAVED and 'model.yaml' in result.message
+    given = Structure.uniform(data.model.robot, True, 'coulomb', {'width': 0.01})
+    assert tuple(result.model.names) == given.torque_model(data.model.robot).reduction.names
+
+
+def test_cancel_and_one_at_a_time(served: Client, data: Data) -> None:
+    handle = served.send(files=[str(data.csv)] * 40)
+    served.wait(lambda: served.feedback)
+    other = served.identify(files=[str(data.csv)])
+    assert other.code == Code.INVALID
+    assert 'another identification is running' in other.message
+    assert served.diagnosis()['identification'] != 'none'
+    assert served.answer(handle.cancel_goal_async()).goals_canceling
+    status, result = served.result(handle)
+    assert (status, result.code) == (CANCELED, Code.CANCELLED), result.message
+    assert served.identify(files=[str(data.csv)], recipe='{cutoff: 10}').success, 'works again'
+
+
+def test_recorded_buffer_with_two_robots_in_any_order(client: Client, data: Data) -> None:
+    started = client.call('start_recording')
+    assert started.success, started.message
+    assert f'already recording to {started.message[13:]}' in client.refusal('start_recording')
+    names = [f'other/{name}' for name in JOINTS] + PERMUTED
+    client.publish(names, data.log, [*range(7), *ORDER])
+    count = len(data.log.time)
+    client.wait(lambda: client.diagnosis()['recorded messages'] == str(count))
+    result = client.identify()
+    assert result.success, result.message
+    np.testing.assert_allclose(result.model.values, data.model.values, rtol=1e-6, atol=1e-6)
+    values = client.diagnosis()
+    assert values['recording'] == 'yes', 'identifying does not end the recording'
+    stopped = client.call('stop_recording')
+    assert stopped.success
+    assert f'recorded {count} messages of /joint_states in ' in stopped.message
+    folder = Path(started.message.removeprefix('recording to '))
+    assert folder.parent == data.folder / 'recordings'
+    log = read_bag(folder, JOINTS)
+    np.testing.assert_array_equal(log.effort, data.log.effort)
+    again = client.identify(recipe='{cutoff: 10, ramp_width: 0.01, effort_lag: 0}')
+    assert again.success, 'the buffer stays after the end of the recording'
+
+
+def test_robot_that_holds_still(client: Client, data: Data) -> None:
+    with running('simulated_robot', {'robot': ROBOT}):
+        client.wait(lambda: float(client.diagnosis()['/joint_states rate [Hz]']) > 400.0)
+        started = client.call('start_recording')
+        assert started.success
+        assert started.message != client.call('stop_recording').message
+        assert client.call('start_recording').success
+        client.spin(1.5)
+        values = client.diagnosis()
+        assert (values['level'], values['recording']) == ('0', 'yes')
+        assert float(values['/joint_states largest gap [s]']) < 0.5
+        status, result = client.result(client.send())
+        assert (status, result.code) == (ABORTED, Code.NOT_IDENTIFIABLE), result.message
+        assert 'every joint is refused, so there is no model to serve' in result.message
+        assert 'record a motion in which all joints move' in result.message
+        assert client.call('stop_recording').success
+
+
+def test_empty_recording_says_so(client: Client) -> None:
+    assert client.call('start_recording').success
+    said = client.refusal('stop_recording')
+    assert 'recorded 0 messages of /joint_states' in said
+    assert 'is the topic right' in said
+
+
+@pytest.mark.parametrize(('parameters', 'code', 'words'), [
+    ({'robot': 'nobody'}, 2, "no robot 'nobody'"),
+    ({'recipe': 'nowhere.yaml'}, 2, 'parameter recipe: nowhere.yaml'),
+    ({'robot': 'planar_3r', 'model': ''}, 1, f'the model was identified for {ROBOT}'),
+])
+def test_unusable_parameters_end_the_node(
+    module_domain: int, data: Data, parameters: dict[str, Any], code: int, words: str
+) -> None:
+    given = {k: v or data.model_file for k, v in parameters.items()}
+    node = NodeProcess('identifier', given)
+    assert node.process.wait(PATIENCE) == code
+    assert words in node.output
+    assert 'Traceback' not in node.output

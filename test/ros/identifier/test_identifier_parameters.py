@@ -1,0 +1,99 @@
+"""Parameters and codes of the identifier, and the process its identifications run in."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from identifier_stage import PATIENCE, ROBOT
+
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
+from robot_dynid.ros.identifier.identification_worker import WorkerProcess
+from robot_dynid.ros.identifier.node import IdentifierParameters
+from robot_dynid_interfaces.action import Identify
+
+IMPORTING = 1.0  # s; importing takes longer
+
+
+def test_codes_are_those_of_the_interface() -> None:
+    for code in Code:
+        assert getattr(Identify.Result, code.name) == code.value
+
+
+@pytest.mark.parametrize(('values', 'words'), [
+    ({'queue_depth': 10}, 'parameter queue_depth: 10 must be at least 1000'),
+    ({'optional_topics': ('torque',)}, "parameter optional_topics: 'torque'"),
+])
+def test_wrong_parameters_are_named(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        IdentifierParameters(**values)
+
+
+def test_parameter_file_holds_known_parameters(root: Path) -> None:
+    text = (root / 'config' / 'identifier.yaml').read_text()
+    given = yaml.safe_load(text)['/**']['ros__parameters']
+    known = {f.name: f.default for f in fields(IdentifierParameters)}
+    assert {name: known[name] for name in given} == given, 'the file says the defaults'
+    assert set(re.findall(r'^    (?:# )?(\w+):', text, re.MULTILINE)) == set(known)
+
+
+@pytest.fixture
+def worker() -> Iterator[WorkerProcess]:
+    process = WorkerProcess()
+    yield process
+    process.close()
+
+
+def outcome(worker: WorkerProcess) -> Outcome:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        _, found = worker.news()
+        if found is not None:
+            return found
+        time.sleep(0.01)
+    raise AssertionError('no outcome')
+
+
+def test_worker_that_dies_is_replaced(worker: WorkerProcess) -> None:
+    job = Job(load_robot(ROBOT), ('nowhere.csv',))
+    worker.submit(job)
+    worker._process.kill()
+    found = outcome(worker)
+    assert found.code is Code.ABORTED
+    assert 'the identification died (exit code -9' in found.message
+    worker._process.kill()
+    worker._process.wait()
+    worker.submit(job)  # died while idle: this one goes to a new process
+    if (found := outcome(worker)).code is Code.ABORTED:  # its end was seen only now
+        worker.submit(job)
+        found = outcome(worker)
+    assert found.code is Code.NO_DATA
+
+
+def test_worker_that_does_not_stop_is_replaced(worker: WorkerProcess) -> None:
+    worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))  # it still imports, and cannot hear
+    worker.cancel()
+    worker._deadline = time.monotonic()
+    assert outcome(worker).code is Code.CANCELLED
+    worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))
+    assert outcome(worker).code is Code.NO_DATA
+
+
+def test_worker_that_still_imports_is_not_waited_for_at_the_end() -> None:
+    worker = WorkerProcess()
+    began = time.monotonic()
+    worker.close()
+    assert time.monotonic() - began < IMPORTING
+    assert worker._process.returncode == -9

@@ -1,0 +1,272 @@
+"""The live recorder: nothing lost, readable after a kill, cheap to append to."""
+
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.io.bag import read_bag
+from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.ros.common.message_store import MESSAGES
+from robot_dynid.ros.identifier.recorder import Recorder
+
+START = 1_700_000_000_000_000_000
+NAMES = tuple(f'joint_{k}' for k in range(7))
+
+
+def messages(count, seed=2, names=NAMES):
+    """Return stamps, payloads and the numbers in them."""
+    values = np.random.default_rng(seed).normal(size=(count, len(names)))
+    stamps = START + 1_000_000 * np.arange(count)
+    return stamps, encode_joint_states(names, stamps, (values, values, values)), values
+
+
+def feed(store, stamps, payloads):
+    for stamp, data in zip(stamps.tolist(), payloads, strict=True):
+        store.append(data, stamp)
+
+
+def wait_until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, 'took too long'
+        time.sleep(0.01)
+
+
+def test_bag_holds_what_was_appended(tmp_path):
+    stamps, payloads, values = messages(3 * MESSAGES + 100)
+    with Recorder(tmp_path / 'run', period=0.02) as recorder:
+        feed(recorder.add_topic('/joint_states'), stamps, payloads)
+        log = recorder.snapshot(NAMES)
+        np.testing.assert_array_equal(log.position, values)
+    log = read_bag(tmp_path / 'run', NAMES)
+    np.testing.assert_array_equal(log.effort, values)
+    np.testing.assert_allclose(log.time, 0.001 * np.arange(len(values)), atol=1e-9)
+    assert log.findings == ()
+    assert (tmp_path / 'run' / 'metadata.yaml').exists()
+
+
+def test_snapshot_while_recording_joins_disk_and_memory(tmp_path):
+    stamps, payloads, values = messages(4 * MESSAGES)
+    recorder = Recorder(tmp_path / 'run', period=0.02)
+    store = recorder.add_topic('/joint_states')
+    for stop in range(1000, len(values), 2500):
+        feed(store, stamps[stop - 1000:stop], payloads[stop - 1000:stop])
+        expected = np.concatenate([values[s - 1000:s] for s in range(1000, stop + 1, 2500)])
+        np.testing.assert_array_equal(recorder.snapshot().position, expected)
+        time.sleep(0.03)
+    assert store.count == len(expected)
+    wait_until(lambda: store.dropped.count > 0)
+    assert len(store.blocks) <= 2
+    np.testing.assert_array_equal(recorder.snapshot().position, expected)
+    assert recorder.stop() == ()
+    np.testing.assert_array_equal(recorder.snapshot().position, expected)
+
+
+def test_several_topics_in_one_bag(tmp_path):
+    stamps, payloads, values = messages(500)
+    _, others, motor = messages(500, seed=9)
+    with Recorder(tmp_path / 'run', period=0.02) as recorder:
+        states, motors = recorder.add_topic('/joint_states'), recorder.add_topic('/motor_states')
+        feed(states, stamps[:100], payloads[:100])
+        time.sleep(0.05)
+        plan = recorder.add_topic('/plan', 'trajectory_msgs/msg/JointTrajectory')
+        plan.append(bytes(24), int(stamps[0]))
+        feed(motors, stamps, others)
+        feed(states, stamps[100:], payloads[100:])
+        with pytest.raises(UsageError, match='message type nowhere/msg/Thing'):
+            recorder.add_topic('/x', 'nowhere/msg/Thing')
+        live = recorder.snapshot()
+    for log in (live, read_bag(tmp_path / 'run')):
+        np.testing.assert_array_equal(log.position, values)
+        np.testing.assert_array_equal(log.motor_position, motor)
+    with pytest.raises(UsageError, match='recording has ended'):
+        recorder.add_topic('/late')
+
+
+def test_memory_only():
+    stamps, payloads, values = messages(2 * MESSAGES + 5)
+    recorder = Recorder(None)
+    with pytest.raises(DataError, match='no JointState messages'):
+        recorder.snapshot()
+    feed(recorder.add_topic('/joint_states'), stamps, payloads)
+    np.testing.assert_array_equal(recorder.snapshot().position, values)
+    assert recorder.stop() == ()
+
+
+def test_statistics(tmp_path):
+    stamps, payloads, _ = messages(3 * MESSAGES)
+    stamps[5000:] += 700_000_000
+    with Recorder(tmp_path / 'run', period=0.02) as recorder:
+        store = recorder.add_topic('/joint_states')
+        (nothing,) = recorder.statistics()
+        assert (nothing.count, nothing.age) == (0, float('inf'))
+        feed(store, stamps, payloads)
+        wait_until(lambda: store.dropped.count > 0)
+        (now,) = recorder.statistics(int(stamps[-1]) + 250_000_000)
+    assert now.count == len(stamps)
+    assert now.rate == pytest.approx(1000)
+    assert now.largest_gap == pytest.approx(0.701)
+    assert now.age == pytest.approx(0.25)
+
+
+def test_a_bag_is_never_overwritten(tmp_path):
+    with pytest.raises(UsageError, match='exists already'):
+        Recorder(tmp_path)
+    (tmp_path / 'file').touch()
+    with pytest.raises(DataError, match='cannot be created'):
+        Recorder(tmp_path / 'file' / 'run')
+
+
+KILLED = """
+import sys, time
+import numpy as np
+from robot_dynid.io.cdr import encode_joint_states
+from robot_dynid.ros.identifier.recorder import Recorder
+store = Recorder(sys.argv[1]).add_topic('/joint_states')
+start = time.time()
+for k in range(100000):
+    time.sleep(max(0, start + 0.001 * k - time.time()))
+    now = time.time_ns()
+    values = np.full((1, 7), float(k))
+    names = tuple(f'joint_{j}' for j in range(7))
+    store.append(encode_joint_states(names, [now], (values, values, values))[0], now)
+    print(k, now, flush=True)
+"""
+
+
+def test_kill_loses_less_than_a_second(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, '-c', KILLED, str(tmp_path / 'run')], stdout=subprocess.PIPE, text=True
+    )
+    lines = []
+    while not lines or int(lines[-1].split()[0]) < 2500:
+        lines.append(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    lines += process.stdout.readlines()
+    process.wait()
+    whole = [line for line in lines if line.endswith('\n')]
+    sent = np.array([line.split() for line in whole], dtype=np.int64)
+    log = read_bag(tmp_path / 'run')
+    got = len(log.time)
+    np.testing.assert_array_equal(log.position[:, 0], np.arange(got))
+    lost = (sent[-1, 1] - sent[got - 1, 1]) * 1e-9 if got < len(sent) else 0.0
+    assert lost < 1.0, f'{lost:.2f} s lost'
+    assert any('metadata.yaml is missing' in f for f in log.findings)
+    assert any('not closed' in f or 'cut off' in f for f in log.findings)
+
+
+def test_full_disk_keeps_everything_in_memory_and_recovers(tmp_path):
+    stamps, payloads, values = messages(3 * MESSAGES)
+    recorder = Recorder(tmp_path / 'run', period=0.02)
+    store = recorder.add_topic('/joint_states')
+    feed(store, stamps[:500], payloads[:500])
+    wait_until(lambda: store.saved == 500)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))  # the disk is full here
+    try:
+        feed(store, stamps[500:], payloads[500:])
+        wait_until(lambda: recorder.findings)
+        (finding,) = recorder.findings
+        assert 'cannot be written' in finding
+        assert f'{len(values) - 500} messages are kept in memory only' in finding
+        log = recorder.snapshot()
+        np.testing.assert_array_equal(log.position, values)
+        assert finding in log.findings
+        np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values[:500])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    wait_until(lambda: not recorder.findings)
+    assert recorder.stop() == ()
+    log = read_bag(tmp_path / 'run')
+    np.testing.assert_array_equal(log.position, values)
+    assert log.findings == ()
+
+
+def test_stop_on_a_full_disk_says_so(tmp_path):
+    stamps, payloads, values = messages(3000)
+    recorder = Recorder(tmp_path / 'run', period=60)
+    feed(recorder.add_topic('/joint_states'), stamps, payloads)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+    try:
+        (finding,) = recorder.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert '3000 messages are kept in memory only' in finding
+    np.testing.assert_array_equal(recorder.snapshot().position, values)
+
+
+def test_append_is_cheap(tmp_path):
+    _, payloads, _ = messages(20_000)
+    with Recorder(tmp_path / 'run') as recorder:
+        append = recorder.add_topic('/joint_states', JOINT_STATE).append
+        costs = np.empty(len(payloads))
+        for k, data in enumerate(payloads):
+            start = time.perf_counter()
+            append(data)
+            costs[k] = time.perf_counter() - start
+    assert np.median(costs) < 20e-6
+
+
+PUBLISHER = """
+import array, sys, time
+import rclpy
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+rclpy.init()
+node = rclpy.create_node('publisher')
+publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(depth=1000))
+while not publisher.get_subscription_count():
+    time.sleep(0.01)
+message = JointState(name=[f'joint_{j}' for j in range(7)])
+message.header.frame_id = 'base'
+start = time.time()
+for k in range(2000):
+    time.sleep(max(0, start + 0.001 * k - time.time()))
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(1000000 * k + 10**9, 10**9)
+    message.position = array.array('d', [k] * 7)
+    message.effort = array.array('d', [-k] * 7)
+    publisher.publish(message)
+publisher.wait_for_all_acked()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+def test_raw_subscription_over_dds(tmp_path):
+    import rclpy
+    from rclpy.qos import QoSProfile
+    from sensor_msgs.msg import JointState
+
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node('listener', context=context)
+    executor = rclpy.executors.SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    publisher = subprocess.Popen([sys.executable, '-c', PUBLISHER])
+    try:
+        with Recorder(tmp_path / 'run') as recorder:
+            store = recorder.add_topic('/joint_states')
+            node.create_subscription(
+                JointState, 'joint_states', store.append, QoSProfile(depth=1000), raw=True
+            )
+            end = time.monotonic() + 60
+            while store.count < 2000 and time.monotonic() < end:
+                executor.spin_once(timeout_sec=0.1)
+    finally:
+        publisher.wait(60)
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+    log = read_bag(tmp_path / 'run', NAMES)
+    np.testing.assert_array_equal(log.position[:, 3], np.arange(2000))
+    np.testing.assert_array_equal(log.effort[:, 6], -np.arange(2000))
+    np.testing.assert_allclose(log.time, 0.001 * np.arange(2000), atol=1e-9)
+    assert log.velocity is None
+    assert log.findings == ()

@@ -1,0 +1,126 @@
+"""Every parameter of every node is seen to take effect by a test, which is named here.
+
+What the nodes declare is asked of the nodes themselves; the tests named must exist and speak of
+the parameter. A parameter without a test, or a line without a parameter, fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+import rclpy
+from in_process import destroy, made
+
+from robot_dynid.ros.excitation.node import ExcitationNode
+from robot_dynid.ros.identifier.node import Identifier
+from robot_dynid.ros.simulated_robot.node import SimulatedRobot
+
+TEST_FOLDER = Path(__file__).parents[1]
+PLAN, GUARDS, ALARMS = 'test_excitation_settings.py', 'test_guard_settings.py', 'test_alarms.py'
+MONITOR, IDENTIFIER = 'test_monitoring.py', 'test_identifier_handlers.py'
+SIMULATED = 'test_simulated_parameters.py'
+
+
+def each(test: str, *parameters: str) -> dict[str, str]:
+    """Return that one test is about all these parameters."""
+    return dict.fromkeys(parameters, test)
+
+
+TESTS: dict[str, dict[str, str]] = {
+    'identifier': {
+        **each(f'{IDENTIFIER}::test_parameters_of_the_node',
+               'robot', 'model', 'recipe', 'recordings', 'optional_topics', 'queue_depth',
+               'monitor'),
+        **each(f'{MONITOR}::test_external_torque_rises_with_the_time_constant_of_the_gain',
+               'observer_gain'),
+        **each(f'{MONITOR}::test_every_parameter_reaches_its_setting',
+               'contact_margin', 'contact_thresholds', 'contact_release', 'contact_duration'),
+    },
+    'excitation': {
+        **each('test_excitation_node.py::test_wrong_parameters_end_the_node', 'robot'),
+        **each('test_excitation_handlers.py::'
+               'test_controller_and_face_decide_whom_it_talks_to', 'controller', 'face'),
+        **each('test_excitation_handlers.py::test_controller_wait', 'controller_wait'),
+        **each('test_excitation_faults.py::'
+               'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
+        **each(f'{PLAN}::test_trajectory_rate_and_lead_in', 'trajectory_rate', 'lead_in'),
+        **each(f'{PLAN}::'
+               'test_speed_scale_counts_once_for_velocities_and_squared_for_accelerations',
+               'speed_scale'),
+        **each(f'{PLAN}::test_approach_scale_and_return_to_start',
+               'approach_scale', 'return_to_start'),
+        **each(f'{PLAN}::test_first_pass_scale_and_warm_up', 'first_pass_scale', 'warm_up'),
+        **each(f'{PLAN}::test_longest', 'longest'),
+        **each(f'{PLAN}::test_tolerances_are_those_of_the_type_of_the_joint',
+               *(f'{kind}_tolerance{suffix}' for kind in ('start', 'tracking', 'path', 'goal')
+                 for suffix in ('', '_prismatic')), 'goal_time'),
+        **each(f'{PLAN}::test_guards_reach_the_rules', 'stop_time', 'join_time'),
+        **{name: f'{GUARDS}::test_{name}' for name in (
+            'state_timeout', 'controller_timeout', 'feedback_timeout', 'acceptance_timeout',
+            'result_timeout', 'tracking_window', 'rest_velocity')},
+        **each(f'{GUARDS}::test_cancel_timeout_and_stop_timeout',
+               'cancel_timeout', 'stop_timeout'),
+        **each(f'{GUARDS}::test_effort_fraction_and_effort_samples',
+               'effort_fraction', 'effort_samples'),
+        **each(f'{ALARMS}::test_the_emergency_stop_before_and_during_the_motion',
+               'emergency_stop_required'),
+        **each(f'{ALARMS}::test_a_hot_joint_is_given_time_to_brake', 'temperature_limit'),
+        **each(f'{ALARMS}::test_a_thermometer_that_falls_silent', 'temperature_timeout'),
+    },
+    'simulated_robot': {
+        **each('test_simulated_robot.py::'
+               'test_bad_parameters_end_the_node_with_a_message', 'robot'),
+        **each('test_motor_states.py::test_motor_states_stand_beside_joint_states', 'simulation'),
+        **each(f'{SIMULATED}::'
+               'test_controller_name_joint_order_state_rate_and_real_time_factor',
+               'controller_name', 'joint_order', 'state_rate', 'real_time_factor',
+               'start_position'),
+        **each(f'{SIMULATED}::test_seed', 'seed'),
+        **each(f'{SIMULATED}::test_position_step', 'position_step'),
+        **each(f'{SIMULATED}::test_sensors_are_as_good_as_asked',
+               'position_noise', 'velocity_noise', 'effort_noise'),
+        **each(f'{SIMULATED}::test_path_tolerance', 'path_tolerance'),
+        **each(f'{SIMULATED}::test_goal_tolerance_and_goal_time', 'goal_tolerance', 'goal_time'),
+        **each(f'{SIMULATED}::test_stopped_velocity_tolerance', 'stopped_velocity_tolerance'),
+        **each('test_excitation_node.py::test_rejected', 'fault'),
+    },
+}
+NODES: dict[str, Callable[[], Any]] = {
+    'identifier': Identifier, 'excitation': ExcitationNode, 'simulated_robot': SimulatedRobot}
+LINES = [(node, name, test) for node, tests in TESTS.items() for name, test in tests.items()]
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+@pytest.mark.parametrize('name', NODES)
+def test_every_parameter_a_node_declares_has_its_test(name: str) -> None:
+    with made(NODES[name], robot='planar_3r') as node:
+        bare = rclpy.create_node('bare')
+        declared = set(node.get_parameters_by_prefix('')) - set(bare.get_parameters_by_prefix(''))
+        destroy(bare)
+    untested, unknown = declared - set(TESTS[name]), set(TESTS[name]) - declared
+    assert not untested, f'{name}: no test sees an effect of {", ".join(sorted(untested))}'
+    assert not unknown, f'{name} does not declare {", ".join(sorted(unknown))}'
+
+
+@pytest.mark.parametrize(('node', 'parameter', 'test'), LINES)
+def test_the_test_of_a_parameter_is_there_and_speaks_of_it(
+    node: str, parameter: str, test: str
+) -> None:
+    file, _, function = test.partition('::')
+    text = next(TEST_FOLDER.rglob(file)).read_text(encoding='utf-8')
+    found = [entry for entry in ast.parse(text).body
+             if isinstance(entry, ast.FunctionDef) and entry.name == function]
+    assert len(found) == 1, f'{test}: no such test'
+    begin = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
+    source = '\n'.join(text.splitlines()[begin - 1:found[0].end_lineno])
+    assert re.search(rf'\b{parameter}\b', source), f'{test} does not speak of {parameter}'

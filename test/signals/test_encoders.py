@@ -1,0 +1,202 @@
+"""Motor and link encoders: what is wrong is named, what can be corrected is corrected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tolerances import DEFLECTION, OFFSET
+
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
+from robot_dynid.types import FloatArray, RawLog
+
+RATIO = np.array([-62.61, 107.36, -53.69, 76.01, 71.91, 76.73])
+STIFFNESS = 2e4
+#: gears that bend by a share of the travel
+SOFT = 300.0
+
+
+@pytest.fixture(scope='module')
+def robot() -> RobotModel:
+    return load_robot('puma560')
+
+
+@pytest.fixture(scope='module')
+def log(robot: RobotModel) -> RawLog:
+    """Return 20 s in which efforts bend elastic gears; both encoders on the joint side."""
+    time = np.arange(0.0, 20.0, 0.005)
+    phase = np.arange(6) + 1.0
+    link = 0.6 * np.sin(0.5 * time[:, None] * (1.0 + 0.1 * phase) + phase)
+    effort = 30.0 * np.cos(link * phase) + 5.0 * np.sign(np.gradient(link, 0.005, axis=0))
+    effort += 0.2 * np.random.default_rng(2).standard_normal(effort.shape)
+    motor = link + effort / STIFFNESS
+    return RawLog('test', robot.joints, time, link, effort=effort, motor_position=motor)
+
+
+def changed(log: RawLog, joint: int, motor: FloatArray) -> RawLog:
+    """Return the log with another motor position of one joint."""
+    assert log.motor_position is not None
+    position = log.motor_position.copy()
+    position[:, joint] = motor
+    return replace(log, motor_position=position)
+
+
+def motor(log: RawLog, joint: int) -> FloatArray:
+    """Return the motor position of a joint."""
+    assert log.motor_position is not None
+    return np.asarray(log.motor_position[:, joint])
+
+
+def deflection(repaired: Repaired) -> FloatArray:
+    """Return the deflection (N, n) of a repaired recording."""
+    (part,) = repaired.parts
+    assert part.motor_position is not None
+    return np.asarray(part.motor_position - part.position)
+
+
+def refused(robot: RobotModel, log: RawLog, joint: int) -> str:
+    """Return why one joint was refused; all others must have stayed."""
+    repaired = repair(robot, log)
+    lost = np.isnan(deflection(repaired)).any(axis=0)
+    assert np.flatnonzero(lost).tolist() == [joint]
+    (note,) = [n for n in repaired.notes if f'motor states of {robot.joints[joint]}' in n]
+    assert 'no deflection is used for this joint' in note
+    return note
+
+
+def test_good_encoders_pass_without_a_word(robot: RobotModel, log: RawLog) -> None:
+    repaired = repair(robot, log)
+    assert not [n for n in repaired.notes if 'motor' in n]
+    assert log.effort is not None
+    assert np.max(np.abs(deflection(repaired) - log.effort / STIFFNESS)) < DEFLECTION
+
+
+def test_channels_reach_the_samples_filtered_alike(robot: RobotModel, log: RawLog) -> None:
+    samples = prepare(robot, repair(robot, log), Preprocessing(8.0))
+    assert samples.motor_position is not None
+    assert samples.motor_velocity is not None
+    assert samples.effort is not None
+    bend = samples.motor_position - samples.position
+    assert np.max(np.abs(bend - samples.effort / STIFFNESS)) < DEFLECTION
+    rate = np.gradient(bend, samples.time, axis=0)
+    told = samples.motor_velocity - samples.velocity
+    assert np.sqrt(np.mean((told - rate)[5:-5]**2)) < 0.2 * np.std(rate)
+
+
+def test_motor_angles_are_divided_by_the_gear_ratio(robot: RobotModel, log: RawLog) -> None:
+    assert log.motor_position is not None
+    repaired = repair(robot, replace(log, motor_position=log.motor_position * RATIO))
+    assert sum('divided by the gear ratio' in n for n in repaired.notes) == 6
+    assert log.effort is not None
+    assert np.max(np.abs(deflection(repaired) - log.effort / STIFFNESS)) < DEFLECTION
+
+
+@pytest.mark.parametrize('ratio', [1.0, RATIO[2]])
+def test_a_gear_that_bends_by_a_share_of_the_travel_is_no_wrong_ratio(
+        robot: RobotModel, log: RawLog, ratio: float) -> None:
+    """Weight that grows with the position makes the motor turn a tenth farther than the link."""
+    link = log.position[:, 2]
+    torque = 30.0 * np.sin(link + log.position[:, 1]) + 5.0 * np.sign(np.gradient(link, 0.005))
+    assert log.effort is not None
+    effort = log.effort.copy()
+    effort[:, 2] = torque + 0.2 * np.random.default_rng(3).standard_normal(len(link))
+    soft = replace(changed(log, 2, ratio * (link + torque / SOFT)), effort=effort)
+    (note,) = [n for n in repair(robot, soft).notes if 'motor' in n] or ['']
+    assert 'gear_ratios' not in note and 'correct' not in note
+    bend = deflection(repair(robot, soft))[:, 2]
+    assert np.ptp(bend) > 0.1 * np.ptp(link)
+    assert np.std(bend - torque / SOFT) < 0.02 * np.std(bend)
+    refused(robot, replace(changed(soft, 2, 0.5 * motor(soft, 2)), effort=effort), 2)
+
+
+def test_a_missing_gear_ratio_is_named_with_the_slope(robot: RobotModel, log: RawLog) -> None:
+    bare = replace(robot, drive=replace(robot.drive, gear_ratios=None))
+    note = refused(bare, changed(log, 2, 100.0 * motor(log, 2)), 2)
+    assert 'turn 100 times' in note
+    assert 'gear_ratios' in note
+
+
+def test_a_wrong_gear_ratio_is_named_with_the_slope(robot: RobotModel, log: RawLog) -> None:
+    note = refused(robot, changed(log, 1, 50.0 * motor(log, 1)), 1)
+    assert 'turn 50.01 times' in note
+    assert '107.36' in note
+
+
+def test_a_wrong_sign_is_named(robot: RobotModel, log: RawLog) -> None:
+    assert 'correct its sign' in refused(robot, changed(log, 3, -motor(log, 3)), 3)
+    note = refused(robot, changed(log, 0, 62.61 * motor(log, 0)), 0)
+    assert 'correct its sign' in note
+
+
+def test_swapped_sides_are_named(robot: RobotModel, log: RawLog) -> None:
+    position = log.position.copy()
+    position[:, 4] = motor(log, 4)
+    note = refused(robot, replace(changed(log, 4, log.position[:, 4]), position=position), 4)
+    assert 'swapped' in note
+    small = changed(log, 4, log.position[:, 4] / RATIO[4])
+    assert 'swapped' in refused(robot, small, 4)
+
+
+def test_motor_states_of_another_joint_are_named(robot: RobotModel, log: RawLog) -> None:
+    note = refused(robot, changed(log, 0, motor(log, 5)), 0)
+    assert f'follow joint {robot.joints[5]} instead' in note
+
+
+def test_motor_states_of_another_robot_are_named(robot: RobotModel, log: RawLog) -> None:
+    note = refused(robot, changed(log, 0, np.sin(3.0 * log.time)), 0)
+    assert 'do not follow the joint' in note
+
+
+def test_an_offset_is_removed_and_told(robot: RobotModel, log: RawLog) -> None:
+    repaired = repair(robot, changed(log, 1, motor(log, 1) + 0.05))
+    (note,) = [n for n in repaired.notes if 'motor' in n]
+    assert 'offset of +0.05 rad' in note
+    assert log.effort is not None
+    error = deflection(repaired)[:, 1] - log.effort[:, 1] / STIFFNESS
+    assert np.max(np.abs(error)) < OFFSET
+
+
+def test_a_slip_is_named_with_time_and_size(robot: RobotModel, log: RawLog) -> None:
+    slipped = motor(log, 2) + np.where(log.time > 12.0, 2e-3, 0.0)
+    note = refused(robot, changed(log, 2, slipped), 2)
+    assert 'slipped' in note
+    assert '+0.002 rad' in note
+    told = float(note.split(' near ')[1].split(' s')[0])
+    assert abs(told - 12.0) < 1.0
+
+
+def test_a_constant_deflection_is_named(robot: RobotModel, log: RawLog) -> None:
+    assert 'constant' in refused(robot, changed(log, 5, log.position[:, 5] + 0.01), 5)
+
+
+def test_a_joint_without_motor_states_does_not_spoil_the_others(
+        robot: RobotModel, log: RawLog) -> None:
+    note = refused(robot, changed(log, 3, np.full(len(log.time), np.nan)), 3)
+    assert 'there are none' in note
+
+
+def test_a_joint_that_rests_cannot_be_checked(robot: RobotModel, log: RawLog) -> None:
+    position = log.position.copy()
+    position[:, 3] = 0.2
+    rests = replace(changed(log, 3, np.full(len(log.time), 0.2003)), position=position)
+    assert 'travels over' in refused(robot, rests, 3)
+
+
+def test_recordings_without_motor_states_stay_without(robot: RobotModel, log: RawLog) -> None:
+    samples = prepare(robot, repair(robot, replace(log, motor_position=None)), Preprocessing(8.0))
+    assert samples.motor_position is None
+    assert samples.motor_velocity is None
+
+
+def test_currents_of_drives_that_count_the_other_way_oppose_nothing(
+    robot: RobotModel, log: RawLog
+) -> None:
+    assert log.effort is not None
+    gains = np.array([2.0, -2.0, 2.0, -3.0, 1.0, -0.5])
+    amps = replace(robot, drive=replace(robot.drive, kind='current', gains=gains))
+    repaired = repair(amps, replace(log, effort=log.effort / gains))
+    assert not [n for n in repaired.notes if 'motor' in n]
+    assert np.isfinite(deflection(repaired)).all()

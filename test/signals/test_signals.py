@@ -1,0 +1,248 @@
+"""Recordings with every flaw, repaired and prepared; every repair shows in the notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recordings import DT, JOINTS, effort_error, errors, motion, prepared, recording, regular
+from tolerances import ENDS, RESAMPLED
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import (
+    split_at_gaps,
+    typical_step,
+    uniform,
+    without_stale_rows,
+)
+from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.prepare import Preprocessing, moving, prepare, repair
+from robot_dynid.types import RawLog, concatenate
+
+
+@pytest.fixture(scope='module')
+def robot():
+    """Return a planar arm of three joints."""
+    return load_robot('planar_3r')
+
+
+@pytest.mark.parametrize('velocity', [True, False])
+def test_clean_recording_comes_through(robot, velocity):
+    samples, notes = prepared(robot, recording(regular(), velocity))
+    assert notes == ()
+    assert np.all(errors(samples) < RESAMPLED)
+    assert np.all(errors(samples, 0.0) < ENDS)
+    assert effort_error(samples) < RESAMPLED
+    assert samples.measured is not None and samples.cutoff == 20.0
+
+
+def test_jittery_stamps_are_resampled(robot):
+    rng = np.random.default_rng(1)
+    time = regular() + rng.uniform(-0.3, 0.3, len(regular())) * DT
+    samples, _ = prepared(robot, recording(time))
+    assert np.ptp(np.diff(samples.time)) < 1e-12
+    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+
+
+def test_skipped_ticks_are_filled(robot):
+    rng = np.random.default_rng(2)
+    keep = rng.random(len(regular())) > 0.2
+    keep[:2] = keep[-1] = True
+    samples, notes = prepared(robot, recording(regular()[keep]))
+    assert len(samples.starts) == 1
+    assert not [n for n in notes if 'gap' in n]
+    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+
+
+def test_stale_rows_in_motion_are_dropped_and_counted(robot):
+    log = recording(regular())
+    rows = np.arange(100, 4900, 50)
+    arrays = {name: getattr(log, name).copy() for name in ('position', 'velocity', 'effort')}
+    for values in arrays.values():
+        values[rows] = values[rows - 1]
+    samples, notes = prepared(robot, replace(log, **arrays))
+    assert any(f'{len(rows)} stale rows' in n for n in notes)
+    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+
+
+def test_repeated_rows_at_rest_stay(robot):
+    log = recording(regular(), rest=2.0)
+    _, notes = prepared(robot, log)
+    assert not [n for n in notes if 'stale' in n]
+
+
+def test_gap_splits_the_recording(robot):
+    time = regular()
+    time = time[(time < 3.0) | (time > 4.0)]
+    samples, notes = prepared(robot, recording(time))
+    assert any('1 gap(s)' in n and 'longest 1' in n for n in notes)
+    assert len(samples.starts) == 2
+    assert np.all(errors(samples) < ENDS)
+    assert not np.any((samples.time > 3.0) & (samples.time < 4.0))
+    first, second = samples.segments
+    assert samples.time[first][-1] < 3.0 < 4.0 < samples.time[second][0]
+
+
+def test_backward_and_duplicate_and_infinite_stamps_are_dropped(robot):
+    time = regular()
+    spoiled = time.copy()
+    spoiled[500] = spoiled[499]
+    spoiled[1500:1503] = spoiled[1490]
+    spoiled[2500] = np.nan
+    spoiled[2600] = -np.inf
+    samples, notes = prepared(robot, replace(recording(time), time=spoiled))
+    assert any('dropped 6 of 5000 rows' in n for n in notes)
+    assert np.all(errors(samples) < [RESAMPLED, RESAMPLED, 20 * RESAMPLED])
+
+
+def test_stamp_far_ahead_costs_the_rows_it_overtakes_and_says_so(robot):
+    time = regular().copy()
+    time[-1] = 1e6
+    _, notes = prepared(robot, replace(recording(regular()), time=time))
+    assert any('gap(s)' in n for n in notes)
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
+def test_cells_that_are_not_finite_are_filled_and_named(robot, bad):
+    log = recording(regular())
+    position, effort = log.position.copy(), log.effort.copy()
+    position[1000, 1] = effort[2000:2003, 2] = bad
+    samples, notes = prepared(robot, replace(log, position=position, effort=effort))
+    assert any('position.joint_2: 1 values' in n for n in notes)
+    assert any('effort.joint_3: 3 values' in n for n in notes)
+    assert np.isfinite(samples.effort).all()
+    assert errors(samples)[0] < 1e-3
+
+
+def test_channel_without_any_finite_value_is_refused(robot):
+    log = recording(regular())
+    effort = log.effort.copy()
+    effort[:, 1] = np.nan
+    with pytest.raises(DataError, match=r'run\.csv: effort\.joint_2 holds no finite value'):
+        repair(robot, replace(log, effort=effort))
+
+
+def test_missing_and_dead_effort_are_refused(robot):
+    log = recording(regular())
+    with pytest.raises(DataError, match='holds no effort; record'):
+        repair(robot, replace(log, effort=None))
+    effort = log.effort.copy()
+    effort[:, [0, 2]] = 0.0
+    with pytest.raises(DataError, match='zero throughout for joint_1, joint_3'):
+        repair(robot, replace(log, effort=effort))
+
+
+def test_joints_of_another_robot_are_refused(robot):
+    log = replace(recording(regular()), joints=('a', 'b', 'c'))
+    with pytest.raises(UsageError, match='not those of planar_3r'):
+        repair(robot, log)
+
+
+@pytest.mark.parametrize('rows', [0, 1])
+def test_recording_of_no_length_is_refused(robot, rows):
+    log = recording(regular())
+    cut = replace(log, time=log.time[:rows], position=log.position[:rows],
+                  velocity=log.velocity[:rows], effort=log.effort[:rows] + 1.0)
+    with pytest.raises(DataError, match=r'run\.csv'):
+        prepared(robot, cut)
+
+
+def test_recording_shorter_than_the_filter_is_refused(robot):
+    with pytest.raises(DataError, match='no stretch is longer than'):
+        prepared(robot, recording(regular(0.3)), cutoff=2.0)
+
+
+def test_wrong_shapes_are_refused():
+    with pytest.raises(DataError, match='effort has shape'):
+        RawLog('x', JOINTS, np.zeros(5), np.zeros((5, 3)), effort=np.zeros((5, 2)))
+
+
+def test_rest_at_the_ends_is_trimmed(robot):
+    log = recording(regular(), rest=2.0)
+    samples, _ = prepared(robot, log)
+    assert 1.8 < samples.time[0] < 2.6 and 7.4 < samples.time[-1] < 8.2
+    whole, _ = prepared(robot, log, trim_rest=False)
+    assert whole.time[0] < 0.1 and whole.time[-1] > 9.9
+    still = moving(whole)
+    assert still[0] == still[-1] == 0.0 and still[len(still) // 2] == 1.0
+
+
+def test_recording_wholly_at_rest_stays_whole(robot):
+    time = regular()
+    log = RawLog('rest.csv', JOINTS, time, np.full((len(time), 3), 0.4),
+                 np.zeros((len(time), 3)), np.ones((len(time), 3)))
+    samples, _ = prepared(robot, log)
+    assert samples.time[-1] - samples.time[0] > 9.9
+    assert not moving(samples).any()
+    assert samples.velocity == pytest.approx(0.0, abs=1e-12)
+
+
+def test_thinning_takes_every_nth_sample(robot):
+    log = recording(regular())
+    thin, _ = prepared(robot, log, cutoff=5.0)
+    full, _ = prepared(robot, log, cutoff=5.0, decimate=False)
+    stride = round((thin.time[1] - thin.time[0]) / DT)
+    assert stride == int(1.0 / (8.0 * 5.0 * DT)) > 5
+    for name in ('time', 'position', 'velocity', 'acceleration', 'effort', 'measured'):
+        assert np.array_equal(getattr(thin, name), getattr(full, name)[::stride])
+
+
+def test_rate_resamples(robot):
+    log = recording(regular())
+    whole = Preprocessing(20.0, 400.0, decimate=False)
+    samples = prepare(robot, repair(robot, log, rate=400.0), whole)
+    assert np.diff(samples.time) == pytest.approx(0.0025)
+    with pytest.raises(UsageError, match='leave rate out'):
+        repair(robot, log, rate=100.0)
+
+
+def test_current_becomes_torque_by_the_gains():
+    robot = load_robot('ur10e')
+    time = regular()
+    wave = np.sin(np.outer(time, np.arange(1.0, 7.0)))
+    log = RawLog('amps', robot.joints, time, wave, None, np.ones_like(wave))
+    samples = prepare(robot, repair(robot, log), Preprocessing(20.0))
+    assert samples.measured == pytest.approx(np.tile(robot.drive.gains, (len(samples), 1)))
+    assert samples.effort == pytest.approx(samples.measured)
+
+
+def test_typical_step_is_a_median_over_recordings():
+    logs = [recording(regular()), recording(np.arange(0.0, 1.0, 0.1))]
+    assert typical_step(logs) == pytest.approx(DT)
+
+
+def test_parts_and_joined_samples_keep_their_segments(robot):
+    samples, _ = prepared(robot, recording(regular()))
+    joined = concatenate([samples.part(slice(0, 100)), samples.part(slice(200, 260))])
+    assert joined.starts == (0, 100) and len(joined) == 160
+    assert joined.part(slice(90, 120)).starts == (0, 10)
+    assert np.array_equal(joined.position[100:], samples.position[200:260])
+    assert derivative(joined.position[:100], DT).shape == (100, 3)
+
+
+def test_positions_between_stamps_follow_a_cubic_spline():
+    """A straight line between samples would be 5e-6 off and put steps into the velocity."""
+    time = regular()
+    late = np.where(np.arange(len(time)) % 2, time + 0.3 * DT, time)
+    even = uniform(recording(late), DT)
+    inside = slice(10, -10)
+    assert even.position[inside] == pytest.approx(motion(even.time)[0][inside], abs=1e-9)
+
+
+@pytest.mark.parametrize(('pause', 'parts'), [(0.2, 1), (0.45, 1), (0.6, 2)])
+def test_slow_recordings_may_pause_for_ten_steps(pause, parts):
+    time = np.arange(0.0, 5.0, 0.05)
+    log = recording(np.where(time > 2.0, time + pause - 0.05, time))
+    found, notes = split_at_gaps(log, 0.05)
+    assert (len(found), len(notes)) == (parts, parts - 1)
+
+
+def test_rows_are_stale_even_where_the_reference_goes_on():
+    log = recording(regular())
+    reference = log.position + 0.01
+    for values in (log.position, log.velocity, log.effort):
+        values[100] = values[99]
+    kept, notes = without_stale_rows(replace(log, reference_position=reference))
+    assert len(kept.time) == len(log.time) - 1 and '1 stale rows' in notes[0]

@@ -1,0 +1,61 @@
+"""PD control of motors with compensation of gravity, on the arm with elastic joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sine_motion import Sines
+from tolerances import DRIVE_STATICS
+
+from robot_dynid import load_robot
+from robot_dynid.dynamics.rigid_body import gravity_effort
+from robot_dynid.errors import UsageError
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint, record
+from robot_dynid.simulation.gravity_pd import GravityPD
+from robot_dynid.simulation.truth import load_truth
+
+ROBOT = load_robot('elastic_2r')
+SMOOTH = replace(load_truth(ROBOT), coulomb=np.zeros(2), stribeck=None, stribeck_speed=None)
+STIFFNESS, DAMPING = np.array([15000.0, 5000.0]), np.array([400.0, 130.0])
+CONTROL = GravityPD(STIFFNESS, DAMPING)
+
+
+def test_it_comes_to_rest_where_its_equations_say() -> None:
+    """Gravity of the setpoint, not of the links, is compensated: the difference bends the loop."""
+    arm, wanted, still = Arm(ROBOT, SMOOTH, CONTROL), np.array([0.4, -0.9]), np.zeros(2)
+    arm.place(np.zeros(2))
+    for _ in range(round(3.0 / CONTROL_PERIOD)):
+        arm.control(Setpoint(wanted, still, still))
+        arm.advance()
+    assert np.abs(arm.motor_velocity).max() < 1e-6
+    weight = gravity_effort(ROBOT, arm.position[None])[0]
+    compensated = gravity_effort(ROBOT, wanted[None])[0]
+    sag = arm.motor_position - arm.position
+    np.testing.assert_allclose(sag, weight / [2.6e4, 1.6e4], atol=DRIVE_STATICS)
+    np.testing.assert_allclose(STIFFNESS * (wanted - arm.motor_position), weight - compensated,
+                               atol=1e-3)
+    assert np.abs(wanted - arm.motor_position).max() > 1e-6
+
+
+def test_its_effort_is_that_of_its_gains() -> None:
+    motion = Sines(ROBOT, 4.0)
+    log = record(Arm(ROBOT, load_truth(ROBOT), CONTROL), motion, 1000.0)
+    wanted = motion.sample(log.time)
+    assert log.motor_position is not None and log.motor_velocity is not None
+    error = wanted.position - log.motor_position
+    torque = (STIFFNESS * error + DAMPING * (wanted.velocity - log.motor_velocity)
+              + gravity_effort(ROBOT, wanted.position))
+    # effort is the mean of the torques of this period and of the one before
+    np.testing.assert_allclose(log.effort[1:], 0.5 * (torque[1:] + torque[:-1]), atol=1e-6)
+    assert 1e-4 < np.abs(error).max() < 0.02
+    assert np.degrees(np.abs(log.motor_position - log.position).max(axis=0)) == pytest.approx(
+        [0.4, 0.15], abs=0.2)
+
+
+def test_gains_that_cannot_be_are_named() -> None:
+    with pytest.raises(UsageError, match=r'PD control: damping must be above zero, is \[0.0\]'):
+        GravityPD([1.0], [0.0])
+    with pytest.raises(UsageError, match='PD control of 1 motors, elastic_2r has 2 joints'):
+        Arm(ROBOT, SMOOTH, GravityPD([1.0], [1.0]))

@@ -1,0 +1,68 @@
+"""Which tests may be skipped. Any other skip fails the run: what nobody misses is not tested."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+#: what the reason of a skip may begin with, and why that may be
+ALLOWED = {
+    'measured data: no folder': 'the recordings of real robots do not come with the package',
+    'committed files: not a git repository': 'an unpacked archive has none',
+    "could not import 'launch_ros": 'it comes with a ROS of the system only',
+    'cyipopt is not installed': 'a peer of the benchmarks, built from source',
+    'figaroh is not installed': 'a peer of the benchmarks, built from source',
+    'the last link has no mass': 'one of the random robots',
+    'on a topic nothing is rejected': 'one of the pairs of face and fault that cannot be',
+}
+
+
+def allowed(reason: str) -> bool:
+    """Return whether a test may be skipped for ``reason``."""
+    text = reason.removeprefix('Skipped: ')
+    return any(re.match(re.escape(start), text) for start in ALLOWED)
+
+
+class Skips:
+    """Notes the skips that are not allowed, and fails the run at its end for them."""
+
+    def __init__(self) -> None:
+        self.beyond: list[str] = []
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Note a whole file."""
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note a test."""
+        self._note(report)
+
+    def _note(self, report: Any) -> None:
+        if not report.skipped or hasattr(report, 'wasxfail'):
+            return
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not allowed(reason):
+            self.beyond.append(f'{report.nodeid}: {reason}')
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Turn success, or no test at all, into failure."""
+        empty = pytest.ExitCode.NO_TESTS_COLLECTED
+        if self.beyond and session.exitstatus in (pytest.ExitCode.OK, empty):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say which, and what to do."""
+        if self.beyond:
+            terminalreporter.section('skips that are not allowed', red=True)
+            for line in self.beyond:
+                terminalreporter.line(line)
+            terminalreporter.line('install what is missing, or put the reason into '
+                                  'test/support/allowed_skips.py')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watch where reports are gathered: not in a worker of pytest-xdist."""
+    if not hasattr(config, 'workerinput'):
+        config.pluginmanager.register(Skips(), 'skips')
