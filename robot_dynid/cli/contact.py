@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, observe, write the report."""
     from robot_dynid.monitoring.contact import ContactSettings
-    from robot_dynid.monitoring.contact_events import pushes
+    from robot_dynid.monitoring.contact_events import contact_events
     from robot_dynid.monitoring.monitor import MonitorSettings
-    from robot_dynid.monitoring.noise_levels import quiet_of
+    from robot_dynid.monitoring.noise_levels import noise_levels_of
 
     started = time.perf_counter()
     check_writable(arguments.report)
@@ -43,14 +43,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('contact') as progress:
         logs = load_logs(arguments.data, model.robot, progress)
         progress('observing', 0.8)
-        found = pushes(model, logs, settings)
+        found = contact_events(model, logs, settings)
         if arguments.report:
             from robot_dynid.report.contact import contact_report
             from robot_dynid.report.html import write_report
 
             progress('report', 0.9)
             write_report(contact_report(model, found), arguments.report)
-    levels = quiet_of(model)
+    levels = noise_levels_of(model)
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     warnings = [] if levels is not None else [

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectory, check its points, write it."""
     from robot_dynid.collision.scene import scene_of
     from robot_dynid.excitation.design import design, parse_request
-    from robot_dynid.excitation.design_criteria import robot_judge
+    from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.excitation.search.clearance import keeping_clear
     from robot_dynid.io.trajectory_file import save_trajectory
     from robot_dynid.robot.robot_file import load_robot
@@ -77,17 +77,17 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
-        judge = robot_judge(robot, progress, spent=lambda: time.perf_counter() - started,
+        criteria = design_criteria(robot, progress, spent=lambda: time.perf_counter() - started,
                             links=links)
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
-        found = design(robot, request, keeping_clear(judge, scene))
+        found = design(robot, request, keeping_clear(criteria, scene))
     _check_points(found, arguments.rate)
     save_trajectory(found.trajectory, arguments.out, robot.name)
     if arguments.report is not None:
         from robot_dynid.report.html import write_report
         from robot_dynid.report.plan import Plan, plan_report
 
-        write_report(plan_report(Plan(request.kind, robot, found, judge, scene)),
+        write_report(plan_report(Plan(request.kind, robot, found, criteria, scene)),
                      arguments.report)
     return {
         'robot': robot.name, 'type': request.kind, 'out': arguments.out,

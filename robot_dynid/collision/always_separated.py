@@ -18,7 +18,7 @@ JOINTS, MOST = 2, 3000
 NEGLIGIBLE = 1e-5  # m, levers that are rounding of the angles in a URDF
 
 
-def never_near(scene: Scene) -> bool:
+def always_separated(scene: Scene) -> bool:
     """Return whether the only pair of a scene keeps its clearance wherever the joints stand.
 
     The ranges of the joints between both bodies are cut in halves until the distance in the

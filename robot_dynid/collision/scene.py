@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynid.collision.always_separated import never_near
+from robot_dynid.collision.always_separated import always_separated
 from robot_dynid.collision.distance import Capsules, Narrow, above, body_poses, coal_is_installed
 from robot_dynid.collision.scene_pairs import (
     Layout,
@@ -96,7 +96,7 @@ class Scene:
         single, kept = copy(self), []
         for part in pair.parts:
             single._take([replace(pair, parts=(part,))], np.array([required]))
-            if not never_near(single):
+            if not always_separated(single):
                 kept.append(part)
         return replace(pair, parts=tuple(kept))
 

@@ -140,23 +140,24 @@ def chunks(samples: Samples, room: int = CHUNK) -> Iterator[slice]:
 class Experiment:
     """A torque model and the information the samples hold about its parameters.
 
-    ``recordings`` and ``slow_weights`` are what it was made of, for estimators that need samples.
+    ``recordings`` and ``reversal_weights`` are what it was made of, for estimators that need
+    samples.
     """
 
     model: TorqueModel
     information: Information
     recordings: Iterable[Samples] = ()
-    slow_weights: FloatArray | None = None
+    reversal_weights: FloatArray | None = None
 
     @classmethod
     def of(
         cls, model: TorqueModel, recordings: Iterable[Samples],
-        slow_weights: FloatArray | None = None,
+        reversal_weights: FloatArray | None = None,
     ) -> Experiment:
         """Reduce recordings to information, one chunk at a time.
 
-        ``slow_weights`` (n,) multiplies the rows of each joint near its own reversals, where dry
-        friction sticks; None counts them in full.
+        ``reversal_weights`` (n,) multiplies the rows of each joint near its own reversals, where
+        dry friction sticks; None counts them in full.
 
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
@@ -167,7 +168,7 @@ class Experiment:
                                           batch_samples(samples))
             accumulator.begin(len(samples), samples.noise)
             regression = Regression(model, samples)
-            weights = row_weights(model.robot, samples, slow_weights)
+            weights = row_weights(model.robot, samples, reversal_weights)
             for segment in samples.segments:
                 accumulate(regression, segment, accumulator, weights)
         information = accumulator.information() if accumulator else None
@@ -176,7 +177,7 @@ class Experiment:
         if information is None or count < parameters:
             raise DataError(f'{count} usable samples for {parameters} base parameters: too few; '
                             'record a longer motion')
-        return cls(model, information, recordings, slow_weights)
+        return cls(model, information, recordings, reversal_weights)
 
     def equations(self, accumulator: Accumulator | None = None) -> Iterator[Equations]:
         """Go through the recordings once more, in chunks that ``accumulator`` has room for.
@@ -189,7 +190,7 @@ class Experiment:
             if accumulator is not None:
                 accumulator.begin()
             regression = Regression(self.model, samples)
-            weights = row_weights(self.model.robot, samples, self.slow_weights)
+            weights = row_weights(self.model.robot, samples, self.reversal_weights)
             for segment in samples.segments:
                 for chunk in equations(regression, segment, weights, room):
                     count += chunk.rows.stop - chunk.rows.start
@@ -241,12 +242,12 @@ def swift(robot: RobotModel, samples: Samples) -> FloatArray:
 
 
 def row_weights(
-    robot: RobotModel, samples: Samples, slow_weights: FloatArray | None
+    robot: RobotModel, samples: Samples, reversal_weights: FloatArray | None
 ) -> FloatArray | None:
     """Return the weights (N, n) of all equations; None counts all of them in full."""
-    if slow_weights is None:
+    if reversal_weights is None:
         return None
-    return np.where(swift(robot, samples) > 0.5, 1.0, slow_weights)
+    return np.where(swift(robot, samples) > 0.5, 1.0, reversal_weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,13 +35,26 @@ WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 
 Progress = Callable[[str, float], None]
 
-__all__ = ['Design', 'Family', 'Inverse', 'Judge', 'Planned', 'Progress', 'Request', 'Score',
-           'StageRow', 'design', 'design_within', 'effort_peaks', 'parse_request',
-           'regressor_score']
+__all__ = [
+    'Design',
+    'DesignCriteria',
+    'Family',
+    'Inverse',
+    'Planned',
+    'Progress',
+    'Request',
+    'Score',
+    'StageRow',
+    'design',
+    'design_within',
+    'effort_peaks',
+    'parse_request',
+    'regressor_score',
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class DesignCriteria:
     """What motions are judged by; everything is optional.
 
     ``score`` maps a trajectory to a Score; ``objective`` maps a name, a typical motion and the
@@ -107,17 +120,19 @@ class Design:
 
 
 @one_blas_thread()
-def design(robot: RobotModel, request: Request, judge: Judge | None = None) -> Design:
+def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None = None) -> Design:
     """Return the best motion found; it keeps all limits, whenever the search is ended.
 
     Raises RobotError when limits are missing, DynIdError when no motion keeps the limits or none
     reaches the accuracy asked for, Cancelled when the progress callable asks to stop.
     """
-    return design_within(motion_limits(robot, request.common.limits), request, judge or Judge())
+    return design_within(
+        motion_limits(robot, request.common.limits), request, criteria or DesignCriteria()
+    )
 
 
 @one_blas_thread()
-def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Design:
+def design_within(limits: MotionLimits, request: Request, criteria: DesignCriteria) -> Design:
     """Return the best motion within given limits, see `design`."""
     from robot_dynid.excitation import DESIGNS
 
@@ -125,33 +140,35 @@ def design_within(limits: MotionLimits, request: Request, judge: Judge) -> Desig
     allowed = replace(limits.scaled(common.scale), effort=frozen(common.scale * limits.effort))
     generator = np.random.default_rng(common.seed)
     if family.plan is not None:
-        planned = family.plan(judge, allowed, request.options, generator)
-        return _report(planned, limits, judge)
+        planned = family.plan(criteria, allowed, request.options, generator)
+        return _report(planned, limits, criteria)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
-    found, warnings = _searched(Problem(basis, allowed, _still), request, judge, generator)
-    trajectory = _settled(basis, allowed, found, judge)
-    result = replace(_report(Planned(trajectory, (), warnings), limits, judge), starts=found.rows)
+    found, warnings = _searched(Problem(basis, allowed, _still), request, criteria, generator)
+    trajectory = _settled(basis, allowed, found, criteria)
+    result = replace(
+        _report(Planned(trajectory, (), warnings), limits, criteria), starts=found.rows
+    )
     _check_accuracy(result.score, basis, common.accuracy)
     return result
 
 
 def _searched(
-    blank: Problem, request: Request, judge: Judge, generator: np.random.Generator
+    blank: Problem, request: Request, criteria: DesignCriteria, generator: np.random.Generator
 ) -> tuple[Found, tuple[str, ...]]:
     """Return what was found for a ``blank`` problem, and what to say about it."""
     common, allowed = request.common, blank.limits
-    constraints = judge.constraints
-    if judge.inverse is not None and not np.all(np.isnan(allowed.effort)):
-        effort = EffortLimits(judge.inverse, allowed.joints, EFFORT_MARGIN * allowed.effort)
+    constraints = criteria.constraints
+    if criteria.inverse is not None and not np.all(np.isnan(allowed.effort)):
+        effort = EffortLimits(criteria.inverse, allowed.joints, EFFORT_MARGIN * allowed.effort)
         constraints = (effort, *constraints)
     problem = replace(blank, constraints=constraints)
-    if judge.objective is None:
+    if criteria.objective is None:
         return search(problem, 1, generator, lambda start, iteration, value: True), ()
     typical = problem.motion(problem.basis.random(allowed, np.random.default_rng(common.seed)))
-    problem = replace(problem, objective=judge.objective(
+    problem = replace(problem, objective=criteria.objective(
         common.objective, typical, problem.basis.duration))
-    found = search(problem, common.starts, generator, _watch(request, judge))
+    found = search(problem, common.starts, generator, _watch(request, criteria))
     if sum(row.iterations for row in found.rows) == 0:
         return found, (f'the budget of {common.budget:g} s was over before the motion could be '
                        'improved: it keeps all limits, but is a random one',)
@@ -167,25 +184,27 @@ def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatAr
     return 0.0, (none, none, none)
 
 
-def _watch(request: Request, judge: Judge) -> Watch:
+def _watch(request: Request, criteria: DesignCriteria) -> Watch:
     """Return what reports the progress, and ends a start by its iterations, all by the budget."""
     common = request.common
 
     def watch(start: int, iteration: int, value: float) -> bool:
-        spent = judge.spent() if judge.spent is not None else 0.0
-        if judge.progress is not None:
+        spent = criteria.spent() if criteria.spent is not None else 0.0
+        if criteria.progress is not None:
             done = (start + iteration / common.iterations) / common.starts
             used = spent / common.budget if common.budget > 0.0 else 1.0
             best = f', best value {np.exp(value):.4g}' if np.isfinite(value) else ''
-            judge.progress(f'design: start {start + 1} of {common.starts}{best}',
+            criteria.progress(f'design: start {start + 1} of {common.starts}{best}',
                            min(max(done, used), 1.0))
-        late = judge.spent is not None and spent >= common.budget
+        late = criteria.spent is not None and spent >= common.budget
         return late or iteration >= common.iterations
 
     return watch
 
 
-def _settled(basis: Basis, allowed: MotionLimits, found: Found, judge: Judge) -> Trajectory:
+def _settled(
+    basis: Basis, allowed: MotionLimits, found: Found, criteria: DesignCriteria
+) -> Trajectory:
     """Return the optimum, or the nearest to it on the way from its start that keeps everything.
 
     Raises DynIdError with what is broken when not even the start does.
@@ -194,22 +213,22 @@ def _settled(basis: Basis, allowed: MotionLimits, found: Found, judge: Judge) ->
     for way in WAYS:
         mixed = found.start + way * (found.coefficients - found.start)
         trajectory = basis.trajectory(mixed)
-        words = _broken(trajectory, allowed, judge)
+        words = _broken(trajectory, allowed, criteria)
         if not words:
             return trajectory
     raise DynIdError(f'no motion was found that keeps everything: {words}')
 
 
-def _broken(trajectory: Trajectory, allowed: MotionLimits, judge: Judge) -> str:
+def _broken(trajectory: Trajectory, allowed: MotionLimits, criteria: DesignCriteria) -> str:
     """Return what a motion breaks of the ``allowed``, between the instants of the search, too."""
     broken = list(violations(trajectory.peaks(), allowed))
-    if judge.inverse is not None:
-        effort = effort_peaks(trajectory, judge.inverse, EFFORT_STEP)
+    if criteria.inverse is not None:
+        effort = effort_peaks(trajectory, criteria.inverse, EFFORT_STEP)
         broken += [f"effort of joint '{joint}' reaches {value:.4g}, allowed are {limit:.4g}"
                    for joint, value, limit in zip(allowed.joints, effort, allowed.effort)
                    if value > limit]
-    if not broken and judge.proof is not None:
-        clearance = judge.proof(trajectory)
+    if not broken and criteria.proof is not None:
+        clearance = criteria.proof(trajectory)
         if not clearance.free:
             broken.append(f'{" and ".join(clearance.pair)} come as near as '
                           f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
@@ -240,12 +259,12 @@ def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
             f'the root of time grows, so {times} periods of {basis.span:g} s would do')
 
 
-def _report(planned: Planned, limits: MotionLimits, judge: Judge) -> Design:
+def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) -> Design:
     """Return the design of a motion; raises DynIdError when it breaks a limit."""
-    trajectory, inverse = planned.trajectory, judge.inverse
+    trajectory, inverse = planned.trajectory, criteria.inverse
     peaks = trajectory.peaks()
     broken = list(violations(peaks, limits))
-    used, warnings = fractions_used(peaks, limits), [*judge.warnings, *planned.warnings]
+    used, warnings = fractions_used(peaks, limits), [*criteria.warnings, *planned.warnings]
     if inverse is None:
         warnings.append('efforts were not predicted: no inverse model given')
     else:
@@ -260,12 +279,12 @@ def _report(planned: Planned, limits: MotionLimits, judge: Judge) -> Design:
                               f'its limit is {limits.effort[i]:.4g}')
     if broken:
         raise DynIdError('; '.join(broken))
-    clearance = judge.proof(trajectory) if judge.proof is not None else None
+    clearance = criteria.proof(trajectory) if criteria.proof is not None else None
     if clearance is not None and not clearance.free:
         raise DynIdError(f'{" and ".join(clearance.pair)} come as near as '
                          f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
     warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
-    score = judge.score(trajectory) if judge.score is not None else None
+    score = criteria.score(trajectory) if criteria.score is not None else None
     if score is not None and score.condition_number > MUTE:
         warnings.append(f'the motion cannot tell all parameters apart (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')

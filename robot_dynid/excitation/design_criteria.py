@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import Judge, Progress
+from robot_dynid.excitation.design import DesignCriteria, Progress
 from robot_dynid.excitation.regressor_parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.search.effort import RigidEffort
@@ -40,12 +40,12 @@ RAMP_SHARE = 0.05
 
 
 @one_blas_thread()
-def robot_judge(
+def design_criteria(
     robot: RobotModel, progress: Progress | None = None, blocks: Sequence[Block] | None = None,
     spent: Callable[[], float] | None = None, noise: ArrayLike | None = None,
     links: FloatArray | None = None,
-) -> Judge:
-    """Return the judge of a robot for the parameters of ``blocks`` (default: links, friction).
+) -> DesignCriteria:
+    """Return the criteria for a robot for the parameters of ``blocks`` (default: links, friction).
 
     Planned excitations look for rotor inertias, too, unless ``blocks`` are given. ``noise`` (n,)
     N m (N) is the deviation of an effort sample of each joint, by default 1 % of its effort limit
@@ -63,7 +63,7 @@ def robot_judge(
         known = robot.nominal
     parts = part_observations(robot, spread)
     planned = TorqueModel.of(robot, _with_rotors(robot)) if blocks is None else model
-    return Judge(
+    return DesignCriteria(
         score=Scorer(Observation.of(model, spread), model.reduction.names, parts,
                      _sizes(model, spread, known)),
         inverse=None if known is None else RigidEffort(robot, known), progress=progress,

@@ -21,7 +21,7 @@ MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 @dataclass(frozen=True)
 class Family:
     """A kind of excitation: its options class, and either the basis whose coefficients are
-    optimised, or how the whole is planned for a robot: ``plan(judge, limits, options,
+    optimised, or how the whole is planned for a robot: ``plan(criteria, limits, options,
     generator)`` returns a Planned.
     """
 

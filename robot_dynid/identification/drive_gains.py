@@ -21,7 +21,7 @@ from robot_dynid.identification.payload import (
     warnings_of,
 )
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import stiffened
+from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
@@ -63,7 +63,7 @@ def identify_drive_gains(
                          'arm and payload are one body')
     if model is not None:
         model.require(robot)
-        model = stiffened(model)
+        model = rigid_equivalent(model)
         robot = model.robot
     robot = robot.rigid
     groups = _groups(robot, equal)

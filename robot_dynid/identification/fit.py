@@ -15,10 +15,10 @@ from robot_dynid.identification.selection import Choice, Progress, choose
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
     RESIDUAL,
-    FirstLoop,
-    InTurn,
+    FrictionStep,
+    SequentialFit,
     Stopwatch,
-    first_loop,
+    friction_step,
     swept,
 )
 from robot_dynid.robot.model import RobotModel
@@ -29,7 +29,7 @@ from robot_dynid.types import RawLog
 METHOD = 'wls'
 
 
-def check_loops(recipe: Recipe, method: str) -> None:
+def check_sequence(recipe: Recipe, method: str) -> None:
     """Raise UsageError where the loops do not go with the method."""
     if recipe.loops == THREE and method != METHOD:
         raise UsageError(f'loops: three solves the links by {METHOD}, not by {method}; leave one '
@@ -38,7 +38,7 @@ def check_loops(recipe: Recipe, method: str) -> None:
 
 def begun(
     robot: RobotModel, logs: Sequence[RawLog], recipe: Recipe, watch: Stopwatch
-) -> tuple[Sequence[RawLog], FirstLoop | None]:
+) -> tuple[Sequence[RawLog], FrictionStep | None]:
     """Return the recordings the links are identified from, and the first loop of three.
 
     Raises DataError where one of the two is missing.
@@ -54,11 +54,11 @@ def begun(
     if not rest:
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
                         'together: the second loop identifies the links from it')
-    return rest, watch.timed(FRICTION, lambda: first_loop(robot, solos, recipe))
+    return rest, watch.timed(FRICTION, lambda: friction_step(robot, solos, recipe))
 
 
 def chosen(
-    robot: RobotModel, part: Sequence[Repaired], recipe: Recipe, first: FirstLoop | None,
+    robot: RobotModel, part: Sequence[Repaired], recipe: Recipe, first: FrictionStep | None,
     progress: Progress,
 ) -> Choice:
     """Return what is chosen from an excerpt; of three loops the first one has chosen the laws."""
@@ -69,10 +69,14 @@ def chosen(
 
 
 def compensated(
-    experiment: Experiment, method: str, recipe: Recipe, first: FirstLoop | None, watch: Stopwatch
+    experiment: Experiment,
+    method: str,
+    recipe: Recipe,
+    first: FrictionStep | None,
+    watch: Stopwatch,
 ) -> ResidualFitted:
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
-    physics = joint_fit if first is None else InTurn.of(experiment.model, first, watch)
+    physics = joint_fit if first is None else SequentialFit.of(experiment.model, first, watch)
     staged = isinstance(ESTIMATORS[method], StagedLeastSquares)
     modelled = bool(experiment.model.robot.drive.elastic)
     wanted = 'gmr' if recipe.residual == AUTO else recipe.residual

@@ -13,22 +13,24 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
 from robot_dynid.signals.prepare import Preprocessing, Repaired
-from robot_dynid.signals.single_joint_motion import Solo, solo_motions
+from robot_dynid.signals.single_joint_motion import SingleJointMotion, single_joint_motions
 from robot_dynid.types import FloatArray
 
 
-def solos_of(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> list[Solo]:
+def single_joint_motions_of(
+    robot: RobotModel, repaired: Repaired, settings: Preprocessing
+) -> list[SingleJointMotion]:
     """Return where single joints move in a recording, with the torque of their motors.
 
     Only the lag of the effort is taken from ``settings``: nothing is filtered.
     """
     if repaired.averaging is not None:
         return []
-    found: list[Solo] = []
+    found: list[SingleJointMotion] = []
     for part in repaired.parts:
         assert part.effort is not None
         torque = shift(part.effort, settings.effort_lag, repaired.step)
-        found += solo_motions(part.time, part.position, motor_torque(robot, torque))
+        found += single_joint_motions(part.time, part.position, motor_torque(robot, torque))
     return found
 
 
@@ -47,7 +49,7 @@ def motor_torque(robot: RobotModel, effort: FloatArray) -> FloatArray:
 
 
 def friction_curves(
-    robot: RobotModel, solos: Iterable[Solo], recipe: Recipe
+    robot: RobotModel, solos: Iterable[SingleJointMotion], recipe: Recipe
 ) -> tuple[list[FrictionCurve], list[str]]:
     """Return the curve of every joint that sweeps, and what is to be said about them.
 

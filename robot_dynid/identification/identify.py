@@ -41,7 +41,7 @@ from robot_dynid.identification.ellipsoid_bounds import with_collision
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Progress, Recordings
-from robot_dynid.identification.reversal_weights import slow_weights
+from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identification.selection import Choice, excerpt
 from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.validate import Validation, score
@@ -50,7 +50,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.identified.uncertainty import DEGREES
-from robot_dynid.monitoring.noise_levels import with_quiet_levels
+from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, RawLog
 
@@ -95,7 +95,7 @@ def identify(
             'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
             'robot YAML (two lines: urdf and effort_kind) and give that')
     recipe = recipe or Recipe()
-    fitting.check_loops(recipe, method)
+    fitting.check_sequence(recipe, method)
     recipe = replace(recipe, bounds=with_collision(recipe.bounds, robot))
     if recipe.friction == AUTO and isinstance(ESTIMATORS[method], StagedLeastSquares):
         recipe = replace(recipe, friction='coulomb')  # one joint moves: the others say nothing
@@ -115,7 +115,7 @@ def _identify(
     part = excerpt(recordings)
     choice = fitting.chosen(robot, part, recipe, first, progress)
     model = choice.structure.torque_model(robot)
-    weights = slow_weights(model, part, choice.preprocessing)
+    weights = reversal_weights(model, part, choice.preprocessing)
     prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
     experiment = Experiment.of(model, prepared, weights)
     notes, recorded = prepared.found(recipe)
@@ -143,7 +143,7 @@ def _identify(
     )
     identified, found = with_gears(identified, logs[0], part, recipe)
     warnings += [*found, *impossible(identified)]
-    identified = with_quiet_levels(identified, logs)
+    identified = with_noise_levels(identified, logs)
     progress('scoring', 0.95)
     training = score(identified, part)
     identified = replace(identified, warnings=tuple(warnings), not_identified=tuple(refused))

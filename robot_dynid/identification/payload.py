@@ -15,7 +15,7 @@ from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples, chu
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rigid_equivalent import stiffened
+from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.attached import AttachedBody
@@ -94,7 +94,7 @@ def identify_payload(
                          'same motion without it; give one of them')
     if model is not None:
         model.require(robot)
-        model = stiffened(model)  # gears pass on the whole effort
+        model = rigid_equivalent(model)  # gears pass on the whole effort
         robot = model.robot  # its drive gains are those the parameters belong to
     robot = robot.rigid
     require_recordings(robot, loaded)

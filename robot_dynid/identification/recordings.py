@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from robot_dynid.identification.friction_curves import friction_curves, solos_of
+from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
-from robot_dynid.signals.single_joint_motion import Solo
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import RawLog, Samples
 
 Progress = Callable[[str, float], None]
@@ -57,7 +57,7 @@ class Prepared:
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
     kept: dict[int, Samples] = field(default_factory=dict)
-    solos: dict[int, list[Solo]] = field(default_factory=dict)
+    solos: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
     extents: dict[int, Extent] = field(default_factory=dict)
 
     def _ready(self, i: int) -> Samples:
@@ -66,7 +66,7 @@ class Prepared:
         recording = self.recordings[i]
         if i not in self.notes:
             self.notes[i] = recording.notes
-            self.solos[i] = solos_of(self.robot, recording, self.settings)
+            self.solos[i] = single_joint_motions_of(self.robot, recording, self.settings)
         if recording.averaging is not None:
             self.averaged.setdefault(i, recording.averaging)
         samples = prepare(self.robot, recording, self.settings)

@@ -90,7 +90,7 @@ class Training:
             assert samples.effort is not None and samples.measured is not None
             left.append(replace(samples, effort=samples.effort - part,
                                 measured=samples.measured - part))
-        return Experiment.of(self.experiment.model, left, self.experiment.slow_weights)
+        return Experiment.of(self.experiment.model, left, self.experiment.reversal_weights)
 
 
 @dataclass(frozen=True, eq=False)

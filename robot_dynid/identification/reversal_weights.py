@@ -23,7 +23,7 @@ TOLERATED = 1.01
 SHARE = 0.5
 
 
-def slow_weights(
+def reversal_weights(
     model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing
 ) -> FloatArray:
     """Return weights (rows,), at most one, of the equations of a joint near its own reversals.

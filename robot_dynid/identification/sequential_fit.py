@@ -19,13 +19,13 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
 from robot_dynid.friction import FrictionLaw
-from robot_dynid.identification.friction_curves import friction_curves, solos_of
+from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, repair
-from robot_dynid.signals.single_joint_motion import Solo
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import FloatArray, RawLog
 
 T = TypeVar('T')
@@ -51,25 +51,27 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, eq=False)
-class FirstLoop:
+class FrictionStep:
     """Friction from sweeps: the law of every axis, ``values`` by name such as fcp1."""
 
     structure: Structure
     values: Mapping[str, float]
 
 
-def swept(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[Solo]:
+def swept(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[SingleJointMotion]:
     """Return where single joints of a recording move, empty where none keeps its speed.
 
     While one joint sweeps the others stick, with friction that no law knows, so such a recording
     is good for the first loop only.
     """
     settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
-    solos = solos_of(robot, repair(robot, log, recipe.rate), settings)
+    solos = single_joint_motions_of(robot, repair(robot, log, recipe.rate), settings)
     return solos if any(solo.steady for solo in solos) else []
 
 
-def first_loop(robot: RobotModel, solos: Sequence[Solo], recipe: Recipe) -> FirstLoop:
+def friction_step(
+    robot: RobotModel, solos: Sequence[SingleJointMotion], recipe: Recipe
+) -> FrictionStep:
     """Fit a law to (tau_there - tau_back) / 2 of every joint.
 
     Raises DataError naming the joints without sweeps.
@@ -93,7 +95,7 @@ def first_loop(robot: RobotModel, solos: Sequence[Solo], recipe: Recipe) -> Firs
         laws.append((name, fit.law))
         values |= {f'{p}{label}': float(v)
                    for p, v in zip(fit.law.parameters, fit.values, strict=True)}
-    return FirstLoop(Structure.of(recipe.rotor_inertia, laws, None), values)
+    return FrictionStep(Structure.of(recipe.rotor_inertia, laws, None), values)
 
 
 def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
@@ -104,7 +106,7 @@ def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, eq=False)
-class InTurn:
+class SequentialFit:
     """Physics fitted in turn: ``friction`` (b,) says which parameters are those of the first loop.
 
     ``first`` (b,) has their values from the sweeps.
@@ -115,7 +117,7 @@ class InTurn:
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     @classmethod
-    def of(cls, model: TorqueModel, found: FirstLoop, watch: Stopwatch) -> InTurn:
+    def of(cls, model: TorqueModel, found: FrictionStep, watch: Stopwatch) -> SequentialFit:
         """Begin with what the sweeps say about friction."""
         friction = friction_parameters(model)
         first = np.array([found.values.get(name, 0.0) if own else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from robot_dynid.identified.model import IdentifiedModel
 
 
-def stiffened(model: IdentifiedModel) -> IdentifiedModel:
+def rigid_equivalent(model: IdentifiedModel) -> IdentifiedModel:
     """Return the same links, rotors and friction without elastic joints; a rigid model as it is.
 
     Deviations of single parameters are not those of their combinations: they are NaN.

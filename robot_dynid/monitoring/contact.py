@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.monitoring.noise_levels import Quiet
+from robot_dynid.monitoring.noise_levels import NoiseLevels
 from robot_dynid.monitoring.state_monitor import ContactLevels
 from robot_dynid.robot.model import RobotModel
 
@@ -44,7 +44,7 @@ class ContactSettings:
 
 
 def contact_levels(
-    robot: RobotModel, quiet: Quiet, gain: float, settings: ContactSettings
+    robot: RobotModel, quiet: NoiseLevels, gain: float, settings: ContactSettings
 ) -> ContactLevels:
     """Return the levels of every joint for an observer with ``gain`` [1/s].
 

@@ -12,7 +12,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import LEAST_STATES
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of
-from robot_dynid.monitoring.monitor_input import live
+from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
@@ -30,7 +30,7 @@ class Contact:
 
 
 @dataclass(frozen=True, eq=False)
-class Pushes:
+class ContactEvents:
     """External torque (N, n) [N m] of a recording over ``time`` (N,), and contacts.
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
@@ -50,16 +50,18 @@ class Pushes:
 
 
 @one_blas_thread()
-def pushes(model: IdentifiedModel, logs: Sequence[RawLog],
-           settings: MonitorSettings | None = None) -> tuple[Pushes, ...]:
+def contact_events(model: IdentifiedModel, logs: Sequence[RawLog],
+           settings: MonitorSettings | None = None) -> tuple[ContactEvents, ...]:
     """Return what the monitor finds in recordings. Raises DataError for unusable ones."""
     if not len(logs):
         raise DataError('no recording to look for contacts in')
-    return tuple(_pushes(model, log, settings or MonitorSettings()) for log in logs)
+    return tuple(_contact_events(model, log, settings or MonitorSettings()) for log in logs)
 
 
-def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> Pushes:
-    motion = live(model, log)
+def _contact_events(
+    model: IdentifiedModel, log: RawLog, settings: MonitorSettings
+) -> ContactEvents:
+    motion = monitor_input(model, log)
     if not len(motion.time):
         raise DataError(f'{log.source}: holds no usable joint states')
     results = Observer(model, settings.gain, levels_of(model, settings)).along(motion)
@@ -68,10 +70,17 @@ def _pushes(model: IdentifiedModel, log: RawLog, settings: MonitorSettings) -> P
     free = ~touched
     for ahead in range(1, LEAST_STATES):  # while contact is about to be told
         free[:-ahead] &= ~touched[ahead:]
-    return Pushes(log.source, motion.time, torque, results[:, CLAIMED], results[:, THRESHOLD],
-                  tuple(_contacts(model.joints, motion.time, torque, contact)),
-                  np.abs(torque[free]).max(axis=0, initial=0.0), holding_torque(model),
-                  motion.notes)
+    return ContactEvents(
+        log.source,
+        motion.time,
+        torque,
+        results[:, CLAIMED],
+        results[:, THRESHOLD],
+        tuple(_contacts(model.joints, motion.time, torque, contact)),
+        np.abs(torque[free]).max(axis=0, initial=0.0),
+        holding_torque(model),
+        motion.notes,
+    )
 
 
 def _contacts(

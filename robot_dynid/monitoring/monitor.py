@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import ContactSettings, contact_levels
-from robot_dynid.monitoring.monitor_input import LiveStream
-from robot_dynid.monitoring.noise_levels import Quiet, holding_torque, quiet_of
+from robot_dynid.monitoring.monitor_input import MonitorInputStream
+from robot_dynid.monitoring.noise_levels import NoiseLevels, holding_torque, noise_levels_of
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import (
     CLAIMED,
@@ -70,8 +70,8 @@ class Monitor:
     def __init__(self, model: IdentifiedModel, settings: MonitorSettings | None = None) -> None:
         self.model = model
         self.settings = settings = settings or MonitorSettings()
-        self._stream = LiveStream(model)
-        self.levels = quiet_of(model)
+        self._stream = MonitorInputStream(model)
+        self.levels = noise_levels_of(model)
         self._observer = Observer(model, settings.gain, levels_of(model, settings))
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
@@ -138,12 +138,16 @@ def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevel
 
     Without levels of quiet motion it is where ``settings`` say how large the torque must be.
     """
-    return contact_levels(model.robot, quiet_of(model) or unknown_levels(model), settings.gain,
-                          settings.contact)
+    return contact_levels(
+        model.robot,
+        noise_levels_of(model) or unknown_levels(model),
+        settings.gain,
+        settings.contact,
+    )
 
 
-def unknown_levels(model: IdentifiedModel) -> Quiet:
+def unknown_levels(model: IdentifiedModel) -> NoiseLevels:
     """Return what holds without recordings: at rest friction may be anything up to its law's."""
     n = model.robot.n
-    return Quiet(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
+    return NoiseLevels(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
                  frozen(np.full(n, REST)))

@@ -24,7 +24,7 @@ LONGEST_RUN = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
-class Live:
+class MonitorInput:
     """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
 
     ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired.
@@ -37,14 +37,20 @@ class Live:
     starts: tuple[int, ...] = (0,)
     notes: tuple[str, ...] = ()
 
-    def first(self, rows: int) -> Live:
+    def first(self, rows: int) -> MonitorInput:
         """Return the first ``rows`` samples."""
         part = slice(0, rows)
-        return Live(self.time[part], self.position[part], self.velocity[part], self.effort[part],
-                    tuple(s for s in self.starts if s < rows), self.notes)
+        return MonitorInput(
+            self.time[part],
+            self.position[part],
+            self.velocity[part],
+            self.effort[part],
+            tuple(s for s in self.starts if s < rows),
+            self.notes,
+        )
 
 
-def live(model: IdentifiedModel, log: RawLog) -> Live:
+def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     """Return what was measured, unfiltered. Raises DataError without effort.
 
     Where no velocity was recorded, motion and effort are those in the middle of each step.
@@ -67,7 +73,7 @@ def live(model: IdentifiedModel, log: RawLog) -> Live:
     starts = tuple(int(k) for k in np.flatnonzero(broken))
     motion_lag, effort_lag = lags(model)
     q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
-    return Live(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
+    return MonitorInput(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
                 (*dropped, *filled))
 
 
@@ -98,7 +104,7 @@ def _delayed(
     return out
 
 
-class LiveStream:
+class MonitorInputStream:
     """The same for joint states that come one by one.
 
     ``skipped`` counts states that were of no use, ``restarts`` how often a pause or a jump of

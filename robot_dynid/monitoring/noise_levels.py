@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.monitor_input import Live, live
+from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
 from robot_dynid.types import FloatArray, RawLog, frozen
@@ -23,7 +23,7 @@ ROWS = 20_000
 #: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 #: gain [1/s] at which quiet motion is judged
-QUIET_GAIN = 30.0
+LEVELS_GAIN = 30.0
 #: share of slow motion in the memory of the observer from which it tells of holding
 SLOW = 0.3
 #: share of quiet samples below the levels: hard stops and glitches are above
@@ -31,7 +31,7 @@ QUANTILE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class Quiet:
+class NoiseLevels:
     """What the external torque seems to be while nobody touches the robot, each (n,).
 
     While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds
@@ -46,7 +46,7 @@ class Quiet:
     moving: FloatArray
     holding: FloatArray
     speed: FloatArray
-    gain: float = QUIET_GAIN
+    gain: float = LEVELS_GAIN
 
     def at_gain(self, gain: float) -> FloatArray:
         """Return ``moving`` (n,) for another gain: white noise grows with its root."""
@@ -60,7 +60,7 @@ class Quiet:
             for joint, m, h, s in rows}}
 
     @classmethod
-    def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> Quiet:
+    def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> NoiseLevels:
         """Read what ``plain`` returned. Raises DataError when something is missing."""
         try:
             rows = np.array([[float(content['joints'][joint][key])
@@ -74,7 +74,7 @@ class Quiet:
 
 
 def slow_shares(
-    motion: Live, dry: FloatArray, speeds: FloatArray, gain: float
+    motion: MonitorInput, dry: FloatArray, speeds: FloatArray, gain: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return what the observer remembers of slowness and of dry friction in it, (N, s, n) each.
 
@@ -93,7 +93,7 @@ def slow_shares(
     return both[0], both[1]
 
 
-def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
+def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) -> NoiseLevels:
     """Learn the levels from recordings in which nobody touched the robot.
 
     Every joint gets the speed with the least threshold on average. ``holding`` is at least what
@@ -103,10 +103,10 @@ def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
     if not recorded:
         raise DataError('no motion to learn the levels of contact detection from')
     speeds, found = np.array(SPEEDS)[:, None], []
-    observer = Observer(model, QUIET_GAIN)
+    observer = Observer(model, LEVELS_GAIN)
     for motion in recorded:
         results = observer.along(motion)
-        share, claimed = slow_shares(motion, results[:, DRY], speeds, QUIET_GAIN)
+        share, claimed = slow_shares(motion, results[:, DRY], speeds, LEVELS_GAIN)
         found.append((np.abs(results[:, None, EXTERNAL] - claimed), share))
     torque, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
     floor = holding_torque(model)
@@ -118,7 +118,7 @@ def quiet_levels(model: IdentifiedModel, motions: Iterable[Live]) -> Quiet:
             tried.append((float(np.mean(level + held * shares[:, i, j])), level, held, speed))
         rows.append(min(tried)[1:])
     moving, holding, chosen = np.array(rows).T
-    return Quiet(frozen(moving), frozen(holding), frozen(chosen))
+    return NoiseLevels(frozen(moving), frozen(holding), frozen(chosen))
 
 
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
@@ -142,19 +142,19 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 
 @one_blas_thread()
-def with_quiet_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
+def with_noise_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
     """Return the model with the levels of (the first ROWS rows of) its own recordings."""
     motions, rows = [], 0
     for i in range(len(logs)):
-        motions.append(live(model, logs[i]))
+        motions.append(monitor_input(model, logs[i]))
         rows += len(motions[-1].time)
         if rows >= ROWS:
             break
-    levels = quiet_levels(model, [m.first(ROWS) for m in motions])
+    levels = learn_noise_levels(model, [m.first(ROWS) for m in motions])
     return replace(model, provenance={**model.provenance, QUIET: levels.plain(model.joints)})
 
 
-def quiet_of(model: IdentifiedModel) -> Quiet | None:
+def noise_levels_of(model: IdentifiedModel) -> NoiseLevels | None:
     """Return the levels a model carries; None where it has none. Raises DataError for bad ones."""
     content = model.provenance.get(QUIET)
-    return None if content is None else Quiet.from_plain(content, model.joints)
+    return None if content is None else NoiseLevels.from_plain(content, model.joints)

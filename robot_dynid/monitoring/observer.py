@@ -8,7 +8,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.friction_stream import FrictionStream
-from robot_dynid.monitoring.monitor_input import Live
+from robot_dynid.monitoring.monitor_input import MonitorInput
 from robot_dynid.monitoring.state_monitor import EXTERNAL, ContactLevels, Follower
 from robot_dynid.signals.causal import corner_of
 from robot_dynid.types import FloatArray
@@ -34,7 +34,7 @@ class Observer:
         friction = self._friction.others(states[:, 0], states[:, 1])
         return self._follow(states, friction, steps)
 
-    def along(self, motion: Live) -> FloatArray:
+    def along(self, motion: MonitorInput) -> FloatArray:
         """Return the results (N, 9, n) of a recording."""
         steps = np.diff(motion.time, prepend=motion.time[:1])
         steps[list(motion.starts)] = 0.0
@@ -42,6 +42,6 @@ class Observer:
 
 
 @one_blas_thread()
-def external_torque(model: IdentifiedModel, motion: Live, gain: float) -> FloatArray:
+def external_torque(model: IdentifiedModel, motion: MonitorInput, gain: float) -> FloatArray:
     """Return the external torque (N, n) [N m] of a recording, as it would come on line."""
     return Observer(model, gain).along(motion)[:, EXTERNAL]

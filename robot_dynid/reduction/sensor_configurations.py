@@ -36,7 +36,7 @@ FREE = 6
 
 
 @dataclass(frozen=True)
-class Further:
+class SensorConfiguration:
     """A measurement in words, and what the minimal set becomes with it."""
 
     words: str
@@ -137,16 +137,23 @@ def _everything(
 
 #: by key: what is tried, the cheapest first
 FURTHER = {
-    'mounting': Further('moving with the base mounted so that gravity comes from other sides',
-                        _another_mounting),
-    'motor encoders': Further('motor encoders, where the gears give (elastic joints)',
-                              _motor_encoders),
-    'joint torque': Further('joint torque sensors behind the gears', _joint_torque),
-    'base wrench': Further('a six-axis force-torque sensor under the base', _base_wrench),
-    'joint wrenches': Further('six-axis force-torque sensors in all joints', _joint_wrenches),
-    'moving base': Further('a base that moves and turns in a known way', _moving_base),
-    'all of them': Further('a base that moves in a known way and six-axis sensors in all joints',
-                           _everything),
+    'mounting': SensorConfiguration(
+        'moving with the base mounted so that gravity comes from other sides', _another_mounting
+    ),
+    'motor encoders': SensorConfiguration(
+        'motor encoders, where the gears give (elastic joints)', _motor_encoders
+    ),
+    'joint torque': SensorConfiguration('joint torque sensors behind the gears', _joint_torque),
+    'base wrench': SensorConfiguration(
+        'a six-axis force-torque sensor under the base', _base_wrench
+    ),
+    'joint wrenches': SensorConfiguration(
+        'six-axis force-torque sensors in all joints', _joint_wrenches
+    ),
+    'moving base': SensorConfiguration('a base that moves and turns in a known way', _moving_base),
+    'all of them': SensorConfiguration(
+        'a base that moves in a known way and six-axis sensors in all joints', _everything
+    ),
 }
 
 

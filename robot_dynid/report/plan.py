@@ -9,7 +9,7 @@ import numpy as np
 from robot_dynid.collision.clearance import RESOLUTION
 from robot_dynid.collision.scene import Scene
 from robot_dynid.collision.tip import chain_points, tip_path
-from robot_dynid.excitation.design import Design, Judge
+from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.figures import as_html
 from robot_dynid.report.html import Report
@@ -33,7 +33,7 @@ class Plan:
     kind: str
     robot: RobotModel
     found: Design
-    judge: Judge
+    criteria: DesignCriteria
     scene: Scene | None = None
 
     @property
@@ -106,7 +106,7 @@ def _limits(plan: Plan) -> Section:
 
 
 def _motion(plan: Plan) -> Section:
-    motion, inverse = plan.motion, plan.judge.inverse
+    motion, inverse = plan.motion, plan.criteria.inverse
     effort = None if inverse is None else inverse(motion.position, motion.velocity,
                                                   motion.acceleration)
     figure = draw.motion(plan.time, motion, effort, plan.found.limits)

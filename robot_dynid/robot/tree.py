@@ -83,11 +83,11 @@ def _joint_above(
             )
         above[joint.child] = joint
     for link in above:
-        _refuse_loop(link, above, source)
+        _refuse_sequence(link, above, source)
     return above
 
 
-def _refuse_loop(link: str, above: dict[str, JointDescription], source: str) -> None:
+def _refuse_sequence(link: str, above: dict[str, JointDescription], source: str) -> None:
     chain = [link]
     while chain[-1] in above:
         parent = above[chain[-1]].parent

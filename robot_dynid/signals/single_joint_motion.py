@@ -27,7 +27,7 @@ STUCK, JERKS = 0.3, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Solo:
+class SingleJointMotion:
     """One joint (its index) moves one way, at ``speed`` [rad/s, m/s], negative when backward.
 
     ``start`` s; ``seconds`` it moves in all; ``path`` where it begins and ends; ``jerky`` where it
@@ -51,7 +51,9 @@ class Solo:
         return len(self.position) > 0
 
 
-def solo_motions(time: FloatArray, position: FloatArray, torque: FloatArray) -> list[Solo]:
+def single_joint_motions(
+    time: FloatArray, position: FloatArray, torque: FloatArray
+) -> list[SingleJointMotion]:
     """Return the stretches of a uniformly sampled part of a recording, joint by joint.
 
     ``time`` (N,) s, ``position`` (N, n), ``torque`` (N, n) belong together. Nothing is found in a
@@ -93,7 +95,7 @@ class _Part:
         size[rows, self.fastest] = 0.0
         object.__setattr__(self, 'second', size.max(axis=1))
 
-    def solos(self, joint: int) -> Iterator[Solo]:
+    def solos(self, joint: int) -> Iterator[SingleJointMotion]:
         """Yield the stretches of a joint, split where it all but stands."""
         own = self.speed[:, joint]
         others = np.where(self.fastest == joint, self.second, self.first)
@@ -110,7 +112,7 @@ class _Part:
                 parts = [self._jerky(joint, first, last)]
             yield from parts
 
-    def _solo(self, joint: int, first: int, last: int) -> Solo:
+    def _solo(self, joint: int, first: int, last: int) -> SingleJointMotion:
         speed = np.abs(self.speed[first:last, joint])
         typical = float(np.median(speed[speed >= 0.5 * speed.max()]))
         begin, end = longest(np.abs(speed - typical) <= STEADINESS * typical)
@@ -124,17 +126,26 @@ class _Part:
         else:
             rows = slice(first, first)
             typical *= float(np.sign(self.speed[first:last, joint].sum()))
-        return Solo(joint, typical, float(self.time[first]), whole,
+        return SingleJointMotion(joint, typical, float(self.time[first]), whole,
                     self._path(joint, first, last), False,
                     self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
                     self.torque[rows, joint].copy())
 
-    def _jerky(self, joint: int, first: int, last: int) -> Solo:
+    def _jerky(self, joint: int, first: int, last: int) -> SingleJointMotion:
         """Return a whole stretch without steady motion; its speed is the mean."""
         whole = float(self.time[last - 1] - self.time[first])
         path = self._path(joint, first, last)
-        return Solo(joint, (path[1] - path[0]) / whole, float(self.time[first]), whole, path, True,
-                    self.position[first:last].mean(axis=0), np.empty(0), np.empty(0))
+        return SingleJointMotion(
+            joint,
+            (path[1] - path[0]) / whole,
+            float(self.time[first]),
+            whole,
+            path,
+            True,
+            self.position[first:last].mean(axis=0),
+            np.empty(0),
+            np.empty(0),
+        )
 
     def _path(self, joint: int, first: int, last: int) -> tuple[float, float]:
         return float(self.position[first, joint]), float(self.position[last - 1, joint])

@@ -193,7 +193,7 @@ class Push:
 
 
 def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
-           pushes: Sequence[Push] = ()) -> RawLog:
+           contact_events: Sequence[Push] = ()) -> RawLog:
     """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
 
     With harmonic drives position and velocity are those of the links, and the motors have their
@@ -209,8 +209,8 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
     arm.place(motion.position[0])
     rows = []
     for i in range(periods):
-        if pushes:
-            arm.plant.external = _pushed(pushes, i * CONTROL_PERIOD, arm.plant.robot.n)
+        if contact_events:
+            arm.plant.external = _pushed(contact_events, i * CONTROL_PERIOD, arm.plant.robot.n)
         arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
         if i % every == 0:
             rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort(),
@@ -223,9 +223,9 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
                   velocities, efforts, *(motors if elastic else ()))
 
 
-def _pushed(pushes: Sequence[Push], time: float, joints: int) -> FloatArray:
+def _pushed(contact_events: Sequence[Push], time: float, joints: int) -> FloatArray:
     torque = np.zeros(joints)
-    for push in pushes:
+    for push in contact_events:
         if push.start <= time < push.start + push.duration:
             torque[push.joint] += push.torque
     return torque

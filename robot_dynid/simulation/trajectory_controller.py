@@ -176,10 +176,10 @@ class TrajectoryController:
             reference = self._path.sample(now)
             error = reference.motion[:2] - (position, velocity)
         output, elapsed = self._output(reference.motion), self._path.elapsed(now)
-        self._judge(reference, error, now, position)
+        self._criteria(reference, error, now, position)
         return Update(reference.motion, output, reference.index, elapsed)
 
-    def _judge(self, reference: Reference, error: FloatArray, now: float,
+    def _criteria(self, reference: Reference, error: FloatArray, now: float,
                position: FloatArray) -> None:
         """End the trajectory where a tolerance or its end says so."""
         if not reference.played:

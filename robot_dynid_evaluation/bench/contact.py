@@ -91,11 +91,11 @@ class Bench:
         robot = load_robot(ROBOT)
         truth = load_truth(robot)
 
-        def simulate(seed: int, pushes: tuple[Push, ...] = ()) -> RawLog:
+        def simulate(seed: int, contact_events: tuple[Push, ...] = ()) -> RawLog:
             options: dict[str, Any] = {
                 'duration': MOTION, 'harmonics': HARMONICS, 'starts': 1, 'seed': seed}
             motion = design(robot, parse_request('fourier', options)).trajectory
-            log = record(Arm(robot, truth), motion, pushes=pushes)
+            log = record(Arm(robot, truth), motion, contact_events=contact_events)
             return measured(log, robot, truth.noise, np.random.default_rng(seed))
 
         return cls(identify(robot, [simulate(0)]).model, simulate)
@@ -105,16 +105,18 @@ class Bench:
         from robot_dynid.simulation.arm import Push
 
         rng = np.random.default_rng(seed)
-        pushes: list[Push] = []
+        contact_events: list[Push] = []
         start = 1.0
         while start < MOTION - 1.5:
-            pushes.append(Push(int(rng.integers(self.model.robot.n)), start, LASTS,
+            contact_events.append(Push(int(rng.integers(self.model.robot.n)), start, LASTS,
                                float(rng.choice([-SIZE, SIZE]))))
             start += LASTS + float(rng.uniform(*PAUSE))
-        log = self.simulate(seed, tuple(pushes))
+        log = self.simulate(seed, tuple(contact_events))
         contact, threshold = self._followed(log)
         moving = threshold.min(axis=0)
-        return [_found(push, log, contact, threshold > REVERSING * moving) for push in pushes]
+        return [
+            _found(push, log, contact, threshold > REVERSING * moving) for push in contact_events
+        ]
 
     def quiet(self, seed: int) -> tuple[int, float]:
         """Return the false alarms in a motion, and |external torque| / threshold at most."""

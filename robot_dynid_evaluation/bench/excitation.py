@@ -13,7 +13,7 @@ from robot_dynid_evaluation.bench import Row, Target, row
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
-    from robot_dynid.excitation.design import Judge
+    from robot_dynid.excitation.design import DesignCriteria
     from robot_dynid.excitation.score import Score, Scorer
     from robot_dynid.excitation.search.optimise import Problem
     from robot_dynid.robot.model import RobotModel
@@ -44,13 +44,13 @@ class Setting:
 
     robot: RobotModel
     limits: MotionLimits
-    judge: Judge
+    criteria: DesignCriteria
     scale: float
 
     def score(self, trajectory: Any) -> Score:
         """Return the figures of a motion, by the same code for all contenders."""
-        assert self.judge.score is not None
-        return self.judge.score(trajectory)
+        assert self.criteria.score is not None
+        return self.criteria.score(trajectory)
 
 
 def measure(progress: Progress) -> Iterator[Row]:
@@ -85,8 +85,8 @@ def robot_rows(name: str, progress: Callable[[str, float], None]) -> Iterator[Ro
 def compared(setting: Setting, ours: Entry, peer: Entry, soon: Target | None) -> list[Row]:
     """Return three rows; the ratio of two log dets is that of the mean standard deviations."""
     what = f'{setting.robot.name} / {peer.name}'
-    assert setting.judge.model is not None
-    count = 2.0 * len(setting.judge.model.reduction.kept)
+    assert setting.criteria.model is not None
+    count = 2.0 * len(setting.criteria.model.reduction.kept)
     deviations = row(f'{what}: log det (ratio: mean std)', '',
                      1.0, float(np.exp((ours.log_det - peer.log_det) / count)), BETTER)
     seconds = row(f'{what}: time', 's', ours.seconds, peer.seconds, soon or BETTER)
@@ -104,7 +104,7 @@ def absent(what: str, ours: Entry) -> Row:
 
 def prepared(name: str) -> Setting:
     """Return the problem of one robot: its real limits, as much of them as a design uses."""
-    from robot_dynid.excitation.design_criteria import robot_judge
+    from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.excitation.request import DesignOptions
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.trajectories.limits import motion_limits
@@ -113,9 +113,9 @@ def prepared(name: str) -> Setting:
     robot, scale = load_robot(name), DesignOptions.scale
     limits = motion_limits(robot)
     allowed = replace(limits.scaled(scale), effort=frozen(scale * limits.effort))
-    judge = robot_judge(robot)
-    score = replace(cast('Scorer', judge.score), parts={}, sizes=None)  # only what is compared
-    return Setting(robot, allowed, replace(judge, score=score), scale)
+    criteria = design_criteria(robot)
+    score = replace(cast('Scorer', criteria.score), parts={}, sizes=None)  # only what is compared
+    return Setting(robot, allowed, replace(criteria, score=score), scale)
 
 
 def designed(setting: Setting, budget: float = BUDGET) -> Entry:
@@ -123,10 +123,10 @@ def designed(setting: Setting, budget: float = BUDGET) -> Entry:
     from robot_dynid.excitation.design import design, parse_request
 
     begin = time.perf_counter()
-    judge = replace(setting.judge, spent=lambda: time.perf_counter() - begin)
+    criteria = replace(setting.criteria, spent=lambda: time.perf_counter() - begin)
     request = parse_request('fourier', {'duration': DURATION, 'harmonics': HARMONICS,
                                         'scale': setting.scale, 'budget': budget})
-    found = design(setting.robot, request, judge)
+    found = design(setting.robot, request, criteria)
     assert found.score is not None
     return Entry('ours', found.score.condition_number, found.score.log_det,
                  time.perf_counter() - begin)
@@ -165,13 +165,13 @@ def fourier_problem(setting: Setting) -> Problem:
     from robot_dynid.excitation.search.optimise import Problem
     from robot_dynid.trajectories.fourier import FourierOptions
 
-    judge, limits = setting.judge, setting.limits
-    assert judge.inverse is not None and judge.objective is not None
+    criteria, limits = setting.criteria, setting.limits
+    assert criteria.inverse is not None and criteria.objective is not None
     basis = FourierBasis(limits.joints, FourierOptions(DURATION, HARMONICS))
-    efforts = EffortLimits(judge.inverse, limits.joints, EFFORT_MARGIN * limits.effort)
+    efforts = EffortLimits(criteria.inverse, limits.joints, EFFORT_MARGIN * limits.effort)
     blank = Problem(basis, limits, lambda motion: (0.0, (motion.position,) * 3), (efforts,))
     typical = blank.motion(basis.random(limits, np.random.default_rng(0)))
-    return replace(blank, objective=judge.objective('condition', typical, DURATION))
+    return replace(blank, objective=criteria.objective('condition', typical, DURATION))
 
 
 def by_figaroh(setting: Setting, budget: float) -> Entry:

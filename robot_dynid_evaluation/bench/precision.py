@@ -87,13 +87,13 @@ def mean(deviations: FloatArray) -> float:
 def designed(robot: RobotModel, period: float) -> FourierTrajectory:
     """Return our design."""
     from robot_dynid.excitation.design import design, parse_request
-    from robot_dynid.excitation.design_criteria import robot_judge
+    from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.trajectories.fourier import FourierTrajectory
 
     begin = time.perf_counter()
-    judge = robot_judge(robot, spent=lambda: time.perf_counter() - begin)
+    criteria = design_criteria(robot, spent=lambda: time.perf_counter() - begin)
     request = parse_request('fourier', {'duration': period, 'harmonics': HARMONICS})
-    found = design(robot, request, judge).trajectory
+    found = design(robot, request, criteria).trajectory
     assert isinstance(found, FourierTrajectory)
     return found
 

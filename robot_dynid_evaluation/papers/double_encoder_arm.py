@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.planned.constant_velocity import ConstantVelocityOptions, plan_sweeps
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -68,8 +68,10 @@ def _paths(robot: RobotModel, sweeps: bool) -> Iterator[tuple[str, Trajectory]]:
                                      np.random.default_rng(SEED))
     if not sweeps:
         return
-    judge = replace(robot_judge(robot), inverse=None, constraints=())  # the paper has no others
+    criteria = replace(
+        design_criteria(robot), inverse=None, constraints=()
+    )  # the paper has no others
     ladder = {joint: [float(part * speed) for part in LADDER]
               for joint, speed in zip(robot.joints, bounds.velocity, strict=True)}
     options = ConstantVelocityOptions(ladder=ladder, plateau=PLATEAU, configurations=1)
-    yield 'sweeps', plan_sweeps(judge, bounds, options, np.random.default_rng(SEED)).trajectory
+    yield 'sweeps', plan_sweeps(criteria, bounds, options, np.random.default_rng(SEED)).trajectory

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynid.excitation.design import Design, Judge, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import Design, DesignCriteria, design_within, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.score import Score
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -126,24 +126,24 @@ def _shares(values: Iterable[float]) -> str:
 
 def arm_rows(robot: RobotModel, progress: Progress) -> list[Row]:
     """Return condition numbers of the paper's motion and of our designs on one arm."""
-    judge = _without_efforts(robot_judge(robot))
-    assert judge.score is not None
-    paper = judge.score(trajectory(robot.joints))
+    criteria = _without_efforts(design_criteria(robot))
+    assert criteria.score is not None
+    paper = criteria.score(trajectory(robot.joints))
     designs = {}
     for index, objective in enumerate(('condition', 'blocks')):
         progress(f'{robot.name}: {objective}', 0.5 * index)
-        designs[objective] = _designed(robot, judge, objective)
+        designs[objective] = _designed(robot, criteria, objective)
     return _condition_rows(robot.name, paper, designs)
 
 
-def _without_efforts(judge: Judge) -> Judge:
-    """Return the judge without limits of effort: the paper has none."""
-    return replace(judge, inverse=None, constraints=())
+def _without_efforts(criteria: DesignCriteria) -> DesignCriteria:
+    """Return the design criteria without limits of effort: the paper has none."""
+    return replace(criteria, inverse=None, constraints=())
 
 
-def _designed(robot: RobotModel, judge: Judge, objective: str) -> Score:
+def _designed(robot: RobotModel, criteria: DesignCriteria, objective: str) -> Score:
     request = parse_request('fourier', {**SETTINGS, 'objective': objective})
-    found: Design = design_within(limits(robot.joints), request, judge)
+    found: Design = design_within(limits(robot.joints), request, criteria)
     assert found.score is not None
     return found.score
 

@@ -26,8 +26,8 @@ from robot_dynid import load_robot
 from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import RobotError
-from robot_dynid.excitation.design_criteria import robot_judge
-from robot_dynid.identified.rigid_equivalent import stiffened
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.rollout_by_law import integrate_by_law, rollout_by_law
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED
@@ -121,7 +121,7 @@ def test_stiff_gears_keep_their_rotors_on_the_links(seed: int) -> None:
     """An elastic model with its motors on its joints, and its stiffened twin."""
     geared = random_geared(seed, gives=True)
     model, n = identified(geared), geared.robot.n
-    stiff, twin = np.eye(n)[[*range(n), *geared.robot.drive.elastic]], stiffened(model)
+    stiff, twin = np.eye(n)[[*range(n), *geared.robot.drive.elastic]], rigid_equivalent(model)
     q, qd, qdd = (part[:, :n] for part in states(geared))
     effort = geared.effort(q @ stiff.T, qd @ stiff.T, qdd @ stiff.T) @ stiff
     mass = np.einsum('ai,kab,bj->kij', stiff, geared.mass_matrix(q @ stiff.T), stiff)
@@ -231,9 +231,9 @@ def test_the_monitor_knows_of_rotors(name: str, elastic: tuple[int, ...]) -> Non
 def test_planned_excitations_look_for_what_is_fitted() -> None:
     """Rotors askew can be told from their links."""
     robot = geared_arm('seven_axis').robot
-    planned, fitted = robot_judge(robot).model, identified(geared_arm('seven_axis'))
+    planned, fitted = design_criteria(robot).model, identified(geared_arm('seven_axis'))
     assert planned is not None and planned.reduction.names == fitted.names
-    assert set(fitted.names) > set(robot_judge(load_robot('seven_axis')).model.reduction.names)
+    assert set(fitted.names) > set(design_criteria(load_robot('seven_axis')).model.reduction.names)
 
 
 def test_a_simulated_robot_has_no_such_rotors() -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 from tolerances import AGAINST_FULL_SEARCH, PRESLIDING_AMPLITUDE
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.friction_selection.law_scores import Judge
+from robot_dynid.estimation.friction_selection.law_scores import LawScores
 from robot_dynid.estimation.friction_selection.law_selection import choose_laws, excited_laws, grid
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.friction import AxisMotion, Coulomb, law_from
@@ -182,12 +182,12 @@ def test_choice_finds_open_what_a_fit_reports_as_not_excited(name, settings, exp
                                          model.structure.blocks(robot)[:1])
     data, simple = FrictionData(torque, axes_of(robot), [samples]), ('coulomb', Coulomb(0.02))
     factors = data.factors([[simple, (name, law)]] + 2 * [[simple]], None)
-    judge = Judge.of(factors, 0, 3 * [simple[1]], np.ones(3))
+    scores = LawScores.of(factors, 0, 3 * [simple[1]], np.ones(3))
     reported = data.left_open([(name, law), simple, simple], None)
     unavoidable = data.left_open(3 * [simple], None)
-    for found in (data.names(0, law) & reported, {f'{p}1' for p in judge.left_open(law)}):
+    for found in (data.names(0, law) & reported, {f'{p}1' for p in scores.left_open(law)}):
         assert found - unavoidable == {f'{p}1' for p in expected}
-    assert judge.excited(law) == (not expected)
+    assert scores.excited(law) == (not expected)
     kept = excited_laws(data, [((name, law), simple), (simple,), (simple,)], None)
     assert kept == [simple if expected else (name, law), simple, simple]
     laws, _, _ = choose_laws(data, 'auto', 3 * [simple[1]], False)

@@ -20,7 +20,7 @@ import yaml
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
@@ -161,7 +161,7 @@ def told_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dic
     robot = load_robot(name)
     truth = load_truth(robot)
     options = yaml.safe_load(f'{{{story.EXCITATIONS[excitation].options}, seed: 0}}')
-    found = design(robot, parse_request(excitation, options), robot_judge(robot))
+    found = design(robot, parse_request(excitation, options), design_criteria(robot))
     log = measured(record(Arm(robot, truth), found.trajectory), robot, truth.noise,
                    np.random.default_rng(0))
     fit = story._fit(Namespace(excitation=excitation), robot, truth)

@@ -6,8 +6,8 @@ from fences import Post
 from limit_boxes import box
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.composite import build, describe, dwells, plateaus
@@ -24,7 +24,7 @@ SEGMENTS = [
 def test_all_kinds_in_one_motion():
     robot = load_robot('planar_3r')
     request = parse_request('composite', {'segments': SEGMENTS, 'scale': 0.8})
-    found = design(robot, request, robot_judge(robot))
+    found = design(robot, request, design_criteria(robot))
     peaks = found.trajectory.peaks()
     assert not violations(peaks, found.limits)
     assert max(v for used in found.used.values() for v in used.values()) <= 0.8
@@ -45,7 +45,7 @@ def test_the_seed_of_the_whole_reaches_every_segment():
         {'type': 'bspline', 'duration': 5}, {'type': 'bspline', 'duration': 5},
         {'type': 'fourier', 'seed': 7}]}) for seed in (1, 1, 2)]
     one, two, other = (
-        [s for s in design_within(box(2), r, Judge()).trajectory.segments
+        [s for s in design_within(box(2), r, DesignCriteria()).trajectory.segments
          if isinstance(s, (BSplineTrajectory, FourierTrajectory))] for r in request)
     for a, b in zip(one, two, strict=True):
         assert a.parameters() == b.parameters()
@@ -61,8 +61,8 @@ def test_moves_between_the_segments_go_round_obstacles():
     request = parse_request('composite', {'segments': [
         {'type': 'bspline', 'duration': 8, 'limits': limits},
         {'type': 'bspline', 'duration': 8, 'limits': beyond}]})
-    assert post.proof(design_within(box(2), request, Judge()).trajectory).smallest < 0.0
-    found = design_within(box(2), request, Judge(constraints=(post,)))
+    assert post.proof(design_within(box(2), request, DesignCriteria()).trajectory).smallest < 0.0
+    found = design_within(box(2), request, DesignCriteria(constraints=(post,)))
     assert post.proof(found.trajectory).smallest > -1e-3
     assert not violations(found.trajectory.peaks(), found.limits)
 
@@ -71,7 +71,7 @@ def test_progress_never_goes_back():
     told = []
     request = parse_request('composite', {'segments': [
         {'type': 'constant-velocity', 'speeds': 1}, {'type': 'constant-velocity', 'speeds': 2}]})
-    design_within(box(2), request, Judge(progress=lambda stage, part: told.append(part)))
+    design_within(box(2), request, DesignCriteria(progress=lambda stage, part: told.append(part)))
     assert told == sorted(told) and max(told) > 0.5 and min(told) == 0.0
 
 
@@ -94,4 +94,4 @@ def test_a_segment_cannot_widen_the_limits_of_the_whole():
     request = parse_request('composite', {'segments': [
         {'type': 'bspline', 'limits': {'joint_0': {'velocity': 1.9}}}]})
     with pytest.raises(DynIdError, match=r'velocity of joint .joint_0. is given as 1.9, wider'):
-        design_within(box(2), request, Judge())
+        design_within(box(2), request, DesignCriteria())

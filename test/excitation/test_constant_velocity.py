@@ -9,8 +9,8 @@ from limit_boxes import box, random_boxes
 from solo_recordings import torque_model, truth_of
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.planned.constant_velocity import Ladder
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, plateaus
@@ -21,8 +21,10 @@ from robot_dynid.types import Samples, frozen
 SAME = 1e-12  # rounding of positions of order 1
 
 
-def planned(limits, judge=None, **options):
-    return design_within(limits, parse_request('constant-velocity', options), judge or Judge())
+def planned(limits, criteria=None, **options):
+    return design_within(
+        limits, parse_request('constant-velocity', options), criteria or DesignCriteria()
+    )
 
 
 @settings(max_examples=60)
@@ -111,24 +113,26 @@ def test_an_explicit_ladder_is_kept():
 @pytest.mark.parametrize('with_proof', [False, True])
 def test_obstacles_are_avoided(with_proof):
     post = Post((0.2, 0.3), 0.5)
-    judge = Judge(proof=post.proof) if with_proof else Judge(constraints=(post,))
-    found = planned(box(3), judge)
+    criteria = (
+        DesignCriteria(proof=post.proof) if with_proof else DesignCriteria(constraints=(post,))
+    )
+    found = planned(box(3), criteria)
     assert post.proof(planned(box(3)).trajectory).smallest < 0.0, 'nothing was in the way'
     assert post.proof(found.trajectory).smallest > -1e-3
     assert {p.joint for p in plateaus(found.trajectory)} == set(box(3).joints)
 
 
 def test_no_room_at_all_names_joint_and_obstacle():
-    judge = Judge(constraints=(Post((0.0, 0.0), 50.0),))
+    criteria = DesignCriteria(constraints=(Post((0.0, 0.0), 50.0),))
     with pytest.raises(DynIdError, match=r"joint 'joint_0' cannot sweep .*distance from the post"):
-        planned(box(2), judge)
+        planned(box(2), criteria)
 
 
 def test_efforts_shorten_the_ladder():
     def inverse(position, velocity, acceleration):
         return 20.0 * velocity + 0.0 * position
 
-    found = planned(box(2, effort=20.0), Judge(inverse=inverse), scale=1.0, speeds=5)
+    found = planned(box(2, effort=20.0), DesignCriteria(inverse=inverse), scale=1.0, speeds=5)
     assert any('needs an effort of' in w for w in found.warnings)
     assert 0.3 < found.used['joint_0']['effort'] <= 1.0
 
@@ -137,7 +141,9 @@ def test_efforts_shorten_the_ladder():
 def test_half_differences_are_the_friction(name):
     """At one position there and back, what is left is tau_f of the model, joint by joint."""
     robot = load_robot(name)
-    found = design(robot, parse_request('constant-velocity', {'speeds': 3}), robot_judge(robot))
+    found = design(
+        robot, parse_request('constant-velocity', {'speeds': 3}), design_criteria(robot)
+    )
     assert not violations(found.trajectory.peaks(), found.limits)
     assert found.stages[0].condition_number < 20.0
     model = torque_model(robot)

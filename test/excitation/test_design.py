@@ -12,8 +12,8 @@ from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.search.effort import RigidEffort
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -50,21 +50,21 @@ def check_limits(found, limits, efforts=None):
 @cache
 def judged(name):
     robot = load_robot(name)
-    return robot, robot_judge(robot)
+    return robot, design_criteria(robot)
 
 
 @cache
 def one_start(name, objective='condition'):
-    robot, judge = judged(name)
-    return design(robot, parse_request('', {'starts': 1, 'objective': objective}), judge)
+    robot, criteria = judged(name)
+    return design(robot, parse_request('', {'starts': 1, 'objective': objective}), criteria)
 
 
 @cache
 def random_scores(name):
-    robot, judge = judged(name)
+    robot, criteria = judged(name)
     rng, allowed = np.random.default_rng(7), motion_limits(robot).scaled(0.9)
     options = parse_request('', {}).options
-    return [judge.score(random_fourier(allowed, options, rng)) for _ in range(100)]
+    return [criteria.score(random_fourier(allowed, options, rng)) for _ in range(100)]
 
 
 @pytest.mark.parametrize('name', ['ur10e', 'tx40', 'seven_axis'])
@@ -98,22 +98,24 @@ def test_random_robots_keep_all_limits(seed, joints, tree, harmonics):
     limits = box(robot, velocity=rng.uniform(0.2, 3.0, joints),
                  acceleration=rng.uniform(0.5, 9.0, joints),
                  jerk=np.nan if rng.random() < 0.5 else rng.uniform(5.0, 90.0, joints))
-    judge = robot_judge(robot, spent=clock())
-    pose = judge.inverse(*np.zeros((3, 1, joints)) + limits.centre * [[[1.0]], [[0.0]], [[0.0]]])
+    criteria = design_criteria(robot, spent=clock())
+    pose = criteria.inverse(
+        *np.zeros((3, 1, joints)) + limits.centre * [[[1.0]], [[0.0]], [[0.0]]]
+    )
     limits = replace(limits, effort=1.1 * np.abs(pose[0]) + rng.uniform(5.0, 60.0, joints))
     options = {'harmonics': harmonics, 'duration': float(rng.uniform(2.0, 40.0)), 'starts': 2,
                'budget': 20, 'scale': 1.0}
-    found = design_within(limits, parse_request('', options), judge)
-    check_limits(found, limits, judge.inverse)
+    found = design_within(limits, parse_request('', options), criteria)
+    check_limits(found, limits, criteria.inverse)
     assert all(use <= 1.0 for used in found.used.values() for use in used.values())
 
 
 def test_efforts_are_kept_and_used():
-    robot, judge = judged('ur10e')
+    robot, criteria = judged('ur10e')
     full, free = motion_limits(robot), one_start('ur10e')
     tight = replace(full, effort=0.25 * full.effort)
-    kept = design_within(tight, parse_request('', {'starts': 1, 'scale': 1.0}), judge)
-    check_limits(kept, tight, judge.inverse)
+    kept = design_within(tight, parse_request('', {'starts': 1, 'scale': 1.0}), criteria)
+    check_limits(kept, tight, criteria.inverse)
     most = max(use['effort'] for use in kept.used.values())
     assert 0.9 < most <= 1.0
     assert max(use['effort'] for use in free.used.values()) > 0.3
@@ -122,10 +124,10 @@ def test_efforts_are_kept_and_used():
 
 def test_a_weak_joint_is_named_where_no_pose_can_be_held():
     robot = load_robot('planar_3r').with_gravity(np.array([0.0, -9.81, 0.0]))
-    judge = replace(robot_judge(robot), inverse=RigidEffort(robot, robot.nominal))
+    criteria = replace(design_criteria(robot), inverse=RigidEffort(robot, robot.nominal))
     narrow = box(robot, lower=-0.2, upper=0.2, effort=[1.0, 100.0, 100.0])
     with pytest.raises(DynIdError, match=rf"joint '{robot.joints[0]}' needs .*, allowed are 0.88"):
-        design_within(narrow, parse_request('', {}), judge)
+        design_within(narrow, parse_request('', {}), criteria)
 
 
 @dataclass(frozen=True)
@@ -154,22 +156,22 @@ class Below:
 
 def test_constraints_are_kept_from_a_start_beside_the_middle():
     robot = load_robot('ur10e')
-    judge = replace(robot_judge(robot), constraints=(Below(-0.5),))
-    found = design(robot, parse_request('', {'starts': 1}), judge)
+    criteria = replace(design_criteria(robot), constraints=(Below(-0.5),))
+    found = design(robot, parse_request('', {'starts': 1}), criteria)
     motion = found.trajectory.sample(np.linspace(0.0, 20.0, 1000))
     highest = np.sin(motion.position[:, 0]).max()
     assert -0.55 < highest < -0.49
     with pytest.raises(DynIdError, match='at the middle of the position range sine of the first'):
-        design(robot, parse_request('', {}), replace(judge, constraints=(Below(-2.0),)))
+        design(robot, parse_request('', {}), replace(criteria, constraints=(Below(-2.0),)))
 
 
 def test_the_seed_decides():
     robot = load_robot('stanford_arm')
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
 
     def found(seed, starts):
         request = parse_request('', {'starts': starts, 'harmonics': 2, 'seed': seed})
-        return design(robot, request, judge)
+        return design(robot, request, criteria)
 
     first, again, other, alone = found(4, 2), found(4, 2), found(5, 1), found(4, 1)
     assert first.trajectory.parameters() == again.trajectory.parameters()
@@ -182,8 +184,8 @@ def test_a_budget_ends_the_search_with_the_best_so_far():
     robot = load_robot('ur10e')
 
     def found(budget):
-        judge = robot_judge(robot, spent=clock())
-        return design(robot, parse_request('', {'budget': budget, 'starts': 2}), judge)
+        criteria = design_criteria(robot, spent=clock())
+        return design(robot, parse_request('', {'budget': budget, 'starts': 2}), criteria)
 
     nothing, some = found(0), found(30)
     assert any('is a random one' in warning for warning in nothing.warnings)
@@ -197,7 +199,9 @@ def test_a_budget_ends_the_search_with_the_best_so_far():
 
 def test_iterations_bound_every_start_whatever_the_clock_says():
     robot = load_robot('planar_3r')
-    found = design(robot, parse_request('', {'starts': 2, 'iterations': 3}), robot_judge(robot))
+    found = design(
+        robot, parse_request('', {'starts': 2, 'iterations': 3}), design_criteria(robot)
+    )
     assert [row.iterations for row in found.starts] == [3, 3]
     assert not any(row.converged for row in found.starts)
     assert not any('budget' in warning for warning in found.warnings)
@@ -215,7 +219,7 @@ def test_progress_tells_the_best_value_and_may_stop():
 
     robot = load_robot('planar_3r')
     with pytest.raises(Cancelled):
-        design(robot, parse_request('', {'starts': 3}), robot_judge(robot, progress))
+        design(robot, parse_request('', {'starts': 3}), design_criteria(robot, progress))
     stages, fractions = zip(*said, strict=True)
     assert stages[0] == 'design: start 1 of 3' and fractions[0] == 0.0
     assert stages[-1].startswith('design: start 2 of 3, best value ')
@@ -226,36 +230,36 @@ def test_progress_tells_the_best_value_and_may_stop():
 def test_fourteen_joints():
     text = random_urdf(np.random.default_rng(8), 14, 0.3)
     robot = robot_from_urdf(text)
-    judge = robot_judge(robot, spent=clock())
+    criteria = design_criteria(robot, spent=clock())
     request = parse_request('', {'starts': 1, 'budget': 25, 'scale': 1.0})
-    found = design_within(box(robot), request, judge)
+    found = design_within(box(robot), request, criteria)
     check_limits(found, box(robot))
     assert found.starts[0].value < found.starts[0].first - 0.3
 
 
 def test_unreachable_accuracy_says_what_would_reach_it():
-    robot, judge = judged('ur10e')
+    robot, criteria = judged('ur10e')
     plain = one_start('ur10e').score.largest_deviation
     with pytest.raises(DynIdError, match='so 4 periods of 20 s would do'):
-        design(robot, parse_request('', {'starts': 1, 'accuracy': 0.501 * plain}), judge)
+        design(robot, parse_request('', {'starts': 1, 'accuracy': 0.501 * plain}), criteria)
     kept = parse_request('', {'starts': 1, 'accuracy': 0.55 * plain, 'periods': 4,
                               'duration': 80.0})
-    assert design(robot, kept, judge).score.largest_deviation < 0.55 * plain
+    assert design(robot, kept, criteria).score.largest_deviation < 0.55 * plain
 
 
 def test_a_motion_that_is_too_simple_is_reported():
     robot = robot_from_urdf(random_urdf(np.random.default_rng(0), 5, 0.0))
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
     slow = box(robot, velocity=0.01, acceleration=1e-4, jerk=np.nan)
     request = parse_request('', {'harmonics': 2, 'starts': 1, 'duration': 100.0})
-    found = design_within(slow, request, replace(judge, spent=clock()))
+    found = design_within(slow, request, replace(criteria, spent=clock()))
     assert found.score.condition_number > 1e6
     assert any('cannot tell all parameters apart' in warning for warning in found.warnings)
 
 
 def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
     robot = load_robot('tx40')
-    found = design_within(motion_limits(robot), parse_request('', {}), Judge())
+    found = design_within(motion_limits(robot), parse_request('', {}), DesignCriteria())
     check_limits(found, motion_limits(robot))
     assert found.score is None
 
@@ -274,7 +278,7 @@ def test_wrong_options_of_the_search_are_explained(options, words):
 def test_a_start_in_the_way_of_a_proof_is_refused():
     """The proof names the pair; nothing on the way to the optimum is free."""
     robot = load_robot('planar_3r')
-    judge = replace(robot_judge(robot, spent=clock()),
+    criteria = replace(design_criteria(robot, spent=clock()),
                     proof=lambda trajectory: Clearance(False, 0.01, ('hand', 'table'), 3.0))
     with pytest.raises(DynIdError, match=r'hand and table come as near as 0\.01 m at 3 s'):
-        design(robot, parse_request('', {'budget': 5}), judge)
+        design(robot, parse_request('', {'budget': 5}), criteria)

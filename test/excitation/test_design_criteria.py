@@ -6,7 +6,7 @@ import pytest
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import DynIdError
 from robot_dynid.excitation.design import design, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.regressor_parts import PARTS, PartOfLinks, part_observations
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import full_regressor, random_states
@@ -24,7 +24,7 @@ def test_score_is_that_of_the_weighted_base_regressor(name):
     fourier = random_fourier(motion_limits(robot).scaled(0.5), FourierOptions(10.0, 4),
                              np.random.default_rng(2))
     noise = 1.0 + np.arange(robot.n)
-    score = robot_judge(robot, blocks=blocks, noise=noise).score(fourier)
+    score = design_criteria(robot, blocks=blocks, noise=noise).score(fourier)
     motion = fourier.sample(np.linspace(0.0, 10.0, 400))
     samples = Samples(robot.joints, np.arange(400.0), motion.position, motion.velocity,
                       motion.acceleration)
@@ -41,10 +41,10 @@ def test_score_is_that_of_the_weighted_base_regressor(name):
 def test_predicted_deviations_are_those_of_least_squares(name):
     """Efforts of many noisy executions, fitted: the spread of the parameter least known."""
     robot = load_robot(name)
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
     fourier = random_fourier(motion_limits(robot).scaled(0.9), FourierOptions(20.0, 5),
                              np.random.default_rng(2))
-    score, scorer = judge.score(fourier), judge.score
+    score, scorer = criteria.score(fourier), criteria.score
     rows = scorer.observation.rows(fourier.sample(np.linspace(0.0, 20.0, 2000)))
     factor = np.linalg.qr(rows)
     worst = scorer.names.index(score.least_known)
@@ -72,16 +72,18 @@ def test_predicted_efforts_are_those_of_the_nominal_inertials():
     robot = load_robot('ur10e')
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, robot.n))
     still = np.zeros_like(q)
-    assert np.allclose(robot_judge(robot).inverse(q, still, still), gravity_effort(robot, q))
-    doubled = robot_judge(robot, links=2.0 * robot.nominal).inverse(q, still, still)
+    assert np.allclose(design_criteria(robot).inverse(q, still, still), gravity_effort(robot, q))
+    doubled = design_criteria(robot, links=2.0 * robot.nominal).inverse(q, still, still)
     assert np.allclose(doubled, 2.0 * gravity_effort(robot, q))
     unknown = robot.with_nominal(np.zeros((robot.n, 10)))
-    judge = robot_judge(unknown)
-    assert judge.inverse is None
-    result = design(unknown, parse_request('', {'starts': 1, 'harmonics': 2}), judge)
+    criteria = design_criteria(unknown)
+    assert criteria.inverse is None
+    result = design(unknown, parse_request('', {'starts': 1, 'harmonics': 2}), criteria)
     assert any('efforts were not predicted' in warning for warning in result.warnings)
     assert result.score.largest_deviation is None
     with pytest.raises(DynIdError, match='leave it out, or give the links inertials'):
-        design(unknown, parse_request('', {'starts': 1, 'harmonics': 2, 'accuracy': 0.1}), judge)
+        design(
+            unknown, parse_request('', {'starts': 1, 'harmonics': 2, 'accuracy': 0.1}), criteria
+        )
     with pytest.raises(DynIdError, match="objective 'precision' is relative to nominal"):
-        design(unknown, parse_request('', {'objective': 'precision'}), judge)
+        design(unknown, parse_request('', {'objective': 'precision'}), criteria)

@@ -10,7 +10,7 @@ from random_robots import Peer
 
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.design import Judge, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design_within, parse_request
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import Surroundings
@@ -54,7 +54,7 @@ def design_and_look(path, seed):
     scene = scene_of(robot, Surroundings(floor=-1.0))
     request = parse_request('fourier', {'duration': 6.0, 'harmonics': 3, 'seed': seed})
     try:
-        found = design_within(limits, request, keeping_clear(Judge(), scene))
+        found = design_within(limits, request, keeping_clear(DesignCriteria(), scene))
     except DynIdError as error:
         assert 'no pose of' in str(error) or 'no room' in str(error) or 'no motion' in str(error)
         return False

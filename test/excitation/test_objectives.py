@@ -5,7 +5,7 @@ import pytest
 from random_robots import random_urdf
 from tolerances import SAME_FORMULA
 
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
 from robot_dynid.excitation.search.basis import motion_of
 from robot_dynid.excitation.search.effort import EffortLimits
@@ -40,12 +40,12 @@ def wide(robot):
 
 
 def problem_of(robot, name, limits):
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
     basis = FourierBasis(robot.joints, FourierOptions(7.0, 3))
     start = basis.random(limits, np.random.default_rng(1))
     typical = motion_of(basis.matrices(np.linspace(0.0, 7.0, 100)), start)
-    effort = EffortLimits(judge.inverse, robot.joints, limits.effort)
-    return Problem(basis, limits, judge.objective(name, typical, 7.0), (effort,)), start
+    effort = EffortLimits(criteria.inverse, robot.joints, limits.effort)
+    return Problem(basis, limits, criteria.objective(name, typical, 7.0), (effort,)), start
 
 
 def differs(function, place, way):
@@ -109,7 +109,7 @@ def test_measures_of_what_cannot_be_told_apart():
 def test_blocks_are_weighted_by_the_variance_of_their_columns():
     """Equation 14 of the source, for the motion the search starts from and for another one."""
     robot = load_robot('stanford_arm')
-    objectives = robot_judge(robot).objective
+    objectives = design_criteria(robot).objective
     basis = FourierBasis(robot.joints, FourierOptions(7.0, 3))
     times = basis.matrices(np.linspace(0.0, 7.0, 100))
     motions = [motion_of(times, basis.random(wide(robot), np.random.default_rng(seed)))

@@ -9,8 +9,8 @@ from solo_recordings import torque_model
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.estimation.staged.procedure import PROCEDURES, Free, decompose
-from robot_dynid.excitation.design import Judge, design, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import DesignCriteria, design, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.sine_sequence import SineSequenceOptions, plan_motions
 from robot_dynid.robot.robot_file import load_robot
@@ -32,7 +32,7 @@ def chain(kinds, axes, gravity=(0.0, 0.0, -9.81), apart=0.4):
 def left_open(robot, procedure, limits=None):
     """Return the base parameters that the planned stages do not determine."""
     model = torque_model(robot)
-    planner = Planner(Judge(), motion_limits(robot, limits).scaled(0.9))
+    planner = Planner(DesignCriteria(), motion_limits(robot, limits).scaled(0.9))
     motions = plan_motions(model, planner, SineSequenceOptions(procedure),
                            np.random.default_rng(0))
     free = Free.everything(len(model.reduction.names))
@@ -64,7 +64,7 @@ def test_the_special_cases_of_algorithm_2_are_planned(procedure, robot):
 @pytest.mark.parametrize('name', ['planar_3r', 'stanford_arm'])
 def test_designs_keep_all_limits_and_report_their_stages(name):
     robot = load_robot(name)
-    found = design(robot, parse_request('sine-sequence', {'periods': 1}), robot_judge(robot))
+    found = design(robot, parse_request('sine-sequence', {'periods': 1}), design_criteria(robot))
     assert not violations(found.trajectory.peaks(), found.limits)
     assert max(v for used in found.used.values() for v in used.values()) <= 0.91
     for used in found.used.values():
@@ -78,18 +78,18 @@ def test_designs_keep_all_limits_and_report_their_stages(name):
 
 def test_the_same_seed_plans_the_same_motion():
     robot = load_robot('stanford_arm')
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
     one, two, other = (
-        design(robot, parse_request('sine-sequence', {'seed': seed}), judge).trajectory
+        design(robot, parse_request('sine-sequence', {'seed': seed}), criteria).trajectory
         for seed in (3, 3, 4))
     assert one.parameters() == two.parameters() != other.parameters()
 
 
 def test_effort_limits_slow_a_swing_down():
     robot = load_robot('planar_3r')
-    judge = robot_judge(robot)
+    criteria = design_criteria(robot)
     tight = {'limits': {'joint_3': {'effort': 2.3}}}
-    free, slow = (design(robot, parse_request('sine-sequence', o), judge) for o in ({}, tight))
+    free, slow = (design(robot, parse_request('sine-sequence', o), criteria) for o in ({}, tight))
     assert 0.85 < slow.used['joint_3']['effort'] <= 0.91
     assert slow.trajectory.duration > free.trajectory.duration
 
@@ -98,10 +98,10 @@ def test_effort_limits_slow_a_swing_down():
 def test_swings_avoid_obstacles(procedure):
     robot, post = load_robot('planar_3r'), Post((0.3, 0.4), 0.5)
     request = parse_request('sine-sequence', {'procedure': procedure})
-    plain = robot_judge(robot)
+    plain = design_criteria(robot)
     assert post.proof(design(robot, request, plain).trajectory).smallest < 0.0
-    judge = Judge(plain.score, plain.inverse, None, plain.model, (post,))
-    found = design(robot, request, judge)
+    criteria = DesignCriteria(plain.score, plain.inverse, None, plain.model, (post,))
+    found = design(robot, request, criteria)
     assert post.proof(found.trajectory).smallest > -1e-3
     assert {joint for stage in found.stages for joint in stage.moving}
     assert sum(len(stage.solves) for stage in found.stages) == sum(
@@ -113,14 +113,14 @@ def test_limits_that_allow_no_excitation_name_joint_and_stage():
     request = parse_request('sine-sequence', {'limits': {'joint_1': {'effort': 1.0}}})
     with pytest.raises(DynIdError, match=r"stage 'joint_\d': the limits allow no excitation of "
                                          r"joint 'joint_\d', since joint 'joint_1' needs "):
-        design(robot, request, robot_judge(robot))
+        design(robot, request, design_criteria(robot))
 
 
 def test_a_joint_without_range_is_named():
     robot = load_robot('planar_3r')
     request = parse_request('sine-sequence', {'limits': {'joint_2': {'position': [0.5, 0.5]}}})
     with pytest.raises(RobotError, match="joint 'joint_2' has no range to move in"):
-        design(robot, request, robot_judge(robot))
+        design(robot, request, design_criteria(robot))
 
 
 def test_a_chain_without_rotational_joint_is_told_what_to_use():

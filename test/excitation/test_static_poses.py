@@ -6,8 +6,8 @@ from fences import Post
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.static_poses import (
     GravityChoice,
@@ -22,8 +22,10 @@ from robot_dynid.trajectories.limits import motion_limits, violations
 ROBOTS = ['ur10e', 'tx40', 'seven_axis', 'stanford_arm']
 
 
-def planned(robot, judge=None, **options):
-    return design(robot, parse_request('static-poses', options), judge or robot_judge(robot))
+def planned(robot, criteria=None, **options):
+    return design(
+        robot, parse_request('static-poses', options), criteria or design_criteria(robot)
+    )
 
 
 @pytest.mark.parametrize('name', ROBOTS)
@@ -47,10 +49,10 @@ def test_every_pose_is_held_twice_and_reached_from_both_sides(name):
 @pytest.mark.parametrize('name', ROBOTS)
 def test_the_choice_beats_random_poses(name):
     robot = load_robot(name)
-    judge, limits = robot_judge(robot), motion_limits(robot).scaled(0.9)
+    criteria, limits = design_criteria(robot), motion_limits(robot).scaled(0.9)
     rng = np.random.default_rng(4)
     poses = rng.uniform(limits.lower, limits.upper, (400, robot.n))
-    choice = GravityChoice.of(judge.model, poses, limits.effort)
+    choice = GravityChoice.of(criteria.model, poses, limits.effort)
 
     def log_det(chosen):
         return np.linalg.slogdet(choice.information(chosen))[1]
@@ -69,12 +71,12 @@ def test_the_choice_beats_random_poses(name):
 def test_gravity_is_found_from_the_means_of_both_dwells(name):
     """Coulomb friction of a tenth of the effort limits leaves no trace in the means."""
     robot = load_robot(name)
-    judge = robot_judge(robot)
-    held = list(dwells(planned(robot, judge, poses=12).trajectory))[::2]
+    criteria = design_criteria(robot)
+    held = list(dwells(planned(robot, criteria, poses=12).trajectory))[::2]
     q = np.array([h.position for h in held])
     dry = 0.1 * robot.limits.effort
     below, above = gravity_effort(robot, q) + dry, gravity_effort(robot, q) - dry
-    choice = GravityChoice.of(judge.model, q, np.full(robot.n, np.nan))
+    choice = GravityChoice.of(criteria.model, q, np.full(robot.n, np.nan))
     tall = choice.rows.reshape(-1, choice.rows.shape[2])
     mean = (0.5 * (below + above)).ravel()
     fitted = np.linalg.lstsq(tall, mean, rcond=None)[0]
@@ -98,11 +100,11 @@ def test_the_order_shortens_the_way():
 @pytest.mark.parametrize('with_proof', [False, True])
 def test_obstacles_are_avoided_on_the_way_and_in_the_poses(with_proof):
     robot, post = load_robot('planar_3r'), Post((1.5, 0.5), 0.7)
-    plain = robot_judge(robot)
+    plain = design_criteria(robot)
     assert post.proof(planned(robot, poses=8).trajectory).smallest < 0.0, 'nothing in the way'
-    judge = Judge(plain.score, plain.inverse, None, plain.model,
+    criteria = DesignCriteria(plain.score, plain.inverse, None, plain.model,
                   () if with_proof else (post,), post.proof if with_proof else None)
-    found = planned(robot, judge, poses=8)
+    found = planned(robot, criteria, poses=8)
     assert post.proof(found.trajectory).smallest > -1e-3
     assert len(list(dwells(found.trajectory))) == 16
 
@@ -118,7 +120,7 @@ def test_a_way_that_does_not_exist_is_named():
     robot = load_robot('planar_3r')
     limits = motion_limits(robot)
     with pytest.raises(DynIdError, match=r'no way found from .* distance from the post'):
-        Planner(Judge(constraints=(Wall((-1.0, 0.0), 0.1),)), limits).moves(
+        Planner(DesignCriteria(constraints=(Wall((-1.0, 0.0), 0.1),)), limits).moves(
             np.array([-1.7, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 
 
@@ -134,21 +136,23 @@ def test_what_is_not_possible_is_explained(options, words):
 
 def test_no_pose_is_left():
     robot = load_robot('planar_3r')
-    judge = Judge(model=robot_judge(robot).model, constraints=(Post((0.0, 0.0), 50.0),))
+    criteria = DesignCriteria(
+        model=design_criteria(robot).model, constraints=(Post((0.0, 0.0), 50.0),)
+    )
     with pytest.raises(DynIdError, match='none of 600 poses keeps the effort limits'):
-        planned(robot, judge)
+        planned(robot, criteria)
 
 
 def test_a_judge_without_a_model_is_refused():
     limits = motion_limits(load_robot('planar_3r'))
     with pytest.raises(UsageError, match='chosen for a model'):
-        design_within(limits, parse_request('static-poses', {}), Judge())
+        design_within(limits, parse_request('static-poses', {}), DesignCriteria())
 
 
 def test_dwells_are_found_again_in_a_file_and_the_seed_decides():
     robot = load_robot('planar_3r')
-    judge, limits = robot_judge(robot), motion_limits(robot)
-    one, two, other = (plan_static_poses(judge, limits, StaticPosesOptions(6),
+    criteria, limits = design_criteria(robot), motion_limits(robot)
+    one, two, other = (plan_static_poses(criteria, limits, StaticPosesOptions(6),
                                     np.random.default_rng(seed)).trajectory for seed in (1, 1, 2))
     assert one.parameters() == two.parameters() != other.parameters()
     again = list(dwells(build(describe(one))))

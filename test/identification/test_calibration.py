@@ -14,7 +14,7 @@ from tolerances import COVERAGE, DEVIATION_RATIO, PARAMETER_ERROR
 
 from robot_dynid.estimation import Status
 from robot_dynid.excitation.design import design, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.validate import validate
@@ -44,7 +44,7 @@ def truth(robot: RobotModel) -> Truth:
 def recording(robot: RobotModel, truth: Truth, seed: int) -> RawLog:
     """Return what ideal sensors see of a designed motion of 20 s."""
     request = parse_request('fourier', {'duration': 20, 'starts': 1, 'seed': seed})
-    return record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
+    return record(Arm(robot, truth), design(robot, request, design_criteria(robot)).trajectory)
 
 
 @pytest.fixture(scope='module')

@@ -9,7 +9,7 @@ import pytest
 from nominal import nominal_model
 
 from robot_dynid.identification.friction_curves import motor_torque
-from robot_dynid.monitoring.monitor_input import live, torque_factors
+from robot_dynid.monitoring.monitor_input import monitor_input, torque_factors
 from robot_dynid.types import RawLog
 
 GAINS = np.array([10.0, -2.0, 0.5])
@@ -31,4 +31,4 @@ def test_the_monitor_works_in_torque(robot, factors) -> None:  # type: ignore[no
     np.testing.assert_array_equal(torque_factors(model), factors)
     still = np.zeros((6, 3))
     log = RawLog('run', robot.joints, 0.01 * np.arange(6), still, still, AMPS)
-    np.testing.assert_allclose(live(model, log).effort, factors * AMPS)
+    np.testing.assert_allclose(monitor_input(model, log).effort, factors * AMPS)

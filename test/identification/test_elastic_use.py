@@ -19,7 +19,7 @@ from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.rigid_equivalent import stiffened
+from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.io.csv import write_csv
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.inertia import PARAMETERS, parameters_from_com
@@ -55,8 +55,8 @@ def run(capsys, *arguments: str) -> dict:
 
 def test_stiffened_is_the_same_robot_without_deflection() -> None:
     model = result().model
-    stiff = stiffened(model)
-    assert stiff.robot.drive.elastic == () and stiffened(stiff) is stiff
+    stiff = rigid_equivalent(model)
+    assert stiff.robot.drive.elastic == () and rigid_equivalent(stiff) is stiff
     states = random_states(stiff.robot, 20, np.random.default_rng(0))
     motion = states.position, states.velocity, states.acceleration
     np.testing.assert_allclose(stiff.inverse(*motion), model.inverse(*motion),

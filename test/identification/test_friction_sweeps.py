@@ -13,8 +13,8 @@ from robot_dynid import load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve
 from robot_dynid.excitation.design import design, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
-from robot_dynid.identification.friction_curves import friction_curves, solos_of
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.trajectory_file import load_trajectory
@@ -31,13 +31,15 @@ OPTIONS = {'speeds': 5, 'configurations': 1, 'slowest': 0.03}
 
 def sweeps() -> Trajectory:
     request = parse_request('constant-velocity', OPTIONS)
-    return design(ROBOT, request, robot_judge(ROBOT)).trajectory
+    return design(ROBOT, request, design_criteria(ROBOT)).trajectory
 
 
 def curves(log: RawLog, seed: int) -> list[FrictionCurve]:
     seen = measured(log, ROBOT, TRUTH.noise, np.random.default_rng(seed))
     settings = Preprocessing(cutoff=10.0)
-    found, notes = friction_curves(ROBOT, solos_of(ROBOT, repair(ROBOT, seen), settings), Recipe())
+    found, notes = friction_curves(
+        ROBOT, single_joint_motions_of(ROBOT, repair(ROBOT, seen), settings), Recipe()
+    )
     assert notes == []
     return found
 
@@ -109,10 +111,12 @@ def test_the_motors_of_a_coupled_wrist_have_curves_of_their_own() -> None:
     request = parse_request('constant-velocity', {
         'joints': ['joint_5', 'joint_6'], 'configurations': 1,
         'ladder': {'joint_5': [0.7, 1.5, 4.0], 'joint_6': [0.7, 1.5, 4.0]}})
-    log = record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
+    log = record(Arm(robot, truth), design(robot, request, design_criteria(robot)).trajectory)
     seen = measured(log, robot, truth.noise, np.random.default_rng(0))
     settings = Preprocessing(cutoff=10.0)
-    found, _ = friction_curves(robot, solos_of(robot, repair(robot, seen), settings), Recipe())
+    found, _ = friction_curves(
+        robot, single_joint_motions_of(robot, repair(robot, seen), settings), Recipe()
+    )
     assert [c.joint for c in found] == ['joint_5', 'joint_6']
     for curve in found:
         i = robot.index(curve.joint)
@@ -128,12 +132,12 @@ def test_the_friction_of_motors_behind_harmonic_drives_is_inside_its_band() -> N
     truth = load_truth(robot, 'seven_axis_drives')
     request = parse_request('constant-velocity', {
         'joints': ['joint_2', 'joint_4'], 'configurations': 1, 'speeds': 9, 'slowest': 0.005})
-    log = record(Arm(robot, truth), design(robot, request, robot_judge(robot)).trajectory)
+    log = record(Arm(robot, truth), design(robot, request, design_criteria(robot)).trajectory)
     inside, settings = [], Preprocessing(cutoff=10.0)
     for seed in range(10):
         seen = measured(log, robot, truth.noise, np.random.default_rng(seed))
         found, notes = friction_curves(
-            robot, solos_of(robot, repair(robot, seen), settings), Recipe())
+            robot, single_joint_motions_of(robot, repair(robot, seen), settings), Recipe())
         assert not any('jerks' in note for note in notes)
         assert [c.name for c in found] == ['stribeck', 'stribeck']
         for curve in found:

@@ -11,8 +11,8 @@ from tolerances import NOISE_LEVEL
 
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.estimation.experiment import Experiment, swift
-from robot_dynid.excitation.design_criteria import robot_judge
-from robot_dynid.identification.reversal_weights import slow_weights
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
@@ -32,7 +32,7 @@ MODEL = Structure.uniform(ROBOT, True, 'coulomb', {'width': 0.002}).torque_model
 
 def recorded(truth: Truth, seed: int = 0) -> Repaired:
     """Return a recording of the best of 50 random motions."""
-    score, limits = robot_judge(ROBOT).score, motion_limits(ROBOT).scaled(0.9)
+    score, limits = design_criteria(ROBOT).score, motion_limits(ROBOT).scaled(0.9)
     rng = np.random.default_rng(seed)
     drawn = [random_fourier(limits, FourierOptions(10.0), rng) for _ in range(50)]
     trajectory = min(drawn, key=lambda motion: score(motion).condition_number)
@@ -47,7 +47,7 @@ def sticking() -> Repaired:
 
 
 def test_sticking_joints_count_less() -> None:
-    weights = slow_weights(MODEL, [recorded(load_truth(ROBOT))], SETTINGS)
+    weights = reversal_weights(MODEL, [recorded(load_truth(ROBOT))], SETTINGS)
     assert np.all(weights <= 1.0) and weights.min() < 0.8
 
 
@@ -57,7 +57,7 @@ def test_the_fit_gains_on_average_over_motions() -> None:
     for seed in range(4):
         recording = recorded(load_truth(ROBOT), seed)
         samples = prepare(ROBOT, recording, SETTINGS)
-        weights = slow_weights(MODEL, [recording], SETTINGS)
+        weights = reversal_weights(MODEL, [recording], SETTINGS)
         for found, used in ((plain, None), (weighted, weights)):
             estimate = ESTIMATORS['wls'].fit(Experiment.of(MODEL, [samples], used))
             found.append(distance(estimate.values, true))
@@ -67,7 +67,7 @@ def test_the_fit_gains_on_average_over_motions() -> None:
 def test_without_dry_friction_all_rows_count_alike() -> None:
     truth = load_truth(ROBOT)
     smooth = recorded(replace(truth, coulomb=np.zeros(ROBOT.n)))
-    assert slow_weights(MODEL, [smooth], SETTINGS).min() > 0.8
+    assert reversal_weights(MODEL, [smooth], SETTINGS).min() > 0.8
 
 
 def test_swift_rows_are_far_from_reversals_in_time(sticking: Repaired) -> None:
@@ -96,7 +96,7 @@ def spoiled(near: FloatArray, far: FloatArray | None = None) -> Repaired:
 def test_weights_are_the_root_of_the_ratio_of_residuals() -> None:
     noise = np.random.default_rng(3).normal(size=(6000, 3))
     ratio = np.array([0.8, 0.6, 0.4])
-    weights = slow_weights(MODEL, [spoiled(0.3 * noise, 0.3 * ratio * noise)], FINE)
+    weights = reversal_weights(MODEL, [spoiled(0.3 * noise, 0.3 * ratio * noise)], FINE)
     np.testing.assert_allclose(weights, np.sqrt(ratio), rtol=NOISE_LEVEL)
 
 
@@ -104,5 +104,5 @@ def test_weights_that_would_spoil_the_prediction_are_not_used() -> None:
     """What is left over near reversals is no noise here, but would be predicted worse."""
     position = lively(MODEL, 6000).position
     noise = 0.01 * np.random.default_rng(4).normal(size=(6000, 3))
-    weights = slow_weights(MODEL, [spoiled(3.0 * np.cos(position) + noise, noise)], FINE)
+    weights = reversal_weights(MODEL, [spoiled(3.0 * np.cos(position) + noise, noise)], FINE)
     assert weights.tolist() == [1.0, 1.0, 1.0]

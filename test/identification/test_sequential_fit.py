@@ -14,7 +14,7 @@ from robot_dynid.estimation.least_squares import joint_weights
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.residual_fit import joint_fit
-from robot_dynid.identification.sequential_fit import InTurn, Stopwatch, friction_parameters
+from robot_dynid.identification.sequential_fit import SequentialFit, Stopwatch, friction_parameters
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.plant import Plant
@@ -105,7 +105,7 @@ def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
     def error(values: FloatArray) -> float:
         return float(weights @ information.residual_energy(values, FILTERED))
 
-    physics = InTurn(friction_parameters(model), np.zeros(len(model.reduction.names)))
+    physics = SequentialFit(friction_parameters(model), np.zeros(len(model.reduction.names)))
     values = physics(information, None)
     errors = [error(values)]
     for _ in range(300):

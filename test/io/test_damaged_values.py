@@ -21,7 +21,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.cdr import encode_joint_states
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.io.log import load_log
-from robot_dynid.monitoring.monitor_input import LiveStream, live
+from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
@@ -210,10 +210,10 @@ def test_the_monitor_skips_damaged_states(robot):
     model = model_of(robot)
     log = recording(regular(3.0))
     damaged = spoiled(spoiled(log, 'effort', 1e187, (700,)), 'position', -1e187, (900,))
-    motion = live(model, damaged)
+    motion = monitor_input(model, damaged)
     assert sum('no robot' in n for n in motion.notes) == 2
     assert np.abs(motion.effort).max() < 100.0
-    stream = LiveStream(model)
+    stream = MonitorInputStream(model)
     for row in zip(damaged.time, damaged.position, damaged.velocity, damaged.effort, strict=True):
         state = stream(*row)
         assert state is None or np.abs(state[0]).max() < 100.0

@@ -13,7 +13,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
-from robot_dynid.monitoring.contact_events import pushes
+from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid_evaluation.bench.contact import MOTION, PUSHED, QUIET, SOON, Bench
 
@@ -48,7 +48,7 @@ def ur10e(ur10e_data: Path) -> IdentifiedModel:
 @pytest.mark.slow
 def test_pushes_on_a_real_arm_are_seen(ur10e: IdentifiedModel, ur10e_data: Path) -> None:
     paths = sorted((ur10e_data / 'contact').glob('*.gz'))
-    for found in pushes(ur10e, [load_log(path, ur10e.robot) for path in paths]):
+    for found in contact_events(ur10e, [load_log(path, ur10e.robot) for path in paths]):
         assert len(found.contacts) >= 8
         assert len({c.joint for c in found.contacts}) >= 4
         assert max(abs(c.peak) for c in found.contacts) > 50.0
@@ -61,7 +61,7 @@ def test_untouched_arms_show_no_contact(
     ur10e: IdentifiedModel, ur10e_data: Path, folder: str, count: int
 ) -> None:
     paths = sorted((ur10e_data / folder).glob('*.gz'))
-    found = pushes(ur10e, [load_log(path, ur10e.robot) for path in paths])
+    found = contact_events(ur10e, [load_log(path, ur10e.robot) for path in paths])
     assert len(found) == count
     assert [c for p in found for c in p.contacts] == []
 
@@ -82,4 +82,4 @@ def test_command_prints_and_reports(
 
 def test_no_recordings_are_refused(ur10e: IdentifiedModel) -> None:
     with pytest.raises(DataError, match='no recording to look for contacts in'):
-        pushes(ur10e, [])
+        contact_events(ur10e, [])

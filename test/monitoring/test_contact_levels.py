@@ -14,13 +14,13 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
 from robot_dynid.monitoring.monitor import REST, Monitor, MonitorSettings, Reading
-from robot_dynid.monitoring.monitor_input import live
+from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import (
     QUANTILE,
     QUIET,
-    Quiet,
+    NoiseLevels,
     holding_torque,
-    quiet_levels,
+    learn_noise_levels,
 )
 from robot_dynid.robot.robot_file import load_robot
 
@@ -34,7 +34,7 @@ class Touch:
 
     def __init__(self, settings: ContactSettings, gain: float = 1e9) -> None:
         robot = load_robot('planar_3r').with_gravity(np.zeros(3))
-        levels = Quiet(np.full(3, 1.0), np.full(3, 3.0), np.full(3, 0.01), gain)
+        levels = NoiseLevels(np.full(3, 1.0), np.full(3, 3.0), np.full(3, 0.01), gain)
         model = model_of(robot)
         model = replace(model, values=model.reduction.base(np.concatenate([
             robot.nominal.ravel(), np.zeros(len(model.reduction.standard) - 30)])),
@@ -109,7 +109,7 @@ def test_friction_may_hold_a_resting_joint_either_way(law: str) -> None:
 def test_levels_bound_the_motion_they_are_from() -> None:
     model = model_of(load_robot('seven_axis'))
     log = motion(model.robot)
-    levels = quiet_levels(model, [live(model, log)])
+    levels = learn_noise_levels(model, [monitor_input(model, log)])
     carried = replace(model, provenance={QUIET: levels.plain(model.joints)})
     again = IdentifiedModel.from_yaml(carried.to_yaml())
     monitor = Monitor(again)
@@ -147,6 +147,6 @@ def test_thresholds_fit_the_robot() -> None:
 
 
 def test_levels_of_other_gains_grow_with_the_root_and_never_shrink() -> None:
-    levels = Quiet(np.array([1.0, 2.0]), np.full(2, 3.0), np.full(2, 0.01), 30.0)
+    levels = NoiseLevels(np.array([1.0, 2.0]), np.full(2, 3.0), np.full(2, 0.01), 30.0)
     for gain, factor in ((120.0, 2.0), (30.0, 1.0), (10.0, 1.0)):
         np.testing.assert_allclose(levels.at_gain(gain), factor * levels.moving, rtol=1e-12)

@@ -14,7 +14,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings
-from robot_dynid.monitoring.monitor_input import Live, live
+from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.observer import Observer, external_torque
 from robot_dynid.monitoring.state_monitor import FRICTION, PREDICTED, RESIDUAL
 from robot_dynid.robot.model import Drive
@@ -46,13 +46,13 @@ def test_samples_one_by_one_are_the_recording(lag: float, velocity: bool) -> Non
     if not velocity:
         log = replace(log, velocity=None)
     monitor = Monitor(model)
-    whole = external_torque(model, live(model, log), monitor.settings.gain)
+    whole = external_torque(model, monitor_input(model, log), monitor.settings.gain)
     single = followed(monitor, log)
     assert monitor.restarts == 1
     np.testing.assert_allclose(single, whole, atol=SAME_FORMULA * np.abs(whole).max())
 
 
-def friction_along(model: IdentifiedModel, along: Live) -> FloatArray:
+def friction_along(model: IdentifiedModel, along: MonitorInput) -> FloatArray:
     """Return the friction torque (N, n) as the identification computes it."""
     friction = model.structure.friction_of(model.torque_model.robot)
     columns = friction.history(Samples(
@@ -64,7 +64,7 @@ def friction_along(model: IdentifiedModel, along: Live) -> FloatArray:
     return found
 
 
-def carried(model: IdentifiedModel, along: Live) -> FloatArray:
+def carried(model: IdentifiedModel, along: MonitorInput) -> FloatArray:
     """Return the friction torque (N, n) of the monitor."""
     return Observer(model, 30.0).along(along)[:, FRICTION]
 
@@ -77,7 +77,7 @@ def test_friction_carries_its_past(law: str) -> None:
         structure = replace(structure, load=tuple(
             tuple(float(v) for v in row) for row in robot.nominal))
     model = replace(model_of(robot, law), structure=structure)
-    along = live(model, motion(robot))
+    along = monitor_input(model, motion(robot))
     whole = friction_along(model, along)
     found = carried(model, along)
     assert np.abs(whole).max() > 1.0
@@ -96,7 +96,7 @@ def test_additions_of_all_kinds_are_followed_together() -> None:
     values = reduction.base(standard)
     model = replace(model, structure=structure, reduction=reduction, values=values,
                     std=np.zeros_like(values), control=values)
-    along = live(model, motion(robot))
+    along = monitor_input(model, motion(robot))
     whole = friction_along(model, along)
     np.testing.assert_allclose(
         carried(model, along), whole, atol=SAME_FORMULA * np.abs(whole).max())

@@ -14,7 +14,7 @@ from tolerances import OBSERVED, SAME_FORMULA  # noqa: E402
 from robot_dynid.dynamics.momentum import Momentum  # noqa: E402
 from robot_dynid.errors import UsageError  # noqa: E402
 from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
-from robot_dynid.monitoring.monitor_input import Live  # noqa: E402
+from robot_dynid.monitoring.monitor_input import MonitorInput  # noqa: E402
 from robot_dynid.monitoring.observer import Observer, external_torque  # noqa: E402
 from robot_dynid.simulation.plant import TIMESTEP, Plant  # noqa: E402
 from robot_dynid.simulation.true_parameters import true_base  # noqa: E402
@@ -37,7 +37,7 @@ def smooth_arm() -> tuple[Plant, IdentifiedModel]:
 
 
 def swung(plant: Plant, outside: FloatArray, force: FloatArray | None = None
-          ) -> tuple[Live, FloatArray]:
+          ) -> tuple[MonitorInput, FloatArray]:
     """Swing the arm under smooth torques; return what was measured, and the external torque.
 
     ``outside`` (n,) N m acts on the joints, ``force`` (6,) on the last body at its centre of mass,
@@ -68,7 +68,7 @@ def swung(plant: Plant, outside: FloatArray, force: FloatArray | None = None
         rows.append((q.copy(), qd.copy(), drive(time), truth))
         plant.step(drive(time + 0.5 * STEP))
     position, velocity, effort, external = (np.array(c) for c in zip(*rows, strict=True))
-    return Live(STEP * np.arange(STEPS), position, velocity, effort), external
+    return MonitorInput(STEP * np.arange(STEPS), position, velocity, effort), external
 
 
 def first_order(values: FloatArray) -> FloatArray:
@@ -109,7 +109,9 @@ def test_observer_finds_nothing_where_nothing_is() -> None:
     assert np.abs(external_torque(model, motion, GAIN)).max() < OBSERVED
 
 
-def still(drive: FloatArray, torque: FloatArray, seed: int = 0) -> tuple[IdentifiedModel, Live]:
+def still(
+    drive: FloatArray, torque: FloatArray, seed: int = 0
+) -> tuple[IdentifiedModel, MonitorInput]:
     """Return a motion whose momentum grows by ``drive + torque`` (n,), in steps of any length."""
     rng = np.random.default_rng(seed)
     _, model = smooth_arm()
@@ -118,7 +120,7 @@ def still(drive: FloatArray, torque: FloatArray, seed: int = 0) -> tuple[Identif
     momentum = rng.normal(size=7) + (drive + torque) * (time - time[0])[:, None]
     qd = np.linalg.solve(model.mass_matrix(q[0]), momentum.T).T.copy()
     rate = Momentum(model.links.robot, model.links.parameters)(q, qd)[1]
-    return model, Live(time, q, qd, drive - rate + model.friction(q, qd))
+    return model, MonitorInput(time, q, qd, drive - rate + model.friction(q, qd))
 
 
 @pytest.mark.parametrize('gain', [1.0, 1e3, 1e6])

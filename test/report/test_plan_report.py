@@ -9,7 +9,7 @@ from tolerances import SAME_FORMULA
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.collision.tip import chain_points, tip_path
 from robot_dynid.excitation.design import Judge, design, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.report.html import render
 from robot_dynid.report.plan import Plan, plan_report
@@ -28,7 +28,7 @@ def plan():
     request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'budget': 0.0,
                                         'starts': 1, 'keep_out': [BOX]})
     scene = scene_of(robot, request.common.surroundings(robot.surroundings))
-    judge = keeping_clear(robot_judge(robot, spent=lambda: 1.0), scene)
+    judge = keeping_clear(design_criteria(robot, spent=lambda: 1.0), scene)
     return Plan('fourier', robot, design(robot, request, judge), judge, scene)
 
 

@@ -21,7 +21,7 @@ RANK_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class LawScores:
     """The dictionary columns of one axis after elimination of everything else.
 
     ``whole`` (d, d + 1) and ``train[f]`` are factors of ``[columns, filtered effort]`` over all
@@ -41,7 +41,7 @@ class Judge:
 
     @classmethod
     def of(cls, factors: Factors, axis: int, laws: Sequence[FrictionLaw], noise: FloatArray
-           ) -> Judge:
+           ) -> LawScores:
         """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them."""
         first = factors.first
         rest = np.concatenate([np.arange(factors.links), *(

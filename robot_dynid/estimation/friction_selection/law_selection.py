@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.estimation.friction_selection.candidate_columns import Factors
-from robot_dynid.estimation.friction_selection.law_scores import Judge, noise_of
+from robot_dynid.estimation.friction_selection.law_scores import LawScores, noise_of
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.friction_selection.shape_search import refined
 from robot_dynid.friction import ADDITIONS, LAWS, Compound, FrictionLaw, Maxwell
@@ -42,7 +42,7 @@ class AxisChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ScoredLaw:
     """A law with its name, the held-out errors of the folds, and whether data excites it."""
 
     name: str
@@ -61,13 +61,13 @@ class Judged:
         """Number of parameters and searched shapes."""
         return len(self.law.parameters) + len(self.law.shapes)
 
-    def beats(self, other: Judged, gain: float) -> bool:
+    def beats(self, other: ScoredLaw, gain: float) -> bool:
         """Return whether the error is lower by ``gain``, and in most folds, if excited."""
         lower = self.score < (1.0 - gain) * other.score
         return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
 
 
-Improve = Callable[[int, Judge, Named], tuple[Named, list[Judged]]]
+Improve = Callable[[int, LawScores, Named], tuple[Named, list[ScoredLaw]]]
 
 
 def grid(kind: Callable[..., Any]) -> list[Any]:
@@ -104,19 +104,19 @@ def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
     return [(f'{name}+{added}', Compound(base, (*others, (added, a)))) for a in made]
 
 
-def judged(judge: Judge, candidates: Sequence[Named]) -> list[Judged]:
+def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
     """Return each law once, with its best shape."""
-    best: dict[str, Judged] = {}
+    best: dict[str, ScoredLaw] = {}
     for name, law in candidates:
-        settled = judge.settled(law)
-        errors = judge.errors(settled)
-        found = Judged(name, settled, errors, judge.score(errors), judge.excited(settled))
+        settled = scores.settled(law)
+        errors = scores.errors(settled)
+        found = ScoredLaw(name, settled, errors, scores.score(errors), scores.excited(settled))
         if name not in best or found.rank < best[name].rank:
             best[name] = found
     return list(best.values())
 
 
-def simplest(found: Sequence[Judged], gain: float) -> Judged:
+def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
     """Return the simplest law: one with more parameters must beat it by ``gain``.
 
     None is simpler than Coulomb's, whose ramp is that of all axes; the data must excite all
@@ -144,8 +144,8 @@ def choose_laws(
     first = [[('coulomb', law)] if reason else bases(wanted, law, alone)
              for law, reason, alone in zip(coulomb, reasons, data.alone(), strict=True)]
 
-    def base(axis: int, judge: Judge, before: Named) -> tuple[Named, list[Judged]]:
-        found = judged(judge, first[axis])
+    def base(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
+        found = scored(scores, first[axis])
         chosen = simplest(found, GAIN) if wanted == AUTO else found[-1]
         return (chosen.name, chosen.law), found
 
@@ -158,11 +158,11 @@ def choose_laws(
     second = [[('coulomb', law), *own] if reason else _grown(('coulomb', law), own, additions)
               for own, law, reason in zip(starts, coulomb, reasons, strict=True)]
 
-    def grow(axis: int, judge: Judge, before: Named) -> tuple[Named, list[Judged]]:
-        found = judged(judge, second[axis][:1])
+    def grow(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
+        found = scored(scores, second[axis][:1])
         if reasons[axis]:
             return before, found
-        grown = [_add(judge, start, additions, wanted == AUTO, found) for start in starts[axis]]
+        grown = [_add(scores, start, additions, wanted == AUTO, found) for start in starts[axis]]
         chosen = simplest(grown, GAIN)
         return (chosen.name, chosen.law), found
 
@@ -217,8 +217,8 @@ def _rounds(
         for _ in range(2):  # the noise of one joint bears on the parameters of the others
             noise = noise_of(factors, [law for _, law in current], noise)
         for axis, before in enumerate(current):
-            judge = Judge.of(factors, axis, [law for _, law in current], noise)
-            current[axis], found = improve(axis, judge, before)
+            scores = LawScores.of(factors, axis, [law for _, law in current], noise)
+            current[axis], found = improve(axis, scores, before)
             reference = next(f.score for f in found if f.name == 'coulomb')
             tried[axis].update({f.name: f.score / reference for f in found})
 
@@ -239,18 +239,18 @@ def _grown(
 
 
 def _add(
-    judge: Judge, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
-    found: list[Judged],
-) -> Judged:
+    scores: LawScores, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
+    found: list[ScoredLaw],
+) -> ScoredLaw:
     """Add to ``start`` what lowers the error most, until nothing does; or all that is wanted.
 
     Everything tried is noted in ``found``.
     """
-    chosen = judged(judge, [start])[0]
+    chosen = scored(scores, [start])[0]
     found.append(chosen)
     left = dict(additions)
     while left:
-        tried = [judged(judge, extended((chosen.name, chosen.law), added, settings))[0]
+        tried = [scored(scores, extended((chosen.name, chosen.law), added, settings))[0]
                  for added, settings in left.items()]
         found += tried
         best = min(tried, key=lambda f: f.rank) if auto else tried[0]

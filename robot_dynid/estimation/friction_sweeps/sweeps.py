@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
-from robot_dynid.signals.single_joint_motion import SHORTEST, Solo
+from robot_dynid.signals.single_joint_motion import SHORTEST, SingleJointMotion
 from robot_dynid.types import FloatArray
 
 #: share by which two speeds may differ and be taken as one
@@ -70,7 +70,7 @@ class Pair:
     half_sum: FloatArray
 
 
-def all_sweeps(joints: Sequence[str], solos: Sequence[Solo]) -> dict[str, Sweeps]:
+def all_sweeps(joints: Sequence[str], solos: Sequence[SingleJointMotion]) -> dict[str, Sweeps]:
     """Return what the sweeps of every joint say; empty where no joint keeps a speed."""
     if not any(solo.steady for solo in solos):
         return {}
@@ -78,7 +78,7 @@ def all_sweeps(joints: Sequence[str], solos: Sequence[Solo]) -> dict[str, Sweeps
     return {name: sweeps_of(name, some) for name, some in own.items() if some}
 
 
-def sweeps_of(name: str, solos: Sequence[Solo]) -> Sweeps:
+def sweeps_of(name: str, solos: Sequence[SingleJointMotion]) -> Sweeps:
     """Return friction, speed by speed, from the stretches in which joint ``name`` moves alone."""
     jerky = _distinct([abs(s.speed) for s in solos if s.jerky])
     pairs, alone = paired([s for s in solos if s.steady])
@@ -108,7 +108,7 @@ def sweeps_of(name: str, solos: Sequence[Solo]) -> Sweeps:
     return Sweeps(tuple(points), tuple(notes))
 
 
-def paired(solos: Sequence[Solo]) -> tuple[list[Pair], list[Solo]]:
+def paired(solos: Sequence[SingleJointMotion]) -> tuple[list[Pair], list[SingleJointMotion]]:
     """Pair every way there with the next way back over the same positions; return pairs, rest."""
     back = [s for s in solos if s.speed < 0.0]
     pairs, alone = [], []
@@ -123,7 +123,7 @@ def paired(solos: Sequence[Solo]) -> tuple[list[Pair], list[Solo]]:
     return pairs, [*alone, *back]
 
 
-def _opposite(there: Solo, back: Solo) -> bool:
+def _opposite(there: SingleJointMotion, back: SingleJointMotion) -> bool:
     others = np.delete(np.abs(there.pose - back.pose), there.joint)
     low = max(there.position.min(), back.position.min())
     high = min(there.position.max(), back.position.max())
@@ -132,14 +132,14 @@ def _opposite(there: Solo, back: Solo) -> bool:
                 and high - low >= LEAST_OVERLAP * shorter)
 
 
-def _returns(there: Solo, back: Solo) -> bool:
+def _returns(there: SingleJointMotion, back: SingleJointMotion) -> bool:
     """Return whether ``back`` comes right after ``there`` and leads back."""
     near = abs(there.path[1] - there.path[0])
     return (0.0 < back.start - there.start <= there.seconds + PAUSE
             and _equal(there.speed, -back.speed) and abs(back.path[1] - there.path[0]) <= near)
 
 
-def _pair(there: Solo, back: Solo) -> Pair:
+def _pair(there: SingleJointMotion, back: SingleJointMotion) -> Pair:
     order = np.argsort(back.position)
     common = ((there.position >= back.position[order[0]])
               & (there.position <= back.position[order[-1]]))

@@ -23,13 +23,13 @@ from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
-    SoloMotion,
+    SingleJointMotion,
     Stage,
     decompose,
     labels,
     own_stages,
 )
-from robot_dynid.estimation.staged.single_joint_rows import solo_data
+from robot_dynid.estimation.staged.single_joint_rows import single_joint_data
 from robot_dynid.estimation.staged.stage_fit import Knowledge, StageFit, stage_fit
 from robot_dynid.types import FloatArray
 
@@ -96,7 +96,7 @@ class StagedLeastSquares:
 
         Raises DataError naming the stage and the joint whose motion is missing.
         """
-        model, data = experiment.model, solo_data(experiment)
+        model, data = experiment.model, single_joint_data(experiment)
         motions = [motion for motion, _ in data]
         own = own_stages(model, motions)
         held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
@@ -115,7 +115,7 @@ def _share(own: Sequence[Information], values: FloatArray) -> FloatArray:
 
 
 def _of_stages(
-    stages: Sequence[Stage], data: Sequence[tuple[SoloMotion, Information]]
+    stages: Sequence[Stage], data: Sequence[tuple[SingleJointMotion, Information]]
 ) -> list[Information]:
     """Return the information of every stage, merged over its motions."""
     return [reduce(Information.merge, [i for m, i in data if m in stage.motions])

@@ -31,7 +31,7 @@ SEED = 20250101
 
 
 @dataclass(frozen=True, eq=False)
-class SoloMotion:
+class SingleJointMotion:
     """Joint ``moving`` swings by ``amplitude`` rad (m) while all others are locked.
 
     ``position`` (n,) rad (m): where the joints are locked; the moving one's centre.
@@ -52,7 +52,7 @@ class Stage:
     """
 
     name: str
-    motions: tuple[SoloMotion, ...]
+    motions: tuple[SingleJointMotion, ...]
     rows: tuple[int, ...]
     parameters: tuple[str, ...]
 
@@ -83,7 +83,9 @@ class Decomposition:
         return np.concatenate([self.nuisance, self.solved])
 
 
-def solo_states(robot: RobotModel, motions: Sequence[SoloMotion], seed: int = SEED) -> Samples:
+def single_joint_states(
+    robot: RobotModel, motions: Sequence[SingleJointMotion], seed: int = SEED
+) -> Samples:
     """Return STATES unrelated states of every motion, the locked joints exactly at rest."""
     rng = np.random.default_rng(seed)
     count = STATES * len(motions)
@@ -109,7 +111,7 @@ def centred_rows(model: TorqueModel, stage: Stage) -> list[int]:
 
 def stage_regressor(model: TorqueModel, stage: Stage) -> FloatArray:
     """Return the base regressor (n, b, N) of the stage's states, zero in rows it does not use."""
-    columns = model.columns(solo_states(model.robot, stage.motions)).copy()
+    columns = model.columns(single_joint_states(model.robot, stage.motions)).copy()
     by_motion = columns.reshape(*columns.shape[:2], len(stage.motions), STATES)
     centred = centred_rows(model, stage)
     by_motion[centred] -= by_motion[centred].mean(axis=3, keepdims=True)
@@ -187,7 +189,7 @@ def owners(model: TorqueModel) -> NDArray[np.int64]:
     return np.asarray(n - 1 - np.argmax(model.structure[::-1], axis=0))
 
 
-def own_stages(model: TorqueModel, motions: Sequence[SoloMotion]) -> tuple[Stage, ...]:
+def own_stages(model: TorqueModel, motions: Sequence[SingleJointMotion]) -> tuple[Stage, ...]:
     """Return the stages in which the effort of the moving joint itself is used, last joint first.
 
     Raises DataError naming the joint that never moves alone.
@@ -205,7 +207,9 @@ def own_stages(model: TorqueModel, motions: Sequence[SoloMotion]) -> tuple[Stage
     return tuple(stages)
 
 
-def distal_to_proximal(model: TorqueModel, motions: Sequence[SoloMotion]) -> tuple[Stage, ...]:
+def distal_to_proximal(
+    model: TorqueModel, motions: Sequence[SingleJointMotion]
+) -> tuple[Stage, ...]:
     """Return two stages per moving joint: its own effort, then that of all locked joints.
 
     From the last joint to the first; the stages of joint j may solve what belongs to links and
@@ -219,7 +223,7 @@ def distal_to_proximal(model: TorqueModel, motions: Sequence[SoloMotion]) -> tup
     return tuple(stages)
 
 
-def body_by_body(model: TorqueModel, motions: Sequence[SoloMotion]) -> tuple[Stage, ...]:
+def body_by_body(model: TorqueModel, motions: Sequence[SingleJointMotion]) -> tuple[Stage, ...]:
     """Return two stages per composite body, from the last to the first, of its own effort only.
 
     First its joint moves alone, then joints before it do. Raises DataError naming the joint that

@@ -19,7 +19,7 @@ from robot_dynid.estimation.experiment import (
     row_weights,
 )
 from robot_dynid.estimation.information import Accumulator, Information
-from robot_dynid.estimation.staged.procedure import SoloMotion
+from robot_dynid.estimation.staged.procedure import SingleJointMotion
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -34,7 +34,7 @@ SHORTEST = 0.5
 
 
 @dataclass
-class SoloData:
+class SingleJointData:
     """All stretches of one joint in one configuration, and what they hold so far."""
 
     moving: int
@@ -44,14 +44,14 @@ class SoloData:
     upper: float = -np.inf
 
     @property
-    def motion(self) -> SoloMotion:
+    def motion(self) -> SingleJointMotion:
         """The motion as data of a procedure."""
         position = self.position.copy()
         position[self.moving] = 0.5 * (self.lower + self.upper)
-        return SoloMotion(self.moving, position, 0.5 * (self.upper - self.lower))
+        return SingleJointMotion(self.moving, position, 0.5 * (self.upper - self.lower))
 
 
-def solo_stretches(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
+def single_joint_stretches(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
     """Yield (joint, rows) of every stretch in which only that joint moves."""
     least = np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, TRAVEL)
     for segment in samples.segments:
@@ -70,17 +70,17 @@ def solo_stretches(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, s
                 yield int(mover[first]), slice(segment.start + first, segment.start + stop)
 
 
-def solo_data(experiment: Experiment) -> list[tuple[SoloMotion, Information]]:
+def single_joint_data(experiment: Experiment) -> list[tuple[SingleJointMotion, Information]]:
     """Return every solo motion found in the recordings of ``experiment`` with its information.
 
     Raises DataError when there is none.
     """
     model = experiment.model
-    found: list[SoloData] = []
+    found: list[SingleJointData] = []
     for samples in experiment.recordings:
         regression = Regression(model, samples)
-        weights = row_weights(model.robot, samples, experiment.slow_weights)
-        for moving, rows in solo_stretches(model.robot, samples):
+        weights = row_weights(model.robot, samples, experiment.reversal_weights)
+        for moving, rows in single_joint_stretches(model.robot, samples):
             data = _same(model, found, (moving, samples.position[rows])) \
                 or _new(model, found, (moving, samples.position[rows]), samples)
             accumulate(regression, rows, data.accumulator, weights)
@@ -91,8 +91,8 @@ def solo_data(experiment: Experiment) -> list[tuple[SoloMotion, Information]]:
 
 
 def _same(
-    model: TorqueModel, found: list[SoloData], stretch: tuple[int, FloatArray]
-) -> SoloData | None:
+    model: TorqueModel, found: list[SingleJointData], stretch: tuple[int, FloatArray]
+) -> SingleJointData | None:
     """Return the data of the same motion in the same configuration, or None."""
     moving, position = stretch
     near = np.where(np.asarray(model.robot.types) == PRISMATIC, SAME_PRISMATIC, SAME)
@@ -106,12 +106,17 @@ def _same(
 
 
 def _new(
-    model: TorqueModel, found: list[SoloData], stretch: tuple[int, FloatArray], samples: Samples
-) -> SoloData:
+    model: TorqueModel,
+    found: list[SingleJointData],
+    stretch: tuple[int, FloatArray],
+    samples: Samples,
+) -> SingleJointData:
     moving, position = stretch
     accumulator = Accumulator(model.reduction.names, model.structure, batch_samples(samples))
     own = position[:, moving]
-    data = SoloData(moving, position.mean(axis=0), accumulator, float(own.min()), float(own.max()))
+    data = SingleJointData(
+        moving, position.mean(axis=0), accumulator, float(own.min()), float(own.max())
+    )
     found.append(data)
     return data
 

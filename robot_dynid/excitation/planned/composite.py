@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.design import Design, Judge, Planned, Progress, design_within
+from robot_dynid.excitation.design import Design, DesignCriteria, Planned, Progress, design_within
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.request import Request, parse_request
 from robot_dynid.robot.surroundings import KEYS
@@ -56,7 +56,10 @@ class CompositeOptions:
 
 
 def plan_composite(
-    judge: Judge, limits: MotionLimits, options: CompositeOptions, generator: np.random.Generator
+    criteria: DesignCriteria,
+    limits: MotionLimits,
+    options: CompositeOptions,
+    generator: np.random.Generator,
 ) -> Planned:
     """Return the segments, each designed within its own limits, with moves in between.
 
@@ -65,11 +68,11 @@ def plan_composite(
     requests = options.requests(generator)
     designs: list[Design] = []
     for done, request in enumerate(requests):
-        shared = replace(judge, progress=_part(judge.progress, done, len(requests)),
-                         spent=_since(judge.spent))
+        shared = replace(criteria, progress=_part(criteria.progress, done, len(requests)),
+                         spent=_since(criteria.spent))
         own = narrowed(limits, request.common.limits)
         designs.append(design_within(own, request, shared))
-    trajectory = Planner(judge, limits).joined([found.trajectory for found in designs])
+    trajectory = Planner(criteria, limits).joined([found.trajectory for found in designs])
     stages = tuple(replace(stage, name=f'{number}: {stage.name}')
                    for number, found in enumerate(designs, start=1) for stage in found.stages)
     return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings))

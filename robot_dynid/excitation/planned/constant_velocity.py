@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import Judge, Planned, StageRow
+from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
@@ -70,7 +70,7 @@ class ConstantVelocityOptions:
 
 
 def plan_sweeps(
-    judge: Judge, limits: MotionLimits, options: ConstantVelocityOptions,
+    criteria: DesignCriteria, limits: MotionLimits, options: ConstantVelocityOptions,
     generator: np.random.Generator,
 ) -> Planned:
     """Return the sweeps of all joints with slow moves in between.
@@ -80,19 +80,19 @@ def plan_sweeps(
     plateau is not possible, DynIdError naming the joint that cannot sweep at all.
     """
     limits.require('lower', 'upper', 'velocity', 'acceleration')
-    planner, warnings = Planner(judge, limits), []
+    planner, warnings = Planner(criteria, limits), []
     sweeps: list[Sweep] = []
     joints = options.check_joints(limits.joints)
     for done, name in enumerate(joints):
-        if judge.progress is not None:
-            judge.progress('design', done / len(joints))
+        if criteria.progress is not None:
+            criteria.progress('design', done / len(joints))
         ladder = Ladder(limits, limits.joints.index(name), options.plateau)
         speeds, notes = ladder.speeds(options)
         chosen, more = _sweeps(planner, ladder, (speeds, options.configurations), generator)
         sweeps += chosen
         warnings += notes + more
     path = planner.joined(sweeps)
-    rows = () if judge.model is None else friction_row(judge.model, sweeps)
+    rows = () if criteria.model is None else friction_row(criteria.model, sweeps)
     return Planned(path, rows, tuple(warnings))
 
 
@@ -217,9 +217,9 @@ def _different(
     too, why the last one refused cannot be proven: the widest sweep covers all paths.
     """
     marks = positions = np.array([sweeps[0].position for sweeps in allowed])
-    if planner.judge.inverse is not None and allowed:
+    if planner.criteria.inverse is not None and allowed:
         still = np.zeros_like(positions)
-        marks = planner.judge.inverse(positions, still, still)[:, [joint]]
+        marks = planner.criteria.inverse(positions, still, still)[:, [joint]]
     left, chosen, why = list(range(len(allowed))), list[int](), None
     while left and len(chosen) < count:
         apart = [min((float(np.linalg.norm(marks[i] - marks[c])) for c in chosen), default=0.0)

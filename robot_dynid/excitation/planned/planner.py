@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.collision.roadmap import Roadmap
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.design import Judge
+from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.moves import quintic_move
@@ -32,11 +32,11 @@ BATCH = 4000
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """Motions within ``limits`` that also keep what ``judge`` asks for: efforts, constraints,
+    """Motions within ``limits`` that also keep what ``criteria`` asks for: efforts, constraints,
     proof. The limits' efforts (n,) N m (N) are those that may be used.
     """
 
-    judge: Judge
+    criteria: DesignCriteria
     limits: MotionLimits
 
     def broken(self, piece: Trajectory) -> str | None:
@@ -45,10 +45,10 @@ class Planner:
 
     def overloaded(self, piece: Trajectory) -> str | None:
         """Return in words which effort ``piece`` needs too much of, or None."""
-        if self.judge.inverse is None:
+        if self.criteria.inverse is None:
             return None
         motion = piece.sample(_instants(piece))
-        effort = self.judge.inverse(motion.position, motion.velocity, motion.acceleration)
+        effort = self.criteria.inverse(motion.position, motion.velocity, motion.acceleration)
         highest = np.abs(effort).max(axis=0)
         over = highest - EFFORT_MARGIN * self.limits.effort
         if not np.any(over > 0.0):
@@ -60,14 +60,14 @@ class Planner:
     def blocked(self, piece: Trajectory) -> str | None:
         """Return in words which constraint ``piece`` breaks at some instant, or None."""
         motion = piece.sample(_instants(piece))
-        for constraint in self.judge.constraints:
+        for constraint in self.criteria.constraints:
             if np.any(constraint.values(motion) < 0.0):
                 return constraint.worst(motion)
         return None
 
     def unproven(self, piece: Trajectory) -> str | None:
         """Return in words what the proof has against the whole continuous ``piece``, or None."""
-        clearance = None if self.judge.proof is None else self.judge.proof(piece)
+        clearance = None if self.criteria.proof is None else self.criteria.proof(piece)
         if clearance is None or clearance.free:
             return None
         return (f'{" and ".join(clearance.pair)} come as near as {clearance.smallest:.4g} m at '
@@ -81,10 +81,10 @@ class Planner:
     def _allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
         still = np.zeros_like(positions)
         good = np.ones(len(positions), dtype=np.bool_)
-        if self.judge.inverse is not None:
-            effort = np.abs(self.judge.inverse(positions, still, still))
+        if self.criteria.inverse is not None:
+            effort = np.abs(self.criteria.inverse(positions, still, still))
             good &= ~np.any(effort > EFFORT_MARGIN * self.limits.effort, axis=1)
-        for constraint in self.judge.constraints:
+        for constraint in self.criteria.constraints:
             values = constraint.values(Motion(positions, still, still, still))
             good &= np.all(values >= 0.0, axis=1)
         return good
@@ -140,7 +140,7 @@ class Planner:
 
     def reachable(self, position: FloatArray) -> bool:
         """Return whether a pose (n,) is among those between which there seem to be ways."""
-        free = not self.judge.constraints and self.judge.proof is None
+        free = not self.criteria.constraints and self.criteria.proof is None
         return free or self._roadmap.reachable(position)
 
     @cached_property

@@ -17,12 +17,12 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
-    SoloMotion,
+    SingleJointMotion,
     Stage,
     excitation_of,
     names_from,
 )
-from robot_dynid.excitation.design import Judge, Planned
+from robot_dynid.excitation.design import DesignCriteria, Planned
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.stage_rows import stage_rows
 from robot_dynid.robot.model import PRISMATIC
@@ -82,14 +82,14 @@ class Swings:
         """The middle (n,) of the position ranges."""
         return self.limits.centre
 
-    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[SoloMotion]:
+    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[SingleJointMotion]:
         """Yield the widest allowed swing of ``joint`` in every locked configuration (n,)."""
         for place in places:
             motion, _ = self._widest(joint, place)
             if motion is not None:
                 yield motion
 
-    def first(self, joint: int, places: Iterable[FloatArray]) -> SoloMotion:
+    def first(self, joint: int, places: Iterable[FloatArray]) -> SingleJointMotion:
         """Return the first of `motions`; raises DynIdError naming the joint when there is none."""
         why: str | None = None
         for place in places:
@@ -98,7 +98,9 @@ class Swings:
                 return motion
         raise _nothing_allowed(self.limits.joints[joint], why)
 
-    def _widest(self, joint: int, locked: FloatArray) -> tuple[SoloMotion | None, str | None]:
+    def _widest(
+        self, joint: int, locked: FloatArray
+    ) -> tuple[SingleJointMotion | None, str | None]:
         """Return the swing about the middle of the joint's range, or else about where it is.
 
         None, and why not, when not even a narrow one is allowed.
@@ -110,13 +112,13 @@ class Swings:
                 position = np.array(locked)
                 position[joint] = self.home[joint] + np.clip(
                     middle - self.home[joint], width - half, half - width)
-                motion = SoloMotion(joint, position, width)
+                motion = SingleJointMotion(joint, position, width)
                 why = self._why_not(motion)
                 if why is None:
                     return motion, None
         return None, why
 
-    def _why_not(self, motion: SoloMotion) -> str | None:
+    def _why_not(self, motion: SingleJointMotion) -> str | None:
         fast = fastest(self.limits, motion.moving, motion.amplitude)
         quick = _swing(self.limits, motion, 1, fast)
         why = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
@@ -137,7 +139,7 @@ class Swings:
 def plan_motions(
     model: TorqueModel, planner: Planner, options: SineSequenceOptions,
     rng: np.random.Generator,
-) -> list[SoloMotion]:
+) -> list[SingleJointMotion]:
     """Return the swings in the order of execution; the more of them only where they help."""
     swings = Swings(planner)
     if options.procedure == 'distal-to-proximal':
@@ -147,14 +149,14 @@ def plan_motions(
 
 def _each_joint(
     model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
-) -> list[SoloMotion]:
+) -> list[SingleJointMotion]:
     """Swing every joint, the last one first, with the others in up to ``most`` configurations."""
-    planned: list[SoloMotion] = []
+    planned: list[SingleJointMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
         chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng, PATIENCE)))]
 
-        def stage(motions: list[SoloMotion], joint: int = j) -> Stage:
+        def stage(motions: list[SingleJointMotion], joint: int = j) -> Stage:
             return Stage(model.robot.joints[joint], tuple(motions), rows,
                          names_from(model, joint))
 
@@ -167,7 +169,7 @@ def _each_joint(
 
 def _first_joint(
     model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
-) -> list[SoloMotion]:
+) -> list[SingleJointMotion]:
     """Swing every joint once, and the first rotational one with a body's joint in several places.
 
     Where a joint before the body (one at a distance, or a prismatic one) finds more than the
@@ -181,7 +183,7 @@ def _first_joint(
     bent, planned = _bent(swings, rng)
     for j in reversed(range(robot.n)):
 
-        def stage(motions: list[SoloMotion], body: int = j) -> Stage:
+        def stage(motions: list[SingleJointMotion], body: int = j) -> Stage:
             usable = tuple(m for m in motions if robot.carried[m.moving, body])
             return Stage(f'body {robot.joints[body]}', usable, (body,), names_from(model, body))
 
@@ -198,7 +200,7 @@ def _first_joint(
 
 def _bent(
     swings: Swings, rng: np.random.Generator
-) -> tuple[FloatArray, list[SoloMotion]]:
+) -> tuple[FloatArray, list[SingleJointMotion]]:
     """Return a random configuration in which every joint may swing, and these swings."""
     joints = range(len(swings.home))
     for place in swings.somewhere(rng, PATIENCE):
@@ -220,8 +222,11 @@ def _places(swings: Swings, joint: int) -> FloatArray:
 
 
 def _extend(
-    model: TorqueModel, stage: Callable[[list[SoloMotion]], Stage], chosen: list[SoloMotion],
-    candidates: Iterable[SoloMotion], worth: float = WORTH,
+    model: TorqueModel,
+    stage: Callable[[list[SingleJointMotion]], Stage],
+    chosen: list[SingleJointMotion],
+    candidates: Iterable[SingleJointMotion],
+    worth: float = WORTH,
 ) -> bool:
     """Add the best candidate to ``chosen``, if there is one; return whether it was.
 
@@ -239,25 +244,28 @@ def _extend(
 
 
 def sine_sequence(
-    judge: Judge, limits: MotionLimits, options: SineSequenceOptions, rng: np.random.Generator
+    criteria: DesignCriteria,
+    limits: MotionLimits,
+    options: SineSequenceOptions,
+    rng: np.random.Generator,
 ) -> Planned:
     """Return the planned swings with slow moves between them, and the stages they are for.
 
-    Every swing is as fast as the limits allow, also those of ``judge``: efforts, constraints.
+    Every swing is as fast as the limits allow, also those of ``criteria``: efforts, constraints.
     Raises DynIdError naming joint and stage where the limits allow no
     excitation.
     """
-    model = judge.model
+    model = criteria.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
-    planner = Planner(judge, limits)
+    planner = Planner(criteria, limits)
     swings = [swing for motion in plan_motions(model, planner, options, rng)
               for swing in _swings(planner, motion, options.periods)]
     stages = stage_rows(model, swings, options.procedure)
     return Planned(planner.joined(swings), stages)
 
 
-def _swings(planner: Planner, motion: SoloMotion, periods: int) -> list[SineSwing]:
+def _swings(planner: Planner, motion: SingleJointMotion, periods: int) -> list[SineSwing]:
     """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
 
     The narrow one is where velocity and acceleration limits are reached together.
@@ -271,7 +279,7 @@ def _swings(planner: Planner, motion: SoloMotion, periods: int) -> list[SineSwin
     return [_fast_swing(planner, replace(motion, amplitude=a), periods) for a in widths]
 
 
-def _fast_swing(planner: Planner, motion: SoloMotion, periods: int) -> SineSwing:
+def _fast_swing(planner: Planner, motion: SingleJointMotion, periods: int) -> SineSwing:
     """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
     highest = fastest(planner.limits, motion.moving, motion.amplitude)
     low, high, frequency, why = 0.0, highest, highest, None
@@ -290,7 +298,7 @@ def _fast_swing(planner: Planner, motion: SoloMotion, periods: int) -> SineSwing
 
 
 def _swing(
-    limits: MotionLimits, motion: SoloMotion, periods: int, frequency: float
+    limits: MotionLimits, motion: SingleJointMotion, periods: int, frequency: float
 ) -> SineSwing:
     return SineSwing(limits.joints, limits.joints[motion.moving], frozen(motion.position),
                      motion.amplitude, frequency, periods)

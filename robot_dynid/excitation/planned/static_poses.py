@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import Judge, Planned, StageRow
+from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.reduction.echelon import independent_columns
 from robot_dynid.trajectories.limits import MotionLimits
@@ -51,7 +51,7 @@ class StaticPosesOptions:
 
 
 def plan_static_poses(
-    judge: Judge, limits: MotionLimits, options: StaticPosesOptions,
+    criteria: DesignCriteria, limits: MotionLimits, options: StaticPosesOptions,
     generator: np.random.Generator,
 ) -> Planned:
     """Return the poses in an order that shortens the way, with slow moves in between.
@@ -59,12 +59,12 @@ def plan_static_poses(
     Raises UsageError with the least number of poses when there are too few of them, DynIdError
     when the effort limits or constraints leave none.
     """
-    if judge.model is None:
-        raise UsageError('static poses are chosen for a model: the judge has none')
+    if criteria.model is None:
+        raise UsageError('static poses are chosen for a model: the criteria have none')
     limits.require('lower', 'upper', 'velocity', 'acceleration')
-    planner = Planner(judge, limits)
+    planner = Planner(criteria, limits)
     pool = _pool(planner, generator)
-    choice = GravityChoice.of(judge.model, pool, limits.effort)
+    choice = GravityChoice.of(criteria.model, pool, limits.effort)
     chosen = _reachable(planner, choice, options.poses)
     order = shortest_tour(choice.positions[chosen], limits.velocity)
     pieces: list[Trajectory] = []

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.collision.scene import Nearest, Scene
-from robot_dynid.excitation.design import Judge
+from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
@@ -96,8 +96,10 @@ class KeepClear:
         return np.minimum((last[1].distance - self.kept) / self.ranges, 1.0)
 
 
-def keeping_clear(judge: Judge, scene: Scene) -> Judge:
-    """Return a judge that also keeps all pairs of a scene apart, and proves it in the end."""
+def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
+    """Return criteria that also keeps all pairs of a scene apart, and proves it in the end."""
     if not scene.pairs:
-        return replace(judge, proof=scene.prove)
-    return replace(judge, constraints=(*judge.constraints, KeepClear(scene)), proof=scene.prove)
+        return replace(criteria, proof=scene.prove)
+    return replace(
+        criteria, constraints=(*criteria.constraints, KeepClear(scene)), proof=scene.prove
+    )

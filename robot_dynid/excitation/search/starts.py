@@ -51,7 +51,7 @@ def search(
 
     Raises DynIdError where no pose keeps the constraints.
     """
-    poses = quiet_poses(problem, generator)
+    poses = low_noise_poses(problem, generator)
     seeds = generator.integers(2**63, size=(starts, CANDIDATES))
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
@@ -73,7 +73,7 @@ def _watch_start(watch: Watch, index: int, known: float) -> Callable[[int, float
     return lambda iteration, value: watch(index, iteration, min(value, known))
 
 
-def quiet_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
+def low_noise_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
 
     The middle of the ranges leaves most room to the joints. Where it is not at least half as far

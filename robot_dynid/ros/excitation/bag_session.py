@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import DataError
 from robot_dynid.ros.common.message_store import TopicStore
-from robot_dynid.ros.identifier.recording import TOPICS, Tape, described
+from robot_dynid.ros.identifier.recording import TOPICS, BagSession, described
 
 SENT = '~/sent'
 DEPTH = 10000
@@ -47,7 +47,7 @@ def _aligned(at: int, size: int) -> int:
     return -(-at // size) * size
 
 
-class ExcitationTape(Tape):
+class ExcitationBag(BagSession):
     """Records joint states, motor states, efforts, the controller's state, and what is sent.
 
     Trajectories sent are published on ~/sent, too: their stamp is when they were sent, their

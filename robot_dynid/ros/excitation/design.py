@@ -15,7 +15,7 @@ from robot_dynid.collision.approach import approach
 from robot_dynid.collision.scene import Scene, scene_of
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import Design, Progress, design_within, parse_request
-from robot_dynid.excitation.design_criteria import robot_judge
+from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.execution.guards import GuardSettings, JointStates
 from robot_dynid.execution.plan import excitation_segments, with_moves
@@ -95,9 +95,9 @@ def prepare(
     limits = full.scaled(1.0, settings.speed_scale)
     scene = scene_of(robot, request.common.surroundings(robot.surroundings))
     started = time.monotonic()
-    judge = keeping_clear(
-        robot_judge(robot, progress, spent=lambda: time.monotonic() - started), scene)
-    result = design_within(limits, request, judge)
+    criteria = keeping_clear(
+        design_criteria(robot, progress, spent=lambda: time.monotonic() - started), scene)
+    result = design_within(limits, request, criteria)
     segments = excitation_segments(result.trajectory, limits, settings.plan)
     longest = settings.longest / settings.first_pass_scale
     found = [fault for segment in segments for fault in segment_faults(segment, longest)]

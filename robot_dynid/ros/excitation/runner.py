@@ -26,7 +26,7 @@ from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.waiting import Waits
-from robot_dynid.ros.excitation.bag_session import ExcitationTape
+from robot_dynid.ros.excitation.bag_session import ExcitationBag
 from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_message
 from robot_dynid.ros.excitation.design import Prepared, prepare
 from robot_dynid.ros.excitation.settings import ExcitationSettings
@@ -53,7 +53,7 @@ class Runner:
             node, (settings.controller, settings.face), self.perform, group)
         self._log = node.get_logger()
         folder = Path(settings.recording_directory).expanduser().absolute()
-        self._tape = ExcitationTape(node, (folder, robot.name), settings.controller)
+        self._tape = ExcitationBag(node, (folder, robot.name), settings.controller)
         self._goals: dict[Segment, Any] = {}
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._pool.submit(warm_up)  # compiled kernels before the first goal, not during it

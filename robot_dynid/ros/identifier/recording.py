@@ -73,7 +73,7 @@ class Channel:
         return heard
 
 
-class Tape:
+class BagSession:
     """Topics of a node, always watched, and the recording of them which runs or ended last.
 
     ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
@@ -176,7 +176,7 @@ class Tape:
         return path
 
 
-class Recording(Tape):
+class Recording(BagSession):
     """The services ~/start_recording and ~/stop_recording and the recorded buffer.
 
     The buffer is what the last recording holds, whether it is still running or not.

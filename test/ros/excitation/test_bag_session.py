@@ -16,7 +16,7 @@ from rosbags.typesys import Stores, get_typestore
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import DataError
-from robot_dynid.ros.excitation.bag_session import ExcitationTape, serialized
+from robot_dynid.ros.excitation.bag_session import ExcitationBag, serialized
 
 KIND = 'trajectory_msgs/msg/JointTrajectory'
 
@@ -44,7 +44,7 @@ def test_a_trajectory_is_written_without_a_rest(joints: int, points: int, segmen
 def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
     node: Any, tmp_path: Path
 ) -> None:
-    tape = ExcitationTape(node, (tmp_path, 'arm'), 'controller')
+    tape = ExcitationBag(node, (tmp_path, 'arm'), 'controller')
     with pytest.raises(DataError, match=r'disk has \d+ MB left, a recording of 1000000000000 s'):
         tape.begin(1e12)
     assert not tape.running

@@ -21,7 +21,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import encode_joint_states
 from robot_dynid.io.effort_message import EffortWriter, JointStateReader
 from robot_dynid.monitoring.monitor import Monitor
-from robot_dynid.monitoring.monitor_input import live
+from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import external_torque
 from robot_dynid.ros.identifier.robot_description import LATCHED
 
@@ -101,7 +101,7 @@ def test_topics_show_what_the_monitor_computes(client: Listener, data: Data) -> 
             client.wait(lambda: len(client.heard['external_torque']) == k + 1)  # noqa: B023
     client.wait(lambda: len(client.heard['effort_residual']) > 900)
     client.wait(lambda: len(client.heard['external_torque']) == 1000)
-    whole = external_torque(data.model, live(data.model, data.log), 30.0)
+    whole = external_torque(data.model, monitor_input(data.model, data.log), 30.0)
     last = client.heard['external_torque'][-1]
     assert tuple(last.name) == NAMES
     assert len(whole) == len(log.time)
