@@ -70,7 +70,7 @@ class KnownLoad:
 
     @property
     def fixed(self) -> FloatArray:
-        """The first one or four standard parameters."""
+        """The first one or four standard parameters (1,) or (4,): kg, kg m."""
         centre = self.centre_of_mass or ()
         return np.array([self.mass, *(self.mass * c for c in centre)])
 

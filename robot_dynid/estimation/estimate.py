@@ -1,4 +1,4 @@
-"""What every estimator returns."""
+"""Estimate: parameters, covariance, status and warnings that every estimator returns."""
 
 from __future__ import annotations
 

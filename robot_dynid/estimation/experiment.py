@@ -44,7 +44,7 @@ class TorqueModel:
 
     @cached_property
     def kept_by_block(self) -> tuple[NDArray[np.int64], ...]:
-        """Indices of the kept parameters of every block."""
+        """Indices (k,) of the kept parameters within every block."""
         chosen, first = [], 0
         for block in self.blocks:
             count = len(block.names)
@@ -113,7 +113,7 @@ class Regression:
         return {}
 
     def columns(self, rows: slice) -> FloatArray:
-        """Return the base regressor (n, b, len(rows)); the next call may overwrite it."""
+        """Return the base regressor (n, b, N) of N ``rows``; the next call may overwrite it."""
         count = rows.stop - rows.start
         model = self.model
         if count not in self._buffers:
@@ -202,7 +202,10 @@ class Experiment:
     def accumulator(
         self, names: tuple[str, ...] | None = None, structure: NDArray[np.bool_] | None = None
     ) -> Accumulator:
-        """Return an empty accumulator whose batches will be those of ``information``."""
+        """Return an empty accumulator whose batches will be those of ``information``.
+
+        ``structure`` (n, b) tells which parameter acts on which joint.
+        """
         known = self.information
         return Accumulator(names or known.names, known.structure if structure is None else
                            structure, known.batches[0].samples)
@@ -275,6 +278,8 @@ def equations(
 ) -> Iterator[Equations]:
     """Cut contiguous ``rows`` into chunks; the columns of one are valid until the next.
 
+    ``weights`` (N, n) multiply the equations of the rows and joints.
+
     Raises DataError when the recording has no measured effort.
     """
     samples = regression.samples
@@ -297,6 +302,9 @@ def equations(
 def accumulate(
     regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
 ) -> None:
-    """Add contiguous ``rows`` of a recording; raises DataError when it has no measured effort."""
+    """Add contiguous ``rows`` of a recording, times ``weights`` (N, n).
+
+    Raises DataError when it has no measured effort.
+    """
     for chunk in equations(regression, rows, weights, _room(accumulator)):
         accumulator.add(chunk.columns, chunk.effort, chunk.measured)

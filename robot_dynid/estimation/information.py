@@ -39,7 +39,7 @@ def triangle(rows: FloatArray) -> FloatArray:
 
 
 def merged(factors: Sequence[FloatArray]) -> FloatArray:
-    """Return the factor of all the data behind ``factors``."""
+    """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each."""
     if len(factors) == 1:
         return factors[0]
     return triangle(np.asfortranarray(np.vstack(factors)))
@@ -111,7 +111,7 @@ class Information:
         return replace(self, batches=self.batches + later, noise=noise)
 
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
-        """Return the factor of one joint with all b + 3 columns (rows unchanged)."""
+        """Return the factor (m, b + 3) of one joint with all columns (rows unchanged)."""
         factor = (batch or self.total).factors[joint]
         active = np.flatnonzero(self.structure[joint])
         b = len(self.names)

@@ -43,10 +43,10 @@ class Norm(Protocol):
     """How much a residual counts, in units of its scale."""
 
     def weight(self, x: FloatArray) -> FloatArray:
-        """Return the weights of residuals: score over residual."""
+        """Return the weights (N,) of residuals ``x`` (N,): score over residual."""
 
     def slope(self, x: FloatArray) -> FloatArray:
-        """Return the derivative of the score."""
+        """Return the derivative (N,) of the score at residuals ``x`` (N,)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Huber:
         return np.asarray(self.bend / np.maximum(np.abs(x), self.bend))
 
     def slope(self, x: FloatArray) -> FloatArray:
-        """Return one inside, zero outside."""
+        """Return (N,) one inside, zero outside."""
         return np.asarray(np.abs(x) <= self.bend, dtype=np.float64)
 
 
@@ -71,11 +71,11 @@ class Tukey:
     end: float = 4.685
 
     def weight(self, x: FloatArray) -> FloatArray:
-        """Return ``(1 - (x / end)^2)^2``, zero outside."""
+        """Return (N,) ``(1 - (x / end)^2)^2``, zero outside."""
         return np.asarray(np.maximum(1.0 - (x / self.end) ** 2, 0.0) ** 2)
 
     def slope(self, x: FloatArray) -> FloatArray:
-        """Return ``(1 - u)(1 - 5 u)`` with ``u = (x / end)^2``, zero outside."""
+        """Return (N,) ``(1 - u)(1 - 5 u)`` with ``u = (x / end)^2``, zero outside."""
         share = np.minimum((x / self.end) ** 2, 1.0)
         return np.asarray((1.0 - share) * (1.0 - 5.0 * share))
 
@@ -85,11 +85,11 @@ class Squares:
     """Every sample counts in full, as with least squares."""
 
     def weight(self, x: FloatArray) -> FloatArray:
-        """Return ones."""
+        """Return ones (N,)."""
         return np.ones_like(x)
 
     def slope(self, x: FloatArray) -> FloatArray:
-        """Return ones."""
+        """Return ones (N,)."""
         return np.ones_like(x)
 
 

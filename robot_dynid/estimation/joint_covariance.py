@@ -142,6 +142,8 @@ def whiten(omega: FloatArray, rows: FloatArray) -> FloatArray:
 def whitened(experiment: Experiment, omega: FloatArray) -> Information:
     """Return the information of equations whose residuals have unit covariance.
 
+    ``omega`` (n, n) is the covariance of the joints' residuals at one instant.
+
     Each of its rows is made of the joints up to one, so parameters enter where any of them has
     them.
     """

@@ -64,7 +64,7 @@ class LeastSquares:
 def estimate_of(
     experiment: Experiment, solution: Solution, spread: tuple[FloatArray, int], method: str,
 ) -> Estimate:
-    """Return the estimate of a ``solution`` with the covariance and degrees of ``spread``."""
+    """Return the estimate of a ``solution`` with covariance (b, b) and degrees of ``spread``."""
     information = experiment.information
     left_open = {*solution.open_columns, *unknown_columns(experiment, spread[0])}
     open_names = tuple(information.names[i] for i in sorted(left_open))
@@ -79,6 +79,8 @@ def estimate_of(
 
 def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]:
     """Return the parameters that could explain, within their deviation, all measured effort.
+
+    ``covariance`` (b, b) is that of the base parameters.
 
     A joint at rest trembles, so its parameters are never quite without information. They count as
     not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
@@ -143,7 +145,7 @@ def rounding(information: Information) -> FloatArray:
 def weighted_factor(
     information: Information, weights: FloatArray, batch: Batch | None = None
 ) -> FloatArray:
-    """Stack the factors of all joints, each times its weight: [A, y] with the filtered effort."""
+    """Stack the factors of all joints times ``weights`` (n,): [A, y] (m, b + 1), y filtered."""
     rows = [w * information.expanded(i, batch) for i, w in enumerate(weights)]
     tall = np.vstack(rows)
     b = len(information.names)
@@ -151,12 +153,15 @@ def weighted_factor(
 
 
 def solve(information: Information, weights: FloatArray) -> Solution:
-    """Solve by SVD of the column-scaled factor; directions without information get zero."""
+    """Solve by SVD of the column-scaled factor; directions without information get zero.
+
+    ``weights`` (n,) are those of the joints.
+    """
     return solve_rows(weighted_factor(information, weights))
 
 
 def solve_rows(tall: FloatArray) -> Solution:
-    """Solve equations [A, y] as `solve` does."""
+    """Solve equations [A, y] (m, b + 1) as `solve` does."""
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
     present = norms > NEGLIGIBLE * norms.max(initial=0.0)
@@ -224,7 +229,7 @@ def group_changes(
 def textbook_covariance(
     information: Information, weights: FloatArray, solution: Solution
 ) -> FloatArray:
-    """Return sigma^2 (A^T A)^-1, right only for white residuals; for comparison."""
+    """Return sigma^2 (A^T A)^-1 (b, b), right only for white residuals; for comparison."""
     tall = weighted_factor(information, weights)
     residual = tall[:, -1] - tall[:, :-1] @ solution.values
     rows = information.samples * len(information.structure)

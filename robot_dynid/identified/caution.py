@@ -1,4 +1,4 @@
-"""What is said wherever a model is used that has no numbers for some of its joints."""
+"""Warnings for every use of a model that has no numbers for some of its joints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a feasible fit says of each link, for people."""
+"""Table of link inertials of a feasible fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What in an identified model no robot can have, and what to do about it."""
+"""Check of an identified model for physical consistency, with the remedy."""
 
 from __future__ import annotations
 

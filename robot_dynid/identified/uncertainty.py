@@ -1,4 +1,4 @@
-"""How sure an identified model is of its base parameters."""
+"""Confidence intervals of the base parameters of an identified model."""
 
 from __future__ import annotations
 

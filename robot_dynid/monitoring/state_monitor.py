@@ -1,4 +1,4 @@
-"""What the monitor works out of joint states: residual, external torque, contact."""
+"""Monitor of joint states: residual, external torque and contact from one state to the next."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Reduction:
 
 
 def combination_label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
-    """Return the combination ``row`` of ``names``, its own one first."""
+    """Return the linear combination ``row`` (p,) of ``names`` as text, its own one first."""
     terms = [names[own]]
     for i in np.flatnonzero(row):
         if i == own:

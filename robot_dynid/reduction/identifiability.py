@@ -1,4 +1,4 @@
-"""What of a robot its measurements can show, standard parameter by standard parameter.
+"""Identifiability of every standard parameter: alone, in combinations, or not at all.
 
 A parameter without any influence is unidentifiable; one whose influence others can imitate is
 linearly dependent, and only combinations with those others are known; one whose unit vector lies

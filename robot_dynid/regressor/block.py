@@ -1,4 +1,4 @@
-"""What a block is: a torque contribution linear in parameters of its own."""
+"""Block: a torque contribution that is linear in parameters of its own."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Springs:
         return tuple(name for name in self.names if not name.startswith(OFFSET))
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: springs have no memory."""
+        """Return an empty history (0, N): springs have no memory."""
         return np.empty((0, len(samples)))
 
     def row(self, joint: int) -> int:
@@ -53,7 +53,7 @@ class Springs:
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write deflection, its rate and ones."""
+        """Write deflection, its rate and ones into ``out`` (rows, k, N)."""
         for column, index in enumerate(chosen):
             place, parameter = divmod(int(index), len(GEAR))
             joint, motor = self.robot.drive.elastic[place], self.robot.n + place

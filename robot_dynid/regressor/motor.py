@@ -37,13 +37,16 @@ class RotorInertia:
         return self.names
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: rotors have no memory."""
+        """Return an empty history (0, N): rotors have no memory."""
         return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the acceleration of the chosen axes, and the drag on the links that carry them."""
+        """Write into ``out`` (rows, k, N) the acceleration of the chosen axes.
+
+        And the inertial effort on the links that carry them, where those move.
+        """
         for column, index in enumerate(chosen):
             if self.spinning is not None and self.spinning.mounted(int(index)):
                 out[:, column] = self._coupled(self.spinning, samples, int(index))
@@ -69,7 +72,9 @@ class RotorInertia:
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns).
+        """Return the gradients (N, n) of sum(weights * columns) in the motion.
+
+        ``weights`` (n, k, N).
 
         In the acceleration only, where no moving link carries the rotor.
         """

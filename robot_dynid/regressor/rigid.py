@@ -30,13 +30,13 @@ class RigidLinks:
         return ()
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: rigid links have no memory."""
+        """Return an empty history (0, N): rigid links have no memory."""
         return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the regressor of the chosen standard parameters."""
+        """Write the regressor of the chosen standard parameters into ``out`` (rows, k, N)."""
         n = self.robot.n
         motion = (samples.position[:, :n], samples.velocity[:, :n], samples.acceleration[:, :n])
         rigid_body.regressor(self.robot, motion, chosen, out[:n])
@@ -44,6 +44,9 @@ class RigidLinks:
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns), by reverse mode."""
+        """Return the gradients (N, n) of sum(weights * columns) in the motion, by reverse mode.
+
+        ``weights`` (n, k, N).
+        """
         motion = (samples.position, samples.velocity, samples.acceleration)
         return rigid_body.regressor_pullback(self.robot, motion, weights, chosen)

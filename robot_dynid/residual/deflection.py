@@ -1,4 +1,4 @@
-"""What the deflection between motor and link tells about effort that the physics left over."""
+"""Residual effort predicted from the deflection between motor and link."""
 
 from __future__ import annotations
 

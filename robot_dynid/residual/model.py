@@ -1,4 +1,4 @@
-"""What a residual model is: mean and variance of an effort that the physics left over."""
+"""Residual model: mean and variance of the effort that the physics leaves over."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def faded(
 
 
 def checked(features: FloatArray, residual: FloatArray, least: int) -> None:
-    """Raise DataError unless there are ``least`` finite points whose features vary."""
+    """Raise DataError unless there are ``least`` finite points whose features vary.
+
+    ``features`` (N, k), ``residual`` (N,).
+    """
     if features.ndim != 2 or residual.shape != features.shape[:1]:
         raise DataError(f'features {features.shape} and residual {residual.shape} do not belong '
                         'together')

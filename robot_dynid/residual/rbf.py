@@ -84,7 +84,7 @@ def normalised(
 
 
 def centres(model: RadialModel) -> FloatArray:
-    """Return the centres (count^k, k) in the order of the weights."""
+    """Return the centres (c, k) in the order of the weights, c = count^k."""
     axes = [np.linspace(low, high, model.count)
             for low, high in zip(model.lower, model.upper, strict=True)]
     return np.array(list(product(*axes)))

@@ -1,4 +1,4 @@
-"""Whether least squares and instrumental variables differ by more than chance.
+"""Durbin-Wu-Hausman test: do least squares and instrumental variables differ by more than chance?
 
 The Durbin-Wu-Hausman test, with the covariance of the difference from leaving out batches, so it
 holds for coloured residuals. Sources: Hausman 1978; Hotelling 1931 (few batches).

@@ -52,7 +52,10 @@ class MotionSpline:
         return spread.reshape(*gradient.shape[:2], -1)
 
     def normal(self, local: FloatArray) -> FloatArray:
-        """Return the lower band of sum(local^T local), as scipy's ``solveh_banded`` takes it."""
+        """Return the lower band (w, c) of sum(local^T local) of ``local`` (N, r, w).
+
+        As scipy's ``solveh_banded`` takes it; c is the number of coefficients.
+        """
         width = local.shape[2]
         m = width // (DEGREE + 1)
         blocks = self._per_interval(local, local)

@@ -44,7 +44,9 @@ class Body:
 
 
 def without(factor: FloatArray, others: int) -> FloatArray:
-    """Return the equations about the columns behind the first ``others``, which are eliminated.
+    """Return the triangle (k, k) of equations about the columns behind the first ``others``.
+
+    These are eliminated from ``factor`` (m, others + k).
 
     Columns that the others explain, to rounding, come back as zero.
     """
@@ -87,7 +89,7 @@ def _scaling(mass: float) -> FloatArray:
 
 
 def informative(design: FloatArray) -> FloatArray:
-    """Return the columns with those that are only rounding set to zero."""
+    """Return the columns of ``design`` (m, k) with those that are only rounding set to zero."""
     norms = np.linalg.norm(design, axis=0)
     return np.where(norms > EXPLAINED * norms.max(initial=0.0), design, 0.0)
 

@@ -1,4 +1,4 @@
-"""What may be known about links besides that they are bodies; all of it linear."""
+"""Bounds on link inertials beside physical consistency; all of them linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a feasible fit can show for itself: margins, active constraints, gap, work of the prior."""
+"""Certificate of a feasible fit: margins, active constraints, duality gap, share of the prior."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def certificate(
 
 
 def active_constraints(feasible: FeasibleSet, v: FloatArray) -> tuple[str, ...]:
-    """Return what holds with equality, in words."""
+    """Return in words which constraints hold with equality at the scaled parameters v (p,)."""
     w = feasible.whitening
     found = [f'inertia of {name} at its least' for name, least in
              zip(w.links, w.least(v), strict=True) if least < AT_LEAST * ASKED]

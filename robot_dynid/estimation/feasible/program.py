@@ -74,7 +74,7 @@ class FeasibleSet:
                     and np.all(self.slack(v) >= -SHORT * size))
 
     def clipped(self, v: FloatArray) -> FloatArray:
-        """Return v with what is short of zero by rounding at zero, or at the least it may be."""
+        """Return v (p,) with what is short of zero by rounding at zero, or at its least value."""
         w = self.whitening
         return np.where(w.nonnegative, np.maximum(v, w.floor), v)
 
@@ -180,7 +180,11 @@ class Program:
         self, equations: tuple[FloatArray, FloatArray], rest: FloatArray | None = None,
         more: FloatArray | None = None,
     ) -> Solution:
-        """Minimise the prior subject to ``E v = e``; rows of E are orthonormal."""
+        """Minimise the prior subject to ``equations`` E v = e, E (m, k) with orthonormal rows.
+
+        ``rest`` (p,) are the values of what is not chosen, ``more`` (l,) what other links add to
+        the limits.
+        """
         matrix, right = equations
         k = len(self.chosen)
         centre = self.feasible.whitening.centre[self.chosen]

@@ -90,7 +90,7 @@ class Chain:
         return tall[:, :-1], tall[:, -1]
 
     def reserve(self, left: Sequence[int]) -> FloatArray:
-        """Return what the links ``left``, yet unknown, can add to every limit at most."""
+        """Return the most (l,) that the links ``left``, yet unknown, can add to every limit."""
         feasible = self.task.feasible
         return np.asarray(feasible.limits.most[:, list(left)].sum(axis=1) / feasible.lengths)
 
@@ -161,7 +161,11 @@ def inwards(
     chain: Chain, information: Information,
     solved: Callable[[Window, tuple[FloatArray, FloatArray], FloatArray, FloatArray], Solution],
 ) -> Answer:
-    """Solve one problem per joint, the last joint first; stop where one has no solution."""
+    """Solve one problem per joint, the last joint first; stop where one has no solution.
+
+    ``solved`` takes a window, its equations (design (m, k), target (m,)), the values (p,) known
+    so far and the reserve (l,) of the limits.
+    """
     feasible = chain.task.feasible
     v, doubtful, steps, gap = np.zeros(len(feasible.whitening.centre)), [], 0, 0.0
     for window in chain.windows:
@@ -181,7 +185,10 @@ def inwards(
 def polished(
     chain: Chain, normal: tuple[FloatArray, FloatArray, float], answer: Answer, sweeps: int
 ) -> Answer:
-    """Minimise the objective of all joints over the links of every window, in turn."""
+    """Minimise the objective of all joints over the links of every window, in turn.
+
+    ``normal`` is base regressor (m, b), target (m,) and the residual energy that remains.
+    """
     task, (base, target, rest) = chain.task, normal
     design, share, v = base @ task.matrix, task.share(answer.weight), answer.v.copy()
     residual, steps, doubtful = target - design @ v, answer.steps, []

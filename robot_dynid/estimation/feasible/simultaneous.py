@@ -119,7 +119,7 @@ class Task:
         return tall[:b, :b], tall[:b, b], float(np.sum(tall[b:, b] ** 2))
 
     def prior_value(self, v: FloatArray) -> float:
-        """Return the sum of the prior over links and other parameters."""
+        """Return the sum of the prior over links and other parameters at v (p,)."""
         w = self.feasible.whitening
         if self.prior == 'euclidean':
             return 0.5 * float(w.weights @ (v - w.centre) ** 2)
@@ -134,7 +134,7 @@ class Task:
 
 
 def least_squares(task: Task, information: Information) -> tuple[FloatArray, FloatArray]:
-    """Return orthonormal equations ``E v = e`` of all points that predict as least squares."""
+    """Return orthonormal E (r, p), e (r,): all v that predict as least squares have E v = e."""
     weights = joint_weights(information)
     found = solve(information, weights)
     white = weighted_factor(information, weights)[:, :-1]
@@ -143,7 +143,10 @@ def least_squares(task: Task, information: Information) -> tuple[FloatArray, Flo
 
 
 def excited(design: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return orthonormal equations ``E v = e`` of all least-squares solutions of D v = t."""
+    """Return orthonormal E (r, p), e (r,) of all least-squares solutions of D v = t.
+
+    D is ``design`` (m, p), t ``target`` (m,).
+    """
     u, s, vt = np.linalg.svd(design, full_matrices=False)
     kept = s > RANK_TOLERANCE * s.max(initial=0.0)
     return vt[kept], (u[:, kept].T @ target) / s[kept]

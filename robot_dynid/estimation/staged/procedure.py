@@ -72,14 +72,14 @@ class Decomposition:
     present: NDArray[np.bool_]
 
     def without(self, refused: NDArray[np.int64]) -> Decomposition:
-        """Return the same where the ``refused`` (indices into ``solved``) are nuisance, too."""
+        """Return the same with the ``refused`` (r,), indices into ``solved``, as nuisance."""
         left = np.setdiff1d(np.arange(len(self.solved)), refused)
         return replace(self, nuisance=np.concatenate([self.nuisance, self.solved[refused]]),
                        solved=self.solved[left], combination=self.combination[left])
 
     @property
     def fitted(self) -> NDArray[np.int64]:
-        """All columns of the fit: first what is forgotten, then what is kept."""
+        """All columns (c,) of the fit: first the nuisance parameters, then those solved for."""
         return np.concatenate([self.nuisance, self.solved])
 
 

@@ -34,7 +34,10 @@ class Knowledge:
 
     @classmethod
     def none(cls, count: int, joints: int, held: FloatArray | None = None) -> Knowledge:
-        """Return the start."""
+        """Return the state before the first stage: nothing is known of ``count`` parameters.
+
+        ``held`` (joints,) [N m] is the effort friction may hold at rest.
+        """
         friction = np.zeros(joints) if held is None else held
         return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction)
 

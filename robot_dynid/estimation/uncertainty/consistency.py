@@ -1,4 +1,4 @@
-"""Whether the measured effort lies in the space that the regressor spans: the test of [H tau]."""
+"""Consistency test: does the measured effort lie in the column space of the regressor?"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from robot_dynid.types import FloatArray
 
 
 def leave_one_out(batches: Sequence[Batch]) -> Iterator[tuple[FloatArray, ...]]:
-    """Yield, for every batch, the factors (one per joint) of all the others.
+    """Yield, for every batch, the factors (m, k) (one per joint) of all the others.
 
     Factors from the front and from the back are merged once, so n batches cost 3 n merges.
     """

@@ -1,4 +1,4 @@
-"""Which joints the data gives no model for, and why."""
+"""Refusal of joints whose effort the data gives no model for, with the reason."""
 
 from __future__ import annotations
 
