@@ -28,9 +28,10 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'caution', 'excitation_segments', 'faults', 'interval_factor', 'keeping_clear', 'lifted_by',
-    'link_table', 'load_log', 'load_robot', 'motion_limits', 'parse_request', 'quiet_of',
-    'recipe_from_dict', 'scene_of', 'set_load', 'set_payload', 'with_moves',
+    'body_poses', 'caution', 'excitation_segments', 'faults', 'interval_factor',
+    'keeping_clear', 'lifted_by', 'link_table', 'load_log', 'load_robot', 'motion_limits',
+    'noise_levels_of', 'parse_request', 'recipe_from_dict', 'scene_of', 'set_load',
+    'set_payload', 'with_moves',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take
@@ -84,8 +85,8 @@ def public_functions() -> dict[str, Callable[..., Any]]:
 
 def test_every_public_function_is_held_to_one_thread() -> None:
     functions = public_functions()
-    assert {'identify', 'validate', 'design', 'design_within', 'identify_payload', 'pushes',
-            'motor_resonance', 'exported_urdf'} <= functions.keys()
+    assert {'identify', 'validate', 'design', 'design_within', 'identify_payload',
+            'contact_events', 'motor_resonance', 'exported_urdf'} <= functions.keys()
     free = {name for name, one in functions.items() if not held_to_one_thread(one)}
     assert free == WITHOUT_ALGEBRA
 

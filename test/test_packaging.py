@@ -96,7 +96,8 @@ def test_files_beside_the_modules_are_package_data(installed: dict[str, Any]) ->
 
 
 def test_every_folder_of_modules_is_a_package(installed: dict[str, Any]) -> None:
-    folders = {p.parent.relative_to(ROOT) for p in (ROOT / 'robot_dynid').rglob('*.py')}
+    folders = {p.parent.relative_to(ROOT) for package in ('robot_dynid', 'robot_dynid_evaluation')
+               for p in (ROOT / package).rglob('*.py')}
     assert {'.'.join(folder.parts) for folder in folders} == set(installed['packages'])
 
 

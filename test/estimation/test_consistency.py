@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from solo_recordings import planned, torque_model, truth_of, with_effort
+from single_joint_recordings import planned, torque_model, truth_of, with_effort
 
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.consistency import consistency

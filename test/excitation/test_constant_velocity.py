@@ -6,7 +6,7 @@ from fences import Post
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from limit_boxes import box, random_boxes
-from solo_recordings import torque_model, truth_of
+from single_joint_recordings import torque_model, truth_of
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request

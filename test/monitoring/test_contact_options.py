@@ -10,7 +10,7 @@ from nominal import nominal_model
 from synthetic_recordings import write_recording
 
 from robot_dynid.cli.main import main
-from robot_dynid.monitoring import contact_events
+from robot_dynid.monitoring import contact_events as contact_search
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import MonitorSettings
 
@@ -18,11 +18,12 @@ from robot_dynid.monitoring.monitor import MonitorSettings
 def test_gain_and_margin_reach_the_observer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Any] = []
-    monkeypatch.setattr(contact_events, 'pushes', lambda *given: told.append(given[-1]) or [])
+    used: list[Any] = []
+    monkeypatch.setattr(contact_search, 'contact_events',
+                        lambda *given: used.append(given[-1]) or [])
     model = nominal_model('planar_3r')
     model.save(tmp_path / 'm.yaml')
     data = write_recording(tmp_path, 'run', model.robot, 1)
     words = ['contact', str(tmp_path / 'm.yaml'), str(data), '--gain', '12', '--margin', '3']
     assert main(words) == 0
-    assert told == [MonitorSettings(12.0, ContactSettings(margin=3.0))]
+    assert used == [MonitorSettings(12.0, ContactSettings(margin=3.0))]

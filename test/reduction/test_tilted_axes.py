@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solo_recordings import planned, torque_model, truth_of, with_effort
+from single_joint_recordings import planned, torque_model, truth_of, with_effort
 from synthetic_recordings import recording
 from tolerances import REPRESENTED
 

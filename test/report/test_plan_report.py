@@ -8,7 +8,7 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.collision.tip import chain_points, tip_path
-from robot_dynid.excitation.design import Judge, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.report.html import render
@@ -48,8 +48,9 @@ def test_the_report_shows_motion_way_clearance_and_search(plan):
 
 
 def test_a_plan_without_checks_says_so(plan):
-    free = design_within(plan.found.limits, parse_request('fourier', {'duration': 5}), Judge())
-    report = plan_report(Plan('fourier', plan.robot, free, Judge()))
+    request = parse_request('fourier', {'duration': 5})
+    free = design_within(plan.found.limits, request, DesignCriteria())
+    report = plan_report(Plan('fourier', plan.robot, free, DesignCriteria()))
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [
         'Summary', 'Limits', 'Motion', 'Way of the tip']

@@ -75,6 +75,6 @@ def test_launch_file_names_what_is_there(path: Path) -> None:
 def test_demo_starts_the_nodes_of_the_command() -> None:
     text = (ROOT / 'launch' / 'demo.launch.py').read_text()
     assert "NODES = ('simulated_robot', 'excitation', 'identifier')" in text
-    story = (ROOT / 'robot_dynid' / 'cli' / 'demo' / 'story.py').read_text()
+    story = (ROOT / 'robot_dynid_evaluation' / 'demo' / 'story.py').read_text()
     for name in ('simulated_robot', 'excitation', 'identifier'):
         assert f"'{name}'" in story

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import Judge, parse_request
+from robot_dynid.excitation.design import DesignCriteria, parse_request
 from robot_dynid.excitation.planned.sine_sequence import sine_sequence
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
@@ -33,7 +33,7 @@ def planned(model: TorqueModel, **options: object) -> Samples:
     """Return the states of a planned sine sequence."""
     request = parse_request('sine-sequence', options)
     limits = motion_limits(model.robot).scaled(0.9)
-    trajectory = sine_sequence(Judge(model=model), limits, request.options,
+    trajectory = sine_sequence(DesignCriteria(model=model), limits, request.options,
                                np.random.default_rng(0)).trajectory
     time = np.arange(0.0, trajectory.duration, STEP)
     motion = trajectory.sample(time)

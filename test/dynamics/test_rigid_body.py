@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,30 +208,3 @@ def test_hash_depends_on_geometry_and_gravity_only(arm: RobotModel) -> None:
     assert arm.with_nominal(2.0 * arm.nominal).hash() == arm.hash()
     assert arm.with_gravity([0.0, 0.0, 9.81]).hash() != arm.hash()
     assert load_robot('ur10e').hash() != arm.hash()
-
-
-WITHOUT_COMPILER = """
-import numpy as np
-import slow_dynamics
-from robot_dynid import load_robot
-from robot_dynid.model import _forward_kernel, _kernels, _regressor_kernel, dynamics
-robot = load_robot('planar_3r')
-rng = np.random.default_rng(0)
-q, v, a = rng.normal(size=(3, 2, 3))
-expected = np.array([slow_dynamics.inverse_dynamics(robot, *s) for s in zip(q, v, a)])
-effort = rigid_body.inverse_dynamics(robot, q, v, a)
-assert np.allclose(effort, expected, atol=1e-10)
-forward, pivots = rigid_body.forward_dynamics(robot, (q, v, effort))
-assert np.allclose(forward, a, atol=1e-9) and (pivots > 0).all()
-columns = rigid_body.regressor(robot, (q, v, a))
-assert np.allclose(np.einsum('ick,c->ki', columns, robot.nominal.ravel()), effort, atol=1e-10)
-assert np.allclose(rigid_body.mass_matrix(robot, q)[0], slow_dynamics.mass_matrix(robot, q[0]))
-"""
-
-
-def test_kernels_run_without_the_compiler(root: Path) -> None:
-    path = os.pathsep.join([str(root), str(root / 'test' / 'support')])
-    environment = {**os.environ, 'NUMBA_DISABLE_JIT': '1', 'PYTHONPATH': path}
-    done = subprocess.run([sys.executable, '-c', WITHOUT_COMPILER], env=environment,
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
