@@ -1,4 +1,4 @@
-"""Compiled mass matrix and forward dynamics; the layout of the work arrays is that of _kernels."""
+"""Compiled mass matrix and forward dynamics; work arrays as of `newton_euler`."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def forward_dynamics(  # noqa: PLR0913
 ):
     """Accelerations ``out`` (N, n) from ``inputs`` (q, qd, effort) and (n, 10) parameters.
 
-    ``rotors`` as in _rotor_kernel. ``pivots`` (N,) receives the least pivot of the factorisation
-    of the mass matrix, which is positive exactly where that is definite.
+    ``rotors`` as of `kernels.rotors`. ``pivots`` (N,) receives the least pivot of the
+    factorisation of the mass matrix, which is positive exactly where that is definite.
     """
     q, qd, effort = inputs
     n = parents.shape[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.kernels.newton_euler import compiled, inlined
+from robot_dynid.kernels.newton_euler import ROWS, compiled, inlined
 from robot_dynid.kernels.single_state import (
     add_rotor_effort,
     add_rotor_momentum,
@@ -212,9 +212,10 @@ def follow(model, contact, memories, states, results):
     """
     tree, links, rotors, friction, load_links = model
     settings = contact[1]
-    memory, past, work = memories
+    memory, past = memories
     inputs, other, steps = states
     n = links.shape[0]
+    work = np.zeros((n + 1, ROWS, 1))
     still, load, p, drive, total = (
         np.zeros(n), np.zeros(n), np.empty(n), np.empty(n), np.empty((2, n)))
     middle = np.empty((5, n))

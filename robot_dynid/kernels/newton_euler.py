@@ -1,4 +1,4 @@
-"""Compiled per-sample loops of the dynamics, and the only module that imports numba.
+"""Recursive Newton-Euler algorithm for tiles of samples, and the passes of the other recursions.
 
 Samples are worked off in tiles of ``LANES``: every quantity of a joint is a row of a work array
 with one column per sample of the tile, so the innermost loops run over contiguous memory and
@@ -15,6 +15,8 @@ the pseudo-inertia, and ``I x = trace(SIG) x - SIG x``.
 """
 
 from __future__ import annotations
+
+from types import FunctionType
 
 import numpy as np
 from numba import njit
@@ -33,6 +35,21 @@ compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model='numpy')
 # Inlining lets the compiler see the constant row length of the work arrays, without which most of
 # the lane loops stay scalar; constants of a joint are read before the loops for the same reason.
 inlined = njit(nogil=True, fastmath=FAST, error_model='numpy', forceinline=True)
+
+
+def at_width(lanes, *passes):
+    """Return ``passes`` of one module for tiles of ``lanes`` samples; those they call follow.
+
+    Numba compiles globals as constants, so a pass of another width is the same code with another
+    LANES. A tile of one sample costs a fifth of a full one.
+    """
+    plain = [getattr(one, 'py_func', one) for one in passes]
+    scope = dict(plain[0].__globals__, LANES=lanes)
+    for name, one in tuple(scope.items()):
+        code = getattr(one, 'py_func', one)
+        if isinstance(code, FunctionType) and code.__globals__ is plain[0].__globals__:
+            scope[name] = inlined(FunctionType(code.__code__, scope, name))
+    return tuple(scope[one.__name__] for one in plain)
 
 
 @inlined
@@ -244,21 +261,27 @@ def _project(axis, wrench, out):
         out[k] = linear + angular
 
 
+@inlined
+def _effort(work, parents, parameters, load):
+    """Fill ``load`` (n, LANES) with the effort of the motion that was placed."""
+    turned, momentum = np.empty((9, LANES)), np.empty((6, LANES))
+    for j in range(parents.shape[0]):
+        _inertia(work[j + 1], parameters[j], turned)
+        _inertial_force(work[j + 1], parameters[j, 0], momentum)
+    for j in range(parents.shape[0] - 1, -1, -1):
+        _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
+        _accumulate(work[parents[j] + 1], work[j + 1], FORCE, 6)
+
+
 @compiled
 def inverse_dynamics(geometry, parents, gravity, parameters, inputs, out):
     """Recursive Newton-Euler: ``out`` (N, n) from ``inputs`` q, qd, qdd and (n, 10) parameters."""
     n = parents.shape[0]
-    work = np.zeros((n + 1, ROWS, LANES))
-    turned = np.empty((9, LANES))
-    momentum, row = np.empty((6, LANES)), np.empty(LANES)
+    work, load = np.zeros((n + 1, ROWS, LANES)), np.empty((n, LANES))
     _base(work, gravity)
     for first in range(0, out.shape[0], LANES):
         used = _forward_pass(work, parents, geometry, inputs, first)
+        _effort(work, parents, parameters, load)
         for j in range(n):
-            _inertia(work[j + 1], parameters[j], turned)
-            _inertial_force(work[j + 1], parameters[j, 0], momentum)
-        for j in range(n - 1, -1, -1):
-            _project(work[j + 1, AXIS:], work[j + 1, FORCE:], row)
-            _accumulate(work[parents[j] + 1], work[j + 1], FORCE, 6)
             for k in range(used):
-                out[first + k, j] = row[k]
+                out[first + k, j] = load[j, k]

@@ -1,4 +1,4 @@
-"""Compiled effort and inertia of rotors; the layout of the work arrays is that of _kernels.
+"""Compiled effort and inertia of rotors; work arrays as of `newton_euler`.
 
 Rotors are (inertia (N, N), carriers (m,), axes (m, 3), motions (m, N)), see `rotors.Rotors`. The
 links must have been placed, which `_forward_pass` does.

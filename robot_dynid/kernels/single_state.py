@@ -1,158 +1,63 @@
-"""Compiled recursions for one state at a time; rows of the work arrays as in _kernels.
+"""Recursions of one state at a time: the passes of the tiles at a width of one sample.
 
-The tiles of _kernels pay off for many states; one state alone costs a tile as much as all of it.
+Work arrays are (n + 1, ROWS, 1), as of `newton_euler`; allocated in the kernel that uses them, so
+that the compiler sees their length.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.kernels import newton_euler, rotors
 from robot_dynid.kernels.newton_euler import (
-    ACC,
     AXIS,
     FORCE,
-    G_A,
-    G_B,
-    G_C,
-    G_D,
-    G_P,
+    INPUT,
     MC,
-    MOMENT,
-    POS,
-    ROT,
     ROWS,
-    SIG,
     VEL,
+    at_width,
     compiled,
     inlined,
 )
+from robot_dynid.kernels.rotors import LINE, ROOM, SHARE, SPIN
 
-
-@inlined
-def _cross(a, b, out, i):
-    """Add a x b to ``out`` from index ``i`` on; both are of three numbers."""
-    out[i] += a[1] * b[2] - a[2] * b[1]
-    out[i + 1] += a[2] * b[0] - a[0] * b[2]
-    out[i + 2] += a[0] * b[1] - a[1] * b[0]
-
-
-@inlined
-def _pose_of(parent, own, g, q, local):
-    """Fill ROT, POS and AXIS of a link; ``local`` (12,) receives its pose in the parent."""
-    sine, cosine = np.sin(q), np.cos(q)
-    for i in range(9):
-        local[i] = g[G_A + i] + g[G_B + i] * cosine + g[G_C + i] * sine
-    for i in range(3):
-        local[9 + i] = g[G_P + i] + g[G_D + i] * q
-    for row in range(3):
-        a, b, c = parent[3 * row], parent[3 * row + 1], parent[3 * row + 2]
-        for i in range(3):
-            own[3 * row + i] = a * local[i] + b * local[3 + i] + c * local[6 + i]
-        own[POS + row] = parent[POS + row] + a * local[9] + b * local[10] + c * local[11]
-        a, b, c = own[3 * row], own[3 * row + 1], own[3 * row + 2]
-        own[AXIS + row] = a * g[33] + b * g[34] + c * g[35]
-        own[AXIS + 3 + row] = a * g[36] + b * g[37] + c * g[38]
-    _cross(own[POS:], own[AXIS:], own, AXIS + 3)
-
-
-@inlined
-def _motion_of(parent, own, qd, qdd):
-    """Fill VEL and ACC of a link, gravity included."""
-    for i in range(6):
-        own[VEL + i] = parent[VEL + i] + own[AXIS + i] * qd
-        own[ACC + i] = 0.0
-    _turned_axis(parent, own, own[ACC:])
-    for i in range(6):
-        own[ACC + i] = parent[ACC + i] + own[AXIS + i] * qdd + own[ACC + i] * qd
-
-
-@inlined
-def _turned_axis(parent, own, out):
-    """Add the motion cross product of the parent's twist and AXIS to ``out`` (6,)."""
-    _cross(parent[VEL:], own[AXIS:], out, 0)
-    _cross(parent[VEL:], own[AXIS + 3:], out, 3)
-    _cross(parent[VEL + 3:], own[AXIS:], out, 3)
+_base, _place, _inertia, _wrench, _effort, _project, _accumulate = at_width(
+    1, newton_euler._base, newton_euler._place, newton_euler._inertia, newton_euler._wrench,
+    newton_euler._effort, newton_euler._project, newton_euler._accumulate)
+_line, _spin, _along, _reflected, _rotor_effort = at_width(
+    1, rotors._line, rotors._spin, rotors._along, rotors._reflected, rotors._rotor_effort)
 
 
 @inlined
 def place(tree, q, qd, qdd, work):
-    """Fill pose and motion of all links in ``work`` (n + 1, ROWS), which was zero once."""
+    """Fill pose and motion of all links in ``work``; ``q``, ``qd``, ``qdd`` (n,)."""
     geometry, parents, gravity = tree
-    local = np.empty(12)
-    base = work[0]
-    for i in range(3):
-        base[ROT + 4 * i] = 1.0
-        base[ACC + 3 + i] = -gravity[i]
+    local = np.empty((12, 1))
+    _base(work, gravity)
     for j in range(parents.shape[0]):
-        own, parent = work[j + 1], work[parents[j] + 1]
-        _pose_of(parent, own, geometry[j], q[j], local)
-        _motion_of(parent, own, qd[j], qdd[j])
-
-
-@inlined
-def _inertia_of(own, p, turned):
-    """Fill MC and SIG of a link about the base origin; ``turned`` (9,) is room to work."""
-    half = 0.5 * (p[4] + p[6] + p[9])
-    sxx, syy, szz, sxy, sxz, syz = half - p[4], half - p[6], half - p[9], -p[5], -p[7], -p[8]
-    for i in range(3):
-        x, y, z = own[3 * i], own[3 * i + 1], own[3 * i + 2]
-        own[MC + i] = x * p[1] + y * p[2] + z * p[3]
-        turned[3 * i] = x * sxx + y * sxy + z * sxz
-        turned[3 * i + 1] = x * sxy + y * syy + z * syz
-        turned[3 * i + 2] = x * sxz + y * syz + z * szz
-    row = SIG
-    for i in range(3):
-        for j in range(i + 1):
-            central = 0.0
-            for k in range(3):
-                central += own[3 * j + k] * turned[3 * i + k]
-            pi, pj = own[POS + i], own[POS + j]
-            own[row] = central + own[MC + i] * pj + (own[MC + j] + p[0] * pj) * pi
-            row += 1
-    for i in range(3):
-        own[MC + i] += p[0] * own[POS + i]
-
-
-@inlined
-def _wrench_of(own, motion, mass, out):
-    """Fill ``out`` (linear, angular) with inertia times the motion of six rows."""
-    w, v = own[motion:], own[motion + 3:]
-    xx, xy, yy = own[SIG], own[SIG + 1], own[SIG + 2]
-    xz, yz, zz = own[SIG + 3], own[SIG + 4], own[SIG + 5]
-    out[0], out[1], out[2] = mass * v[0], mass * v[1], mass * v[2]
-    out[3] = (yy + zz) * w[0] - xy * w[1] - xz * w[2]
-    out[4] = (xx + zz) * w[1] - xy * w[0] - yz * w[2]
-    out[5] = (xx + yy) * w[2] - xz * w[0] - yz * w[1]
-    _cross(w, own[MC:], out, 0)
-    _cross(own[MC:], v, out, 3)
-
-
-@inlined
-def _power(axis, wrench):
-    """Return the power of a wrench (linear, angular) along a screw."""
-    linear = axis[3] * wrench[0] + axis[4] * wrench[1] + axis[5] * wrench[2]
-    return linear + axis[0] * wrench[3] + axis[1] * wrench[4] + axis[2] * wrench[5]
+        own = work[j + 1]
+        own[INPUT, 0], own[INPUT + 1, 0], own[INPUT + 2, 0] = q[j], qd[j], qdd[j]
+        _place(work[parents[j] + 1], own, geometry[j], local)
 
 
 @inlined
 def effort_of(parents, parameters, work, out):
     """Fill ``out`` (n,) with the effort of the state that was placed."""
-    n = parents.shape[0]
-    room, momentum = np.empty(9), np.empty(6)
-    for j in range(n):
-        own = work[j + 1]
-        _inertia_of(own, parameters[j], room)
-        _wrench_of(own, VEL, parameters[j, 0], momentum)
-        _wrench_of(own, ACC, parameters[j, 0], own[FORCE:])
-        _cross(own[VEL:], momentum, own, FORCE)
-        _cross(own[VEL:], momentum[3:], own, MOMENT)
-        _cross(own[VEL + 3:], momentum, own, MOMENT)
-    for j in range(n - 1, -1, -1):
-        own, parent = work[j + 1], work[parents[j] + 1]
-        out[j] = _power(own[AXIS:], own[FORCE:])
-        if parents[j] >= 0:
-            for i in range(FORCE, FORCE + 6):
-                parent[i] += own[i]
+    _effort(work, parents, parameters, out.reshape((out.shape[0], 1)))
+
+
+@inlined
+def _screw_rate(parent, own, out):
+    """Fill ``out`` (6, 1) with the motion cross product of the parent's twist and AXIS."""
+    ax, ay, az = own[AXIS, 0], own[AXIS + 1, 0], own[AXIS + 2, 0]
+    bx, by, bz = own[AXIS + 3, 0], own[AXIS + 4, 0], own[AXIS + 5, 0]
+    wx, wy, wz = parent[VEL, 0], parent[VEL + 1, 0], parent[VEL + 2, 0]
+    vx, vy, vz = parent[VEL + 3, 0], parent[VEL + 4, 0], parent[VEL + 5, 0]
+    out[0, 0], out[1, 0], out[2, 0] = wy * az - wz * ay, wz * ax - wx * az, wx * ay - wy * ax
+    out[3, 0] = wy * bz - wz * by + vy * az - vz * ay
+    out[4, 0] = wz * bx - wx * bz + vz * ax - vx * az
+    out[5, 0] = wx * by - wy * bx + vx * ay - vy * ax
 
 
 @inlined
@@ -164,66 +69,40 @@ def momentum_of(tree, parameters, work, out, rate):
     """
     _, parents, gravity = tree
     n = parents.shape[0]
-    room, axis, weight, mass = np.empty(9), np.empty(6), np.empty(6), parameters[:, 0].copy()
+    turned, axis, weight, power = np.empty((9, 1)), np.empty((6, 1)), np.empty((6, 1)), np.empty(1)
+    mass, (gx, gy, gz) = parameters[:, 0].copy(), (gravity[0], gravity[1], gravity[2])
     for j in range(n):
-        _inertia_of(work[j + 1], parameters[j], room)
-        _wrench_of(work[j + 1], VEL, mass[j], work[j + 1, FORCE:])
+        _inertia(work[j + 1], parameters[j], turned)
+        _wrench(work[j + 1], VEL, mass[j], work[j + 1, FORCE:])
     for j in range(n - 1, -1, -1):
         own, parent = work[j + 1], work[parents[j] + 1]
-        out[j] = _power(own[AXIS:], own[FORCE:])
-        axis[:] = 0.0
-        _turned_axis(parent, own, axis)
-        weight[3:] = 0.0
-        for i in range(3):
-            weight[i] = mass[j] * gravity[i]
-        _cross(own[MC:], gravity, weight, 3)
-        rate[j] = _power(axis, own[FORCE:]) + _power(own[AXIS:], weight)
+        _project(own[AXIS:], own[FORCE:], power)
+        out[j] = power[0]
+        _screw_rate(parent, own, axis)
+        _project(axis, own[FORCE:], power)
+        rate[j] = power[0]
+        hx, hy, hz = own[MC, 0], own[MC + 1, 0], own[MC + 2, 0]
+        weight[0, 0], weight[1, 0], weight[2, 0] = mass[j] * gx, mass[j] * gy, mass[j] * gz
+        weight[3, 0], weight[4, 0] = hy * gz - hz * gy, hz * gx - hx * gz
+        weight[5, 0] = hx * gy - hy * gx
+        _project(own[AXIS:], weight, power)
+        rate[j] += power[0]
         if parents[j] >= 0:
             mass[parents[j]] += mass[j]
-            for i in range(3):
-                parent[MC + i] += own[MC + i]
-            for i in range(FORCE, FORCE + 6):
-                parent[i] += own[i]
-
-
-@inlined
-def _mounted(own, axis, line):
-    """Fill ``line`` (3,) with a vector of the link in base coordinates."""
-    for i in range(3):
-        line[i] = own[3 * i] * axis[0] + own[3 * i + 1] * axis[1] + own[3 * i + 2] * axis[2]
-
-
-@inlined
-def _dot(a, b):
-    """Return a . b of three numbers."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+            _accumulate(parent, own, MC, 3)
+            _accumulate(parent, own, FORCE, 6)
 
 
 @inlined
 def add_rotor_effort(parents, rotors, motion, work, out):
-    """Add to ``out`` (n,) the effort of rotors, see _rotor_kernel; ``motion`` are qd, qdd (n,)."""
-    inertia, carriers, axes, motions = rotors
-    qd, qdd = motion
-    line, drag = np.empty(3), np.empty(3)
-    for j in range(out.shape[0]):
-        for i in range(out.shape[0]):
-            out[j] += inertia[j, i] * qdd[i]
-    for r in range(carriers.shape[0]):
-        own, spin, rate = work[carriers[r] + 1], 0.0, 0.0
-        _mounted(own, axes[r], line)
-        back = _dot(line, own[ACC:])
-        for j in range(out.shape[0]):
-            spin += motions[r, j] * qd[j]
-            rate += motions[r, j] * qdd[j]
-            out[j] += motions[r, j] * back
-        drag[:] = 0.0
-        _cross(own[VEL:], line, drag, 0)
-        for i in range(3):
-            drag[i] = spin * drag[i] + rate * line[i]
-        j = carriers[r]
-        while j >= 0:
-            out[j] += _dot(work[j + 1, AXIS:], drag)
-            j = parents[j]
+    """Add to ``out`` (n,) the effort of rotors, see `kernels.rotors`.
+
+    ``motion`` are qd, qdd (n,) of the state that was placed.
+    """
+    n, room = out.shape[0], np.empty((ROOM, 1))
+    v, a, load = motion[0].reshape((n, 1)), motion[1].reshape((n, 1)), out.reshape((n, 1))
+    _reflected(rotors[0], a, load)
+    _rotor_effort(work, parents, rotors, (v, a), room, load)
 
 
 @inlined
@@ -234,23 +113,23 @@ def add_rotor_momentum(parents, rotors, qd, work, results):
     """
     inertia, carriers, axes, motions = rotors
     out, rate = results
-    line, turned = np.empty(3), np.empty(3)
-    for j in range(out.shape[0]):
-        for i in range(out.shape[0]):
-            out[j] += inertia[j, i] * qd[i]
+    n, room, axis = out.shape[0], np.empty((ROOM, 1)), np.empty((6, 1))
+    v = qd.reshape((n, 1))
+    _reflected(inertia, v, out.reshape((n, 1)))
     for r in range(carriers.shape[0]):
-        own, spin = work[carriers[r] + 1], 0.0
-        _mounted(own, axes[r], line)
-        turn = _dot(line, own[VEL:])
-        for j in range(out.shape[0]):
-            spin += motions[r, j] * qd[j]
-            out[j] += motions[r, j] * turn
+        own = work[carriers[r] + 1]
+        _line(own, axes[r], room)
+        _spin(motions[r], v, v, room)
+        _along(own[VEL:], room, LINE)
+        for j in range(n):
+            out[j] += motions[r, j] * room[SHARE, 0]
         j = carriers[r]
         while j >= 0:
-            turned[:] = 0.0
-            _cross(work[parents[j] + 1, VEL:], work[j + 1, AXIS:], turned, 0)
-            out[j] += spin * _dot(work[j + 1, AXIS:], line)
-            rate[j] += spin * _dot(turned, line)
+            _along(work[j + 1, AXIS:], room, LINE)
+            out[j] += room[SPIN, 0] * room[SHARE, 0]
+            _screw_rate(work[parents[j] + 1], work[j + 1], axis)
+            _along(axis, room, LINE)
+            rate[j] += room[SPIN, 0] * room[SHARE, 0]
             j = parents[j]
 
 
@@ -262,7 +141,7 @@ def momentum(tree, links, inputs, results):
     """
     (q, qd), (out, rate), (parameters, rotors) = inputs, results, links
     n = q.shape[1]
-    work, still = np.zeros((n + 1, ROWS)), np.zeros(n)
+    work, still = np.zeros((n + 1, ROWS, 1)), np.zeros(n)
     for k in range(q.shape[0]):
         place(tree, q[k], qd[k], still, work)
         momentum_of(tree, parameters, work, out[k], rate[k])

@@ -32,7 +32,6 @@ from robot_dynid.kernels.monitor import (
     THRESHOLD,
     follow,
 )
-from robot_dynid.kernels.newton_euler import ROWS
 from robot_dynid.types import FloatArray
 
 __all__ = ['CLAIMED', 'COLUMNS', 'CONTACT', 'CUBE', 'DAHL', 'DRY', 'EXTERNAL', 'FRICTION',
@@ -99,7 +98,7 @@ class Follower:
             np.stack([contact.moving, contact.holding, contact.speed]),
             np.array([gain, corner, contact.release, contact.duration, contact.states]))
         past = np.zeros(len(friction.elements) + len(friction.axes))
-        self._memory = np.zeros((MEMORY_ROWS, n)), past, np.zeros((n + 1, ROWS))
+        self._memory = np.zeros((MEMORY_ROWS, n)), past
 
     def __call__(self, states: FloatArray, friction: FloatArray, steps: FloatArray) -> FloatArray:
         """Return the results (N, 9, n) of ``states`` (N, 3, n): position, velocity, effort.
