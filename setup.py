@@ -22,13 +22,13 @@ REQUIRED = [
     'rosbags>=0.9.16,<1',
     'scikit-learn>=1.0,<2',
     'clarabel>=0.6,<1',
+    'coal>=3.0,<4',
     'Jinja2>=3.0,<4',
     'plotly>=5.4,<8',
     'rich>=11.2,<16',
 ]
 EXTRAS = {
     'simulation': ['mujoco>=3.1,<5'],
-    'collision': ['coal>=3.0,<4'],
 }
 
 

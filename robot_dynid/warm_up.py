@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynid.collision import distance
-from robot_dynid.collision.shapes import Shape, plain_box
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.dynamics.rollout import AxisFriction, Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
@@ -55,11 +54,7 @@ def warm_up() -> None:
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
     Follower(Links(robot, robot.nominal, rotors), tables, levels, 1.0, 1.0)(
         np.zeros((1, 3, 2)), np.zeros((1, 2, 2)), np.zeros(1))
-    poses = distance.body_poses(robot, state)
-    ball, box = Shape('c', 0, 'sphere', np.eye(4), np.zeros(3), ball=0.1), plain_box(
-        'box', np.eye(4), np.ones(3))
-    distance.Capsules((ball, box), np.array([[0, 1]]))(poses)
-    distance.capsule_to_box(ball, poses, box)
+    link_poses(robot, state)
 
 
 def forget() -> None:

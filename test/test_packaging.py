@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MACHINE_PATH = re.compile('(?<![\\w.}~])/(?:wor' + 'k|roo' + 't|hom' + 'e/\\w+|tmp/ve' + 'nv)/')
 
 #: packages of the distribution by their rosdep keys, where the name is another
-ROSDEP = {'python3-rosbags-pip': 'rosbags', 'python3-sklearn': 'scikit-learn',
+ROSDEP = {'coal': 'coal', 'python3-rosbags-pip': 'rosbags', 'python3-sklearn': 'scikit-learn',
           'python3-yaml': 'pyyaml'}
 
 
@@ -127,7 +127,7 @@ def test_rosdep_installs_the_same_packages(installed: dict[str, Any]) -> None:
     keys = [node.text or '' for node in
             ET.parse(ROOT / 'package.xml').iter('exec_depend')]
     ours = {ROSDEP.get(key, key.removeprefix('python3-')) for key in keys
-            if key.startswith('python3-')}
+            if key in ROSDEP or key.startswith('python3-')}
     readme = (ROOT / 'README.md').read_text()
     line = re.search(r'what rosdep lacks \(`pip install ([^`]*)`', readme)
     assert line is not None

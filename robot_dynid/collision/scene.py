@@ -11,15 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.collision.always_separated import always_separated
-from robot_dynid.collision.distance import Capsules, Narrow, above, body_poses, coal_is_installed
-from robot_dynid.collision.scene_pairs import (
-    Layout,
-    Pair,
-    layout,
-    random_configurations,
-)
+from robot_dynid.collision.clearance import prove
+from robot_dynid.collision.distance import BroadPhase, NarrowPhase
+from robot_dynid.collision.scene_pairs import Layout, Pair, layout, random_configurations
 from robot_dynid.collision.shapes import Shape
-from robot_dynid.errors import UsageError
+from robot_dynid.dynamics.kinematics import LinkPoses, link_poses
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
@@ -76,20 +72,15 @@ class Scene:
         self.checked = self._checked(found)
 
     def _take(self, pairs: Sequence[Pair], required: FloatArray) -> None:
-        """Put the parts of all pairs in one row, pair by pair, those with the floor apart."""
-        floor = np.array([pair.parts[0][1] < 0 for pair in pairs], dtype=bool)
-        order = np.argsort(floor, kind='stable')
-        self._pairs: tuple[Pair, ...] = tuple(pairs[i] for i in order)
-        self.pairs = tuple(pair.names for pair in self._pairs)
-        self.required = required[order]
-        solid, self._floor = self._pairs[:np.sum(~floor)], self._pairs[np.sum(~floor):]
-        parts = np.array([part for p in solid for part in p.parts], dtype=np.int64).reshape(-1, 2)
-        counts = [len(p.parts) for p in solid]
-        self._owner = np.repeat(np.arange(len(solid)), counts)
+        """Put the parts of all pairs in one row, pair by pair."""
+        self._pairs, self.required = tuple(pairs), required
+        self.pairs = tuple(pair.names for pair in pairs)
+        parts = np.array([part for p in pairs for part in p.parts], dtype=np.int64).reshape(-1, 2)
+        counts = [len(p.parts) for p in pairs]
+        self._owner = np.repeat(np.arange(len(pairs)), counts)
         self._starts = np.cumsum([0, *counts])[:-1]
-        exact = np.repeat(np.array([p.exact for p in solid], dtype=bool), counts)
-        self._capsules = Capsules(self._shapes, parts)
-        self._narrow = Narrow(self._shapes, parts, exact)
+        self._broad = BroadPhase(self._shapes, parts)
+        self._narrow = NarrowPhase(self._shapes, parts)
 
     def _near(self, pair: Pair, required: float) -> Pair:
         """Return a pair without the parts that cannot come near each other."""
@@ -139,59 +130,33 @@ class Scene:
 
         ``far`` is broadcast to (T, m). Elsewhere the distance is a lower bound of at least that.
         """
-        states = np.atleast_2d(np.asarray(q, dtype=np.float64))
-        if states.ndim != 2 or states.shape[1] != self.robot.n:
-            raise UsageError(f'configurations of {self.robot.name} must be (T, {self.robot.n}), '
-                             f'found {states.shape}')
-        poses = body_poses(self.robot, states)
-        count, m, solid = len(poses), len(self._pairs), len(self._starts)
+        poses = link_poses(self.robot, np.atleast_2d(np.asarray(q, dtype=np.float64)))
+        count, m = len(poses.origins), len(self._pairs)
+        limit = np.broadcast_to(far, (count, m))
         out = Nearest(np.full((count, m), np.inf), np.zeros((count, m), dtype=bool),
                       *(np.zeros((count, m, 3)) for _ in range(3)))
-        self._fill_solid(out, poses, np.broadcast_to(far, (count, m))[:, :solid])
-        self._fill_floor(out, poses, np.broadcast_to(far, (count, m)))
-        return out
-
-    def _fill_floor(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
-        """Measure where capsules around the shapes come down below ``far``."""
-        height, first = self.around.floor, len(self._starts)
-        for column, pair in enumerate(self._floor, start=first):
-            assert height is not None
-            parts = [shape for shape, _ in pair.parts]
-            ends = self._capsules.ends[parts].reshape(-1, 3)
-            up = poses[:, pair.bodies[0], 6:9] @ ends.T + poses[:, pair.bodies[0], 11:]
-            bounds = up.reshape(len(up), -1, 2).min(axis=2) - self._capsules.radii[parts] - height
-            out.distance[:, column] = bounds.min(axis=1)
-            rows = np.flatnonzero(out.distance[:, column] < far[:, column])
-            out.distance[rows, column] = np.inf
-            for shape in parts:
-                found = above(self._shapes[shape], poses[rows], height)
-                better = np.flatnonzero(found.distance < out.distance[rows, column])
-                _put(out, rows[better], np.full(len(better), column), found, better)
-
-    def _fill_solid(self, out: Nearest, poses: FloatArray, far: FloatArray) -> None:
-        """Measure the nearest looking parts first, then those that could be nearer still."""
-        if not len(self._owner):
-            return
-        bounds = self._capsules(poses)
-        solid = len(self._starts)
+        if not m:
+            return out
+        bounds = self._broad(poses)
         least = np.minimum.reduceat(bounds, self._starts, axis=1)
-        out.distance[:, :solid] = least
-        rows, columns = np.nonzero(least < far)
+        out.distance[:] = least
+        rows, columns = np.nonzero(least < limit)
         first = np.stack([start + np.argmin(part, axis=1) for start, part in zip(
             self._starts, np.split(bounds, self._starts[1:], axis=1))], axis=1)
         out.distance[rows, columns] = np.inf
         self._measure(out, poses, rows, first[rows, columns])
-        known = np.where(out.measured[:, :solid], np.minimum(out.distance[:, :solid], far),
-                         -np.inf)
-        open_ = bounds < known[:, self._owner]
-        open_[rows, first[rows, columns]] = False
-        self._measure(out, poses, *np.nonzero(open_))
-        beyond = out.measured[:, :solid] & (out.distance[:, :solid] > far)
-        out.measured[:, :solid] &= ~beyond  # other parts of the pair may be nearer than that
-        out.distance[:, :solid][beyond] = np.maximum(far, least)[beyond]
+        # the parts that look nearest are known; others count where they could be nearer still
+        known = np.where(out.measured, np.minimum(out.distance, limit), -np.inf)
+        left = bounds < known[:, self._owner]
+        left[rows, first[rows, columns]] = False
+        self._measure(out, poses, *np.nonzero(left))
+        beyond = out.measured & (out.distance > limit)
+        out.measured[beyond] = False  # other parts of the pair may be nearer than that
+        out.distance[beyond] = np.maximum(limit, least)[beyond]
+        return out
 
     def _measure(
-        self, out: Nearest, poses: FloatArray, rows: NDArray[np.int64], parts: NDArray[np.int64]
+        self, out: Nearest, poses: LinkPoses, rows: NDArray[np.int64], parts: NDArray[np.int64]
     ) -> None:
         """Measure parts at instants ``rows`` (E,); keep the nearest of each pair."""
         if not len(rows):
@@ -217,14 +182,13 @@ class Scene:
         A distance changes by the velocity of the nearest points along the normal, J^T n.
         """
         rows, columns = chosen
-        poses, normal = body_poses(self.robot, q)[rows], near.normal[rows, columns]
-        turns = poses[:, :, :9].reshape(len(rows), self.robot.n, 3, 3)
-        axes = np.einsum('ejab,jb->eja', turns, self.robot.axes)
+        poses, normal = link_poses(self.robot, q), near.normal[rows, columns]
+        axes = np.einsum('ejab,jb->eja', poses.rotations[rows], self.robot.axes)
         slide = np.einsum('eja,ea->ej', axes, normal)
         out = np.zeros((len(rows), self.robot.n))
         moved = np.array([self._moved(j) for j in range(self.robot.n)])[:, columns]  # (n, E, 2)
         for side, points, sign in ((0, near.first, -1.0), (1, near.second, 1.0)):
-            arms = points[rows, columns][:, None] - poses[:, :, 9:]
+            arms = points[rows, columns][:, None] - poses.origins[rows]
             turn = np.einsum('eja,eja->ej', axes, np.cross(arms, normal[:, None]))
             rate = np.where(np.asarray(self.robot.types) == PRISMATIC, slide, turn)
             out += sign * moved[:, :, side].T * rate
@@ -247,7 +211,7 @@ class Scene:
         for column, pair in enumerate(self._pairs):
             own = np.zeros((2, self.robot.n))
             for side, body in enumerate(pair.bodies):
-                for shape in {part[side] for part in pair.parts} - {-1}:
+                for shape in {part[side] for part in pair.parts}:
                     for joint, lever in _levers(self.robot, body, self._shapes[shape], travel):
                         if moved[joint][column, side]:
                             own[side, joint] = max(own[side, joint], lever)
@@ -256,8 +220,6 @@ class Scene:
 
     def prove(self, trajectory: Trajectory) -> Clearance:
         """Return whether the whole continuous motion keeps clear, see `clearance.prove`."""
-        from robot_dynid.collision.clearance import prove
-
         return prove(self, trajectory)
 
 
@@ -296,4 +258,4 @@ def scene_of(robot: RobotModel, around: Surroundings | None = None) -> Scene:
     Raises RobotError or UsageError when shapes cannot be read or a name is unknown.
     """
     given = robot.surroundings if around is None else around
-    return Scene(robot, layout(robot, given, coal_is_installed()), given)
+    return Scene(robot, layout(robot, given), given)

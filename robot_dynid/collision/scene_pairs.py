@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.collision.shapes import BASE, Shape, environment_shapes, plain_box, robot_shapes
+from robot_dynid.collision.shapes import (
+    BASE,
+    Shape,
+    environment_shapes,
+    floor_shape,
+    plain_box,
+    robot_shapes,
+)
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.inertia import com_from_parameters, homogeneous
 from robot_dynid.robot.model import PRISMATIC, RobotModel
@@ -16,22 +23,18 @@ from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
 FLOOR, BOX = 'floor', 'keep_out'
-NO_COAL = ("the library 'coal' is not installed (pip install coal): collisions of the robot with "
-           'itself and with an environment were NOT checked')
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
     """Two bodies to be kept apart.
 
-    ``bodies`` indices of the joints that move them, BASE at rest; ``parts`` pairs of shapes, -1
-    for the floor; ``exact`` whether coal measures their distances.
+    ``bodies`` indices of the joints that move them, BASE at rest; ``parts`` pairs of shapes.
     """
 
     names: tuple[str, str]
     bodies: tuple[int, int]
     parts: tuple[tuple[int, int], ...]
-    exact: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class Layout:
 
 
 @one_blas_thread()
-def layout(robot: RobotModel, around: Surroundings, coal: bool) -> Layout:
+def layout(robot: RobotModel, around: Surroundings) -> Layout:
     """Return shapes and pairs of a robot in its surroundings.
 
     Bodies that one joint joins are not looked at, nor what ``ignore_pairs`` names. A body without
@@ -61,27 +64,25 @@ def layout(robot: RobotModel, around: Surroundings, coal: bool) -> Layout:
     boxes = tuple(plain_box(f'{BOX}[{i}]', box.placement, box.size)
                   for i, box in enumerate(around.keep_out))
     obstacles = environment_shapes(around.environment) if around.environment else ()
-    obstacles = tuple(s for s in obstacles if coal)
-    shapes = (*own, *stand_ins, *boxes, *obstacles)
+    floor = () if around.floor is None else (floor_shape(FLOOR, around.floor),)
+    shapes = (*own, *stand_ins, *boxes, *obstacles, *floor)
     ignored = _ignored(robot, around, shapes)
-    pairs = [pair for pair in _candidates(robot, around, shapes, set(bare), coal)
+    pairs = [pair for pair in _candidates(robot, shapes, set(bare))
              if frozenset(pair.names) not in ignored]
-    return Layout(shapes, tuple(pairs), _unchecked(robot, around, tuple(bare), coal), tuple(bare))
+    return Layout(shapes, tuple(pairs), _unchecked(robot, around, tuple(bare)), tuple(bare))
 
 
 def _unchecked(
-    robot: RobotModel, around: Surroundings, bare: tuple[str, ...], coal: bool
+    robot: RobotModel, around: Surroundings, bare: tuple[str, ...]
 ) -> tuple[str, ...]:
     found = []
     if len(bare) == robot.n:
         found.append(f'{robot.name} has no collision shapes (<collision> in a URDF file): '
                      'collisions of the robot with itself were NOT checked')
-    elif not coal:
-        found.append(NO_COAL)
     elif bare:
         found.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
                      'it were NOT checked')
-    if around.environment and (not coal or len(bare) == robot.n):
+    if around.environment and len(bare) == robot.n:
         found.append(f'the environment {around.environment} was NOT checked')
     if around.floor is None:
         found.append('no floor is given (floor: z), so none was kept clear of')
@@ -89,9 +90,9 @@ def _unchecked(
 
 
 def _candidates(
-    robot: RobotModel, around: Surroundings, shapes: Sequence[Shape], bare: set[str], coal: bool
+    robot: RobotModel, shapes: Sequence[Shape], bare: set[str]
 ) -> list[Pair]:
-    """Return the pairs that can be measured: without shapes or coal, floor and boxes only."""
+    """Return the pairs that can be measured: bodies without shapes with floor and boxes only."""
     owners: dict[str, list[int]] = {}
     for i, shape in enumerate(shapes):
         owners.setdefault(shape.owner, []).append(i)
@@ -100,15 +101,11 @@ def _candidates(
     pairs = []
     for a, first in enumerate(robot.bodies):
         for second in (*moving[moving.index(first) + 1:], *resting) if first in owners else ():
-            box = second.startswith(BOX)
-            exact = coal and first not in bare
-            if _adjacent(robot, a, second) or not (box or (exact and second not in bare)):
+            region = second == FLOOR or second.startswith(BOX)
+            if _adjacent(robot, a, second) or (bare & {first, second} and not region):
                 continue
             parts = tuple((i, j) for i in owners[first] for j in owners[second])
-            pairs.append(Pair((first, second), (a, shapes[parts[0][1]].body), parts, exact))
-        if around.floor is not None and first in owners:
-            parts = tuple((i, -1) for i in owners[first])
-            pairs.append(Pair((first, FLOOR), (a, BASE), parts, False))
+            pairs.append(Pair((first, second), (a, shapes[parts[0][1]].body), parts))
     return pairs
 
 

@@ -19,11 +19,13 @@ from robot_dynid.robot.urdf import Reader, parse_urdf, read_urdf_text, source_te
 from robot_dynid.types import FloatArray, frozen
 
 BASE = -1
+#: kind of a shape: all points below the plane z = 0 of its frame
+HALFSPACE = 'halfspace'
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A convex shape fixed to a body: box, cylinder, capsule, sphere, or the hull of a mesh.
+    """A convex shape fixed to a body: box, cylinder, capsule, sphere, hull of a mesh, half-space.
 
     It is the sum of a box, of a disc across z and of a ball about the origin, or of the
     ``vertices`` (k, 3). ``owner`` is the name it goes by; ``body`` the index of the joint that
@@ -55,6 +57,15 @@ class Shape:
             if axis != 2 and self.disc > 0.0:  # a flat disc: the ball around it
                 ends[:], radius = 0.0, float(np.hypot(self.disc, self.edges[2]))
         return ends @ self.placement[:3, :3].T + self.placement[:3, 3], radius
+
+    def sphere(self) -> tuple[FloatArray, float]:
+        """Return centre (3,) in the frame of the body and radius [m] of a sphere around it."""
+        centre, across = np.zeros(3), float(np.hypot(*self.edges[:2])) + self.disc
+        radius = float(np.hypot(across, self.edges[2])) + self.ball
+        if self.vertices is not None:
+            centre = 0.5 * (self.vertices.min(axis=0) + self.vertices.max(axis=0))
+            radius = float(np.max(np.linalg.norm(self.vertices - centre, axis=1)))
+        return self.placement[:3, :3] @ centre + self.placement[:3, 3], radius
 
     def reach(self) -> float:
         """Return a bound [m] of the distance of its points from the origin of the body."""
@@ -183,6 +194,11 @@ def _around(points: FloatArray) -> tuple[FloatArray, float]:
     along = (points - centre) @ axis
     radius = float(np.max(np.linalg.norm(points - centre - np.outer(along, axis), axis=1)))
     return centre + np.outer([along.min(), along.max()], axis), radius
+
+
+def floor_shape(owner: str, height: float) -> Shape:
+    """Return everything below ``height`` [m] of the base frame."""
+    return Shape(owner, BASE, HALFSPACE, homogeneous(np.eye(3), [0.0, 0.0, height]), np.zeros(3))
 
 
 def plain_box(owner: str, placement: FloatArray, size: Any) -> Shape:

@@ -17,6 +17,7 @@ the pseudo-inertia, and ``I x = trace(SIG) x - SIG x``.
 from __future__ import annotations
 
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -37,7 +38,7 @@ compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model='numpy')
 inlined = njit(nogil=True, fastmath=FAST, error_model='numpy', forceinline=True)
 
 
-def at_width(lanes, *passes):
+def at_width(lanes: int, *passes: Any) -> tuple[Any, ...]:
     """Return ``passes`` of one module for tiles of ``lanes`` samples; those they call follow.
 
     Numba compiles globals as constants, so a pass of another width is the same code with another

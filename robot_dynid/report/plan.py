@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dynid.collision.clearance import RESOLUTION
 from robot_dynid.collision.scene import Scene
-from robot_dynid.collision.tip import chain_points, tip_path
+from robot_dynid.dynamics.kinematics import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.figures import as_html
@@ -22,6 +22,7 @@ from robot_dynid.types import FloatArray
 
 POINTS = 1200  # drawn per curve
 CHAINS = 9  # instants at which the arm is drawn
+TIP_RATE, TIP_POINTS = 50.0, 4000  # points of the way of the tip: per second, at most
 NEAREST = 6  # pairs whose distance is drawn
 FULL = 0.999  # part of a limit from which it is marked
 
@@ -119,12 +120,14 @@ def _path(plan: Plan) -> Section:
     trajectory, around = plan.found.trajectory, plan.robot.surroundings
     if plan.scene is not None:
         around = plan.scene.around
-    time, tip, frame = tip_path(plan.robot, trajectory)
-    instants = np.linspace(0.0, trajectory.duration, CHAINS)
+    count = int(min(np.ceil(TIP_RATE * trajectory.duration) + 1, TIP_POINTS))
+    time, instants = (np.linspace(0.0, trajectory.duration, k) for k in (count, CHAINS))
+    tip = tip_positions(plan.robot, trajectory.sample(time).position)
     chains = chain_points(plan.robot, trajectory.sample(instants).position)
     return Section('Way of the tip', figures=(Figure(as_html(
         draw.path(time, tip, chains, around))),), text=(
-        f'In the frame {frame}. Lines join the origins of the joints; they are not the bodies.'))
+        f'In the frame {plan.robot.base_link}. Lines join the origins of the joints; they are not '
+        'the bodies.'))
 
 
 def _clearance(plan: Plan) -> tuple[Section, ...]:

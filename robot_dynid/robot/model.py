@@ -221,6 +221,22 @@ class RobotModel:
         return carried
 
     @cached_property
+    def longest_chain(self) -> tuple[int, ...]:
+        """The joints from the base to the end of the chain with most of them, in order."""
+        last = int(np.argmax(self.carried.sum(axis=0)))
+        return tuple(np.flatnonzero(self.carried[:, last]).tolist())
+
+    @cached_property
+    def tip(self) -> FloatArray:
+        """The tip (3,) m in the frame of the last link of the longest chain.
+
+        That is the origin of the link fixed to it that lies farthest out, such as a tool's frame.
+        """
+        last = self.longest_chain[-1]
+        places = [link.placement[:3, 3] for link in self.links if link.body == last]
+        return frozen(max(places, key=lambda place: float(place @ place), default=np.zeros(3)))
+
+    @cached_property
     def geometry(self) -> FloatArray:
         """Constants of the kernels (n, 39): A + B cos q + C sin q = R(q), P + D q = p(q), axes."""
         table = np.zeros((self.n, 39))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.robot.inertia import skew
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
@@ -110,15 +111,12 @@ class Kinematics:
 
 def kinematics(robot: RobotModel, sample: Sample, j: int) -> Kinematics:
     """Return the motion of frame j while joint i <= j turns (eq. 55)."""
-    poses, pose = [], np.eye(4)
-    for transform in link_transforms(robot, sample.q):
-        pose = pose @ transform
-        poses.append(pose)
-    own, moving = poses[j], poses[sample.moving]
-    axis = own[:3, :3].T @ moving[:3, 2]
-    arm = own[:3, :3].T @ (own[:3, 3] - moving[:3, 3])
+    (turns,), (origins,) = link_poses(robot, sample.q[None])
+    own, moving = turns[j], sample.moving
+    axis = own.T @ turns[moving][:, 2]
+    arm = own.T @ (origins[j] - origins[moving])
     lever = np.cross(axis, arm)
-    weight = own[:3, :3].T @ np.asarray(robot.gravity)
+    weight = own.T @ np.asarray(robot.gravity)
     return Kinematics(axis, lever * sample.acceleration
                       + np.cross(axis, lever) * sample.rate**2 - weight)
 

@@ -13,10 +13,11 @@ from hypothesis_profile import COSTLY
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.collision import scene as scene_module
-from robot_dynid.collision.distance import Coal
+from robot_dynid.collision.distance import NarrowPhase
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.collision.scene_pairs import random_configurations
 from robot_dynid.collision.shapes import BASE, Shape
+from robot_dynid.dynamics.kinematics import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.search.clearance import KeepClear
 from robot_dynid.robot.inertia import homogeneous, rotation_about
@@ -27,6 +28,7 @@ from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.trajectory import Motion
 
 seeds = st.integers(0, 2**32 - 1)
+NOWHERE = LinkPoses(np.zeros((1, 0, 3, 3)), np.zeros((1, 0, 3)))  # all shapes are at rest
 WALL = {'centre': [1.0, 0.0, 0.5], 'size': [0.2, 4.0, 1.0]}
 GANTRY = """<robot name="gantry"><link name="base">{base}</link><link name="a">{a}</link>
     <link name="b">{b}</link><link name="c">{c}</link><link name="hand">{hand}</link>
@@ -98,24 +100,6 @@ def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(ga
     tight = scene_of(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
     assert np.all(tight.required <= 0.5 * tight.seen)
     assert any('never far apart' in text for text in tight.checked)
-
-
-def test_without_coal_floor_and_boxes_are_kept_and_the_rest_is_said(gantry, monkeypatch):
-    robot = gantry(base=ball(), a=ball(), c=ball(0.2))
-    full = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
-    monkeypatch.setattr(scene_module, 'coal_is_installed', lambda: False)
-    bare = scene_of(robot, around(floor=0.0, keep_out=[WALL]))
-    assert {pair[1] for pair in bare.pairs} == {'floor', 'keep_out[0]'}
-    assert "'coal' is not installed" in bare.unchecked[0]
-    assert 'NOT checked' in bare.unchecked[0]
-    q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 3))
-    ours, exact = dict(zip(bare.pairs, bare.distances(q).T)), dict(zip(full.pairs,
-                                                                     full.distances(q).T))
-    apart = exact['c', 'keep_out[0]'] > 0.0
-    assert apart.any() and not apart.all()
-    assert ours['c', 'keep_out[0]'][apart] == pytest.approx(exact['c', 'keep_out[0]'][apart],
-                                                            abs=GJK)
-    assert np.all(ours['c', 'keep_out[0]'][~apart] <= GJK)
 
 
 def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
@@ -210,7 +194,7 @@ def test_shapes_that_cannot_be_read_are_named(gantry):
         scene_of(gantry(a='<collision><geometry><mesh filename="no.stl"/></geometry></collision>'))
     with pytest.raises(RobotError, match=r"link 'a' collision: is a <plane>, not one of box, "):
         scene_of(gantry(a='<collision><geometry><plane/></geometry></collision>'))
-    with pytest.raises(UsageError, match=r'must be \(T, 3\), found \(1, 2\)'):
+    with pytest.raises(UsageError, match=r'must all be \(N, 3\), found \(1, 2\)'):
         scene_of(gantry(a=ball(), c=ball())).distances(np.zeros((1, 2)))
 
 
@@ -218,7 +202,7 @@ def test_shapes_that_cannot_be_read_are_named(gantry):
 def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatch):
     robot = load_robot(name)
     found = scene_of(robot)
-    monkeypatch.setattr(scene_module, 'never_near', lambda alone: False)
+    monkeypatch.setattr(scene_module, 'always_separated', lambda single: False)
     every = scene_of(robot)
     assert found.never and set(found.never) | set(found.pairs) == set(every.pairs)
     q = random_configurations(robot, 2000, np.random.default_rng(7))
@@ -244,8 +228,8 @@ def test_a_turn_changes_no_distance_by_more_than_the_swing(seed, tilt, kind):
     turn = float(rng.uniform(-1.0, 1.0))
     turned = replace(shape, placement=homogeneous(rotation_about([0.0, 0.0, 1.0], turn),
                                                   np.zeros(3)) @ frame)
-    before, after = (Coal((body, probe), np.array([[0, 1]]))(
-        np.zeros((1, 0, 12)), np.zeros(1, int), np.zeros(1, int)).distance[0]
+    before, after = (NarrowPhase((body, probe), np.array([[0, 1]]))(
+        NOWHERE, np.zeros(1, int), np.zeros(1, int)).distance[0]
         for body in (shape, turned))
     swing = shape.swing(np.array([0.0, 0.0, 1.0]))
     if min(before, after) > 0.0:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tolerances import SAME_FORMULA
 
 from robot_dynid.collision.scene import scene_of
-from robot_dynid.collision.tip import chain_points, tip_path
 from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.report.html import render
 from robot_dynid.report.plan import Plan, plan_report
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.trajectories.limits import motion_limits
-from robot_dynid.trajectories.trajectory import QuinticMove
-from robot_dynid.types import frozen
 
 BOX = {'centre': [0.5, 0.0, 0.3], 'size': [0.1, 0.6, 0.6]}
 
@@ -54,17 +49,3 @@ def test_a_plan_without_checks_says_so(plan):
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [
         'Summary', 'Limits', 'Motion', 'Way of the tip']
-
-
-def test_the_tip_is_the_end_of_the_chain():
-    robot = load_robot('ur10e')
-    chain = chain_points(robot, np.zeros((1, 6)))[0]
-    assert np.allclose(chain[0], 0.0)
-    # stretched along x, wrists down and aside: d1, a2 + a3, d4 + d6, d5 of the maker's table
-    assert chain[-2] == pytest.approx([1.18425, 0.17415 + 0.11655, 0.1807 - 0.11985], abs=1e-6)
-    limits = motion_limits(robot)
-    move = QuinticMove(robot.joints, frozen(np.zeros(6)), frozen(0.1 * limits.upper), 2.0)
-    time, path, frame = tip_path(robot, move, rate=10.0)
-    assert frame == 'base_link' and path.shape == (21, 3) and time[-1] == 2.0
-    q = move.sample(time).position
-    assert path == pytest.approx(chain_points(robot, q)[:, -1], abs=SAME_FORMULA)

@@ -7,25 +7,12 @@ from geometry_msgs.msg import Point
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
-from robot_dynid.collision.distance import body_poses
+from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import FloatArray
 
 MOST = 5000  # points of a line
 WIDTH = 0.005  # m
-
-
-def tip_positions(robot: RobotModel, q: FloatArray) -> FloatArray:
-    """Return where the tip is at configurations ``q`` (T, n), (T, 3) m in the base frame.
-
-    The tip is the origin of the last link that the last joint moves.
-    """
-    poses = body_poses(robot, q)[:, robot.n - 1]
-    moved = [link for link in robot.links if link.body == robot.n - 1]
-    place = moved[-1].placement[:3, 3] if moved else np.zeros(3)
-    tips: FloatArray = poses[:, 9:] + poses[:, :9].reshape(-1, 3, 3) @ place
-    return tips
 
 
 def path_marker(robot: RobotModel, points: SampledTrajectory, stamp: Time) -> Marker:

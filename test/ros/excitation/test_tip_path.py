@@ -8,9 +8,10 @@ pytest.importorskip('visualization_msgs')
 from rclpy.time import Time
 from visualization_msgs.msg import Marker
 
+from robot_dynid.dynamics.kinematics import tip_positions
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.excitation.tip_path import MOST, path_marker, tip_positions
+from robot_dynid.ros.excitation.tip_path import MOST, path_marker
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.moves import quintic_move
 
