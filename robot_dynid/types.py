@@ -1,4 +1,4 @@
-"""The two records that carry measurements: what was read, and what the estimators see."""
+"""Types of the whole package: recordings as they were read, filtered samples, progress."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from scipy import interpolate
 from robot_dynid.errors import DataError
 
 FloatArray = NDArray[np.float64]
+#: hears the stage of a long computation and the part of it that is done, 0 to 1
+Progress = Callable[[str, float], None]
 CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
             'reference_position', 'joint_torque')
 

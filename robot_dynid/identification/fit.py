@@ -11,7 +11,7 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
-from robot_dynid.identification.selection import Choice, Progress, choose
+from robot_dynid.identification.selection import Choice, choose
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
     RESIDUAL,
@@ -23,7 +23,7 @@ from robot_dynid.identification.sequential_fit import (
 )
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Repaired
-from robot_dynid.types import RawLog
+from robot_dynid.types import Progress, RawLog
 
 #: the method whose equations the second loop solves
 METHOD = 'wls'

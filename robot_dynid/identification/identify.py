@@ -40,7 +40,7 @@ from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.ellipsoid_bounds import with_collision
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recordings import Prepared, Progress, Recordings
+from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identification.selection import Choice, excerpt
 from robot_dynid.identification.sequential_fit import Stopwatch
@@ -52,7 +52,7 @@ from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.identified.uncertainty import DEGREES
 from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, Progress, RawLog
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,9 +23,8 @@ from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.pairing import Pair, align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 
-Progress = Callable[[str, float], None]
 #: low-pass [Hz] where no model brings its own, at most this share of the sampling frequency; the
 #: mass of the measured pair moves by 0.1 % from 2 to 15 Hz
 CUTOFF, HIGHEST = 6.5, 0.3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +14,8 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
-from robot_dynid.types import RawLog, Samples
+from robot_dynid.types import Progress, RawLog, Samples
 
-Progress = Callable[[str, float], None]
 #: rows of prepared recordings that stay in memory: 40 MB for seven joints
 KEPT_ROWS = 100_000
 

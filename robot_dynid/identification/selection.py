@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import FloatArray, Progress, Samples
 
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
 WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -41,7 +41,6 @@ SELECTION_ROWS = 60_000
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
 from robot_dynid.errors import UsageError
+from robot_dynid.types import Progress
 
 #: what each experiment is; its module is named the same, with underscores
 EXPERIMENTS = {
@@ -17,8 +18,6 @@ EXPERIMENTS = {
     'double-encoder': 'three loops with both encoders against least squares (Liu et al. 2023)',
     'double-encoder-excitation': 'Fourier excitation and its limits (Liu et al. 2023), and ours',
 }
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from robot_dynid.identification.recipe import JOINT, NONE, THREE, Recipe
 from robot_dynid.identification.sequential_fit import friction_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.signals.prepare import prepare, repair
-from robot_dynid.types import FloatArray, Samples
-from robot_dynid_evaluation.papers import Progress, Row
+from robot_dynid.types import FloatArray, Progress, Samples
+from robot_dynid_evaluation.papers import Row
 from robot_dynid_evaluation.papers.double_encoder_arm import Recorded, recorded
 
 #: table 4 [N m], joint by joint

@@ -21,8 +21,7 @@ from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.trajectory import Trajectory
-from robot_dynid.types import RawLog, frozen
-from robot_dynid_evaluation.papers import Progress
+from robot_dynid.types import Progress, RawLog, frozen
 from robot_dynid_evaluation.papers.double_encoder_excitation import PERIOD, limits, trajectory
 
 ROBOT, DRIVES = 'ur10e', 'ur10e_drives'

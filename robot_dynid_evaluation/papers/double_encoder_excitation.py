@@ -11,15 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynid.excitation.design import Design, DesignCriteria, design_within, parse_request
+from robot_dynid.excitation.design import Design, DesignCriteria, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.score import Score
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used
-from robot_dynid.types import FloatArray, frozen
-from robot_dynid_evaluation.papers import Progress, Row, compared
+from robot_dynid.types import FloatArray, Progress, frozen
+from robot_dynid_evaluation.papers import Row, compared
 
 #: table 1, joint by joint: position, velocity, acceleration [deg, deg/s, deg/s^2], symmetric
 LIMITS = ((120.0, 100.0, 120.0), (90.0, 60.0, 120.0), (60.0, 60.0, 120.0),

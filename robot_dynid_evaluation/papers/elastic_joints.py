@@ -20,8 +20,8 @@ from scipy import signal
 from robot_dynid.estimation.errors_in_variables.latent_motion import Channel, fit
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.types import FloatArray, Samples
-from robot_dynid_evaluation.papers import Progress, Row
+from robot_dynid.types import FloatArray, Progress, Samples
+from robot_dynid_evaluation.papers import Row
 from robot_dynid_evaluation.papers.elastic_joints_arm import (
     COUNTED,
     CREEP,

@@ -18,8 +18,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import Truth, load_truth
 from robot_dynid.trajectories.bspline import BSplineTrajectory
-from robot_dynid.types import FloatArray, RawLog, frozen
-from robot_dynid_evaluation.papers import Progress
+from robot_dynid.types import FloatArray, Progress, RawLog, frozen
 
 #: samples, and their step [s]
 COUNT, STEP = 8900, 1e-3

@@ -19,8 +19,8 @@ from robot_dynid.estimation.staged.procedure import SingleJointMotion, Stage, na
 from robot_dynid.reduction.echelon import full_rank
 from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import FloatArray
-from robot_dynid_evaluation.papers import Progress, Row, compared
+from robot_dynid.types import FloatArray, Progress
+from robot_dynid_evaluation.papers import Row, compared
 from robot_dynid_evaluation.papers.planar_3r_model import (
     AMPLITUDES,
     FREQUENCIES,

@@ -21,7 +21,8 @@ from robot_dynid.estimation.estimate import Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate
-from robot_dynid_evaluation.papers import Progress, Row
+from robot_dynid.types import Progress
+from robot_dynid_evaluation.papers import Row
 from robot_dynid_evaluation.papers.sequential_sdp_arms import NINE, PUMA, Recorded, recorded
 
 ESTIMATORS: Mapping[str, Feasible] = {

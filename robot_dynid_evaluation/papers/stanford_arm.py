@@ -16,7 +16,8 @@ from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.model import RobotModel
-from robot_dynid_evaluation.papers import Progress, Row, compared
+from robot_dynid.types import Progress
+from robot_dynid_evaluation.papers import Row, compared
 from robot_dynid_evaluation.papers.composite_bodies import (
     NO_EFFECT,
     REVOLUTE_CONSTANTS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -22,10 +21,10 @@ from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.log import load_log
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import RawLog
+from robot_dynid.types import Progress, RawLog
 
 READING = 0.2  # part of the whole that reading the files is counted as
-Progress = Callable[[str, float], None]
+
 
 
 class Code(IntEnum):
