@@ -15,7 +15,8 @@ from robot_dynid.types import FloatArray, frozen
 
 SCALARS = ('velocity', 'acceleration', 'jerk', 'effort')
 REQUIRED = ('lower', 'upper', 'velocity', 'acceleration')
-# Part of the limits left to the controller, which interpolates between the points sent.
+#: part of the limits left to the controller, which interpolates between the points sent, and to
+#: rounding; where limits decide a duration it is made longer by the same part
 HEADROOM = 1e-3
 Overrides = Mapping[str, Mapping[str, Any]]
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.trajectories.limits import MotionLimits
+from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.trajectory import QUINTIC_PEAKS, QuinticMove
 from robot_dynid.types import FloatArray, frozen
 
 SHORTEST = 0.5
-# The durations are made this much longer, so that rounding and interpolation stay inside.
-HEADROOM = 1e-3
 
 
 def quintic_move(

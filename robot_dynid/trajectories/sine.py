@@ -17,18 +17,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
-from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
+from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
+from robot_dynid.trajectories.trajectory import (
+    QUINTIC_PEAKS,
+    Motion,
+    Peaks,
+    clipped,
+    joint_names,
+    vector,
+)
 from robot_dynid.types import FloatArray
 
 #: periods over which the envelope rises and falls
 RAMP = 1.0
 # Largest magnitudes of the quintic blend's derivatives of order 0 to 4 over unit time.
-BLEND_PEAKS = (1.0, 15.0 / 8.0, 10.0 / np.sqrt(3.0), 60.0, 360.0)
+BLEND_PEAKS = (1.0, *QUINTIC_PEAKS, 360.0)
 # Instants per period at which peaks are looked for.
 GRID = 2048
-# Part of the limits left to the controller, which interpolates between the points sent.
-HEADROOM = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
