@@ -59,8 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Design the trajectory, check its points, write it."""
     from robot_dynid.collision.scene import scene_of
-    from robot_dynid.excitation.design import design, parse_request
+    from robot_dynid.excitation.design import design
     from robot_dynid.excitation.design_criteria import design_criteria
+    from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.search.clearance import keeping_clear
     from robot_dynid.io.trajectory_file import save_trajectory
     from robot_dynid.robot.robot_file import load_robot

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.collision.clearance import prove
 from robot_dynid.collision.scene import Scene
 from robot_dynid.errors import DynIdError
 from robot_dynid.trajectories.limits import MotionLimits
@@ -92,7 +93,7 @@ class _Ways:
     def free(self, start: FloatArray, goal: FloatArray) -> QuinticMove | None:
         """Return the straight move where it is proven to keep clear."""
         move = quintic_move(self._limits.joints, (start, goal), self._limits)
-        clearance = self._scene.prove(move)
+        clearance = prove(self._scene, move)
         if not clearance.free:
             self._obstacle = self._obstacle or (
                 f'on the straight way {clearance.pair[0]} and {clearance.pair[1]} come within '

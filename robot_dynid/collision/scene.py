@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.collision.always_separated import always_separated
-from robot_dynid.collision.clearance import prove
 from robot_dynid.collision.distance import BroadPhase, NarrowPhase
 from robot_dynid.collision.scene_pairs import Layout, Pair, layout, random_configurations
 from robot_dynid.collision.shapes import Shape
@@ -19,10 +17,6 @@ from robot_dynid.dynamics.kinematics import LinkPoses, link_poses
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
-
-if TYPE_CHECKING:
-    from robot_dynid.trajectories.constraint import Clearance
-    from robot_dynid.trajectories.trajectory import Trajectory
 
 # Pairs that touch in all of so many random configurations can never be apart.
 CONFIGURATIONS = 1000
@@ -217,10 +211,6 @@ class Scene:
                             own[side, joint] = max(own[side, joint], lever)
             out[:, column] = own.sum(axis=0)
         return out
-
-    def prove(self, trajectory: Trajectory) -> Clearance:
-        """Return whether the whole continuous motion keeps clear, see `clearance.prove`."""
-        return prove(self, trajectory)
 
 
 def _levers(

@@ -10,8 +10,8 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.request import Family, Request, parse_request
-from robot_dynid.excitation.score import Score, regressor_score
+from robot_dynid.excitation.request import Request
+from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
 from robot_dynid.excitation.search.objective import Objective
@@ -21,7 +21,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance, Constraint
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
 from robot_dynid.trajectories.trajectory import Motion, Trajectory
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray, Progress, frozen
 
 #: step [s] of the grid on which predicted efforts are checked in the end
 EFFORT_STEP = 0.001
@@ -32,26 +32,6 @@ MUTE = 1e6
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
 WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
-
-Progress = Callable[[str, float], None]
-
-__all__ = [
-    'Design',
-    'DesignCriteria',
-    'Family',
-    'Inverse',
-    'Planned',
-    'Progress',
-    'Request',
-    'Score',
-    'StageRow',
-    'design',
-    'design_within',
-    'effort_peaks',
-    'parse_request',
-    'regressor_score',
-]
-
 
 @dataclass(frozen=True, eq=False)
 class DesignCriteria:
@@ -134,9 +114,7 @@ def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None 
 @one_blas_thread()
 def design_within(limits: MotionLimits, request: Request, criteria: DesignCriteria) -> Design:
     """Return the best motion within given limits, see `design`."""
-    from robot_dynid.excitation import DESIGNS
-
-    common, family = request.common, DESIGNS[request.kind]
+    common, family = request.common, request.family
     allowed = replace(limits.scaled(common.scale), effort=frozen(common.scale * limits.effort))
     generator = np.random.default_rng(common.seed)
     if family.plan is not None:

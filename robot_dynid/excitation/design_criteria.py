@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import DesignCriteria, Progress
+from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.excitation.regressor_parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.search.effort import RigidEffort
@@ -31,7 +31,7 @@ from robot_dynid.regressor import (
 )
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Motion
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray, Progress, frozen
 
 #: noise of an effort sample in terms of the effort limit of the joint
 NOISE_SHARE = 0.01

@@ -1,10 +1,12 @@
-"""What is to be designed: the kind of excitation, its options, the options common to all."""
+"""Requests of a design: the kind of excitation, its options, the options common to all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+import numpy as np
 
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.search.basis import Basis
@@ -16,6 +18,8 @@ from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from
 SEARCH = ('starts', 'iterations', 'budget', 'objective', 'accuracy')
 #: makes the basis of some joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
+#: type of an option that lists designs of their own
+SEGMENTS = 'tuple[Request, ...]'
 
 
 @dataclass(frozen=True)
@@ -84,39 +88,46 @@ class DesignOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """What to design: kind, its own options, common options."""
+    """What to design: kind and its family, its own options, common options."""
 
     kind: str
+    family: Family
     options: Any
     common: DesignOptions
 
 
-def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
-    """Return the checked request; raises UsageError naming the wrong kind or option."""
-    from robot_dynid.excitation import DESIGNS
+def checked_request(
+    families: Mapping[str, Family], kind: str, options: Mapping[str, Any] | None
+) -> Request:
+    """Return the request of a kind in ``families``; segments of a composite are requests, too.
 
-    kind = kind or 'fourier'
-    if kind not in DESIGNS:
-        raise UsageError(f"unknown excitation type '{kind}'; known: {', '.join(DESIGNS)}")
+    Raises UsageError naming the wrong kind or option.
+    """
+    if kind not in families:
+        raise UsageError(f"unknown excitation type '{kind}'; known: {', '.join(families)}")
     given = {} if options is None else options
     if not isinstance(given, Mapping):
         raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
-    own = DESIGNS[kind].options
-    known = {f.name: f for f in (*fields(own), *fields(DesignOptions))}
+    family = families[kind]
+    known = {f.name: f for f in (*fields(family.options), *fields(DesignOptions))}
     for name in given:
-        if name in SEARCH and DESIGNS[kind].basis is None:
+        if name in SEARCH and family.basis is None:
             raise UsageError(f"option '{name}' has no effect on {kind}, which is planned, not "
                              'searched for; leave it out')
         if name not in known:
             raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
-    values = {name: _converted(name, value, known[name].type) for name, value in given.items()}
-    mine = {f.name: values[f.name] for f in fields(own) if f.name in values}
-    common = {f.name: values[f.name] for f in fields(DesignOptions) if f.name in values}
-    return Request(kind, own(**mine), DesignOptions(**common))
+    values = {name: _number(name, value, known[name].type) for name, value in given.items()}
+    common = DesignOptions(**{f.name: values[f.name] for f in fields(DesignOptions)
+                              if f.name in values})
+    own = {f.name: values[f.name] for f in fields(family.options) if f.name in values}
+    for name, value in own.items():
+        if known[name].type == SEGMENTS:
+            own[name] = _segments(families, value, common.seed)
+    return Request(kind, family, family.options(**own), common)
 
 
-def _converted(name: str, value: Any, kind: Any) -> Any:
-    """Return the option as number (or mapping) of the declared kind."""
+def _number(name: str, value: Any, kind: Any) -> Any:
+    """Return an option that is declared as a number as such, any other as it is."""
     if kind not in ('int', 'float'):
         return value
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -124,3 +135,30 @@ def _converted(name: str, value: Any, kind: Any) -> Any:
         raise UsageError(f"option '{name}' must be a{'n integer' if kind == 'int' else ' number'},"
                          f' got {value!r}')
     return int(value) if kind == 'int' else float(value)
+
+
+def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Request, ...]:
+    """Return the checked request of every segment, whose seeds follow from that of the whole.
+
+    Raises UsageError naming the segment.
+    """
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
+        raise UsageError("option 'segments' must be a list such as "
+                         '[{type: fourier, duration: 20}, {type: static-poses}]')
+    generator = np.random.default_rng(seed)
+    found = []
+    for number, segment in enumerate(given, start=1):
+        if not isinstance(segment, Mapping) or not isinstance(segment.get('type'), str):
+            raise UsageError(f"segment {number}: must be a mapping with a 'type', got "
+                             f'{segment!r}')
+        own = {name: value for name, value in segment.items() if name != 'type'}
+        shared = [name for name in own if name in KEYS]
+        if shared:
+            raise UsageError(f"segment {number}: option '{shared[0]}' holds for the whole: "
+                             'give it beside segments')
+        options = {'seed': int(generator.integers(2**31)), 'scale': 1.0, **own}
+        try:
+            found.append(checked_request(families, segment['type'], options))
+        except UsageError as error:
+            raise UsageError(f'segment {number}: {error}') from error
+    return tuple(found)

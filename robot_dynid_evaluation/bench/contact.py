@@ -82,7 +82,8 @@ class Bench:
     @classmethod
     def prepared(cls) -> Bench:
         """Record one motion and identify."""
-        from robot_dynid.excitation.design import design, parse_request
+        from robot_dynid.excitation.design import design
+        from robot_dynid.excitation.families import parse_request
         from robot_dynid.identification.identify import identify
         from robot_dynid.robot.robot_file import load_robot
         from robot_dynid.simulation.arm import Arm, measured, record

@@ -120,7 +120,8 @@ def prepared(name: str) -> Setting:
 
 def designed(setting: Setting, budget: float = BUDGET) -> Entry:
     """Return our design, as the command makes it."""
-    from robot_dynid.excitation.design import design, parse_request
+    from robot_dynid.excitation.design import design
+    from robot_dynid.excitation.families import parse_request
 
     begin = time.perf_counter()
     criteria = replace(setting.criteria, spent=lambda: time.perf_counter() - begin)

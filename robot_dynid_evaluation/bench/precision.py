@@ -86,8 +86,9 @@ def mean(deviations: FloatArray) -> float:
 
 def designed(robot: RobotModel, period: float) -> FourierTrajectory:
     """Return our design."""
-    from robot_dynid.excitation.design import design, parse_request
+    from robot_dynid.excitation.design import design
     from robot_dynid.excitation.design_criteria import design_criteria
+    from robot_dynid.excitation.families import parse_request
     from robot_dynid.trajectories.fourier import FourierTrajectory
 
     begin = time.perf_counter()

@@ -8,7 +8,7 @@ from colliding_robots import colliding_robot, random_motion
 from tolerances import GJK
 
 from robot_dynid.collision.approach import approach
-from robot_dynid.collision.clearance import RESOLUTION, travel
+from robot_dynid.collision.clearance import RESOLUTION, prove, travel
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.errors import DynIdError
 from robot_dynid.robot.robot_file import load_robot
@@ -44,7 +44,7 @@ def test_what_is_proven_free_is_free_on_a_dense_grid(tmp_path, seed):
     verdicts = []
     for size in (0.02, 0.05, 0.1, 0.4):
         motion = random_motion(robot, rng, size)
-        found = scene.prove(motion)
+        found = prove(scene, motion)
         slack, distance = dense(scene, motion)
         verdicts.append(found.free)
         if found.free:
@@ -71,12 +71,13 @@ def test_a_collision_shorter_than_any_grid_is_found(tmp_path):
     pin = {'centre': [1.0009, 0.0, 0.0], 'size': [0.002, 0.002, 0.1]}
     scene = scene_of(load_robot(path), around(keep_out=[pin], clearance=0.0))
     move = QuinticMove(('turn',), frozen([-1.0]), frozen([1.0]), 0.5)
-    found = scene.prove(move)
+    found = prove(scene, move)
     assert not found.free and found.pair == ('rod', 'keep_out[0]')
     assert found.time == pytest.approx(0.25, abs=1e-3) and -2e-4 < found.smallest < GJK
     assert scene.distances(move.sample(np.arange(0.0, 0.5, 0.02)).position).min() > 0.01
     beside = {**pin, 'centre': [1.0012, 0.0, 0.0]}
-    assert scene_of(load_robot(path), around(keep_out=[beside], clearance=0.0)).prove(move).free
+    assert prove(
+        scene_of(load_robot(path), around(keep_out=[beside], clearance=0.0)), move).free
 
 
 def test_the_smallest_distance_and_its_time_are_those_of_a_slide(tmp_path):
@@ -90,12 +91,12 @@ def test_the_smallest_distance_and_its_time_are_those_of_a_slide(tmp_path):
     scene = scene_of(load_robot(path), around(keep_out=[wall], clearance=0.05))
     there = QuinticMove(('x',), frozen([0.0]), frozen([0.8]), 2.0)
     back = QuinticMove(('x',), frozen([0.8]), frozen([-0.5]), 2.0)
-    found = scene.prove(Composite((there, back)))
+    found = prove(scene, Composite((there, back)))
     assert found.free and found.pair == ('hand', 'keep_out[0]')
     assert found.smallest == pytest.approx(0.1, abs=RESOLUTION)
     assert found.time == pytest.approx(2.0, abs=0.15)
     far = QuinticMove(('x',), frozen([0.0]), frozen([0.86]), 2.0)
-    near = scene.prove(far)
+    near = prove(scene, far)
     assert not near.free
     assert near.smallest < 0.05 + GJK
 
@@ -126,12 +127,12 @@ def pole():
 
 def test_ways_lead_straight_or_around_and_are_proven(pole):
     scene, limits, start, goal = pole
-    assert not scene.prove(QuinticMove(limits.joints, start, goal, 10.0)).free
+    assert not prove(scene, QuinticMove(limits.joints, start, goal, 10.0)).free
     way = approach(scene, start, goal, limits)
     assert len(way) > 1
     assert np.array_equal(way[0].start, start) and np.array_equal(way[-1].goal, goal)
     whole = Composite(way)
-    assert scene.prove(whole).free and dense(scene, whole)[0] >= -GJK
+    assert prove(scene, whole).free and dense(scene, whole)[0] >= -GJK
     peaks = whole.peaks()
     assert np.all(peaks.velocity <= limits.velocity)
     assert np.all(peaks.acceleration <= limits.acceleration)

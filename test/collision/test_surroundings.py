@@ -11,7 +11,7 @@ from tolerances import GJK
 
 from robot_dynid.collision.scene import scene_of
 from robot_dynid.errors import RobotError, UsageError
-from robot_dynid.excitation.design import parse_request
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import CLEARANCE, Surroundings, surroundings_from_plain
 

@@ -19,8 +19,9 @@ import yaml
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel

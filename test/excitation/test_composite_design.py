@@ -6,8 +6,9 @@ from fences import Post
 from limit_boxes import box
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.composite import build, describe, dwells, plateaus

@@ -9,8 +9,9 @@ from limit_boxes import box, random_boxes
 from single_joint_recordings import torque_model, truth_of
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.constant_velocity import Ladder
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import build, describe, plateaus

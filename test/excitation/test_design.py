@@ -12,8 +12,9 @@ from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.effort import RigidEffort
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf

@@ -5,8 +5,9 @@ import pytest
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.regressor_parts import PARTS, PartOfLinks, part_observations
 from robot_dynid.reduction import reduce_numeric
 from robot_dynid.reduction.numeric import full_regressor, random_states

@@ -9,9 +9,9 @@ from random_robots import random_urdf
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
-from robot_dynid.excitation import DESIGNS
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import FAMILIES, parse_request
 from robot_dynid.execution.sampled import REST, faults, sampled
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -65,7 +65,7 @@ def largest_share(found, robot):
 def test_no_family_breaks_a_limit_of_a_random_robot(seed, tmp_path):
     robot, limits = random_task(seed)
     criteria = design_criteria(robot)
-    for kind in DESIGNS:
+    for kind in FAMILIES:
         request = parse_request(kind, {**OPTIONS[kind], 'limits': limits, 'seed': seed})
         try:
             found = design(robot, request, replace(criteria, spent=count().__next__))

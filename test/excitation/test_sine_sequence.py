@@ -9,8 +9,9 @@ from single_joint_recordings import torque_model
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.estimation.staged.procedure import PROCEDURES, Free, decompose
-from robot_dynid.excitation.design import DesignCriteria, design, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.sine_sequence import SineSequenceOptions, plan_motions
 from robot_dynid.robot.robot_file import load_robot

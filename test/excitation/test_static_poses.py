@@ -6,8 +6,9 @@ from fences import Post
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.static_poses import (
     GravityChoice,

@@ -13,8 +13,9 @@ import pytest
 from tolerances import COVERAGE, DEVIATION_RATIO, PARAMETER_ERROR
 
 from robot_dynid.estimation import Status
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.validate import validate

@@ -12,8 +12,9 @@ import pytest
 from robot_dynid import load_robot
 from robot_dynid.cli.main import main
 from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.csv import write_csv

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from robot_dynid.collision.scene import scene_of
-from robot_dynid.excitation.design import DesignCriteria, design, design_within, parse_request
+from robot_dynid.excitation.design import DesignCriteria, design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.report.html import render
 from robot_dynid.report.plan import Plan, plan_report
@@ -43,8 +44,8 @@ def test_the_report_shows_motion_way_clearance_and_search(plan):
 
 
 def test_a_plan_without_checks_says_so(plan):
-    request = parse_request('fourier', {'duration': 5})
-    free = design_within(plan.found.limits, request, DesignCriteria())
+    free = design_within(
+        plan.found.limits, parse_request('fourier', {'duration': 5}), DesignCriteria())
     report = plan_report(Plan('fourier', plan.robot, free, DesignCriteria()))
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [

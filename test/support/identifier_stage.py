@@ -18,7 +18,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from robot_dynid.excitation.design import design, parse_request
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import identify
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv

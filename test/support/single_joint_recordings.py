@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import DesignCriteria, parse_request
+from robot_dynid.excitation.design import DesignCriteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.planned.sine_sequence import sine_sequence
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel

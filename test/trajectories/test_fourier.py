@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from limit_boxes import box, random_boxes
 
 from robot_dynid.errors import DynIdError, RobotError, UsageError
-from robot_dynid.excitation.design import Score, design, parse_request, regressor_score
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.score import Score, regressor_score
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.excitation.design import Design, DesignCriteria, Planned, Progress, design_within
+from robot_dynid.excitation.design import Design, DesignCriteria, Planned, design_within
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.excitation.request import Request, parse_request
-from robot_dynid.robot.surroundings import KEYS
+from robot_dynid.excitation.request import Request
 from robot_dynid.trajectories.limits import MotionLimits, narrowed
+from robot_dynid.types import Progress
 
 
 @dataclass(frozen=True)
@@ -24,35 +23,12 @@ class CompositeOptions:
     its ``seed`` follows from that of the whole unless it is given.
     """
 
-    segments: Sequence[Mapping[str, Any]] = ()
+    segments: tuple[Request, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.segments, (str, Mapping)) or not isinstance(self.segments, Sequence):
-            raise UsageError("option 'segments' must be a list such as "
-                             '[{type: fourier, duration: 20}, {type: static-poses}]')
         if not self.segments:
             raise UsageError("option 'segments' of a composite must list at least one segment, "
                              'such as {type: fourier, duration: 20}')
-        self.requests(np.random.default_rng(0))
-
-    def requests(self, generator: np.random.Generator) -> list[Request]:
-        """Return the checked request of every segment; raises UsageError naming the segment."""
-        found = []
-        for number, segment in enumerate(self.segments, start=1):
-            if not isinstance(segment, Mapping) or not isinstance(segment.get('type'), str):
-                raise UsageError(f"segment {number}: must be a mapping with a 'type', got "
-                                 f'{segment!r}')
-            own = {name: value for name, value in segment.items() if name != 'type'}
-            shared = [name for name in own if name in KEYS]
-            if shared:
-                raise UsageError(f"segment {number}: option '{shared[0]}' holds for the whole: "
-                                 'give it beside segments')
-            seed = int(generator.integers(2**31))
-            try:
-                found.append(parse_request(segment['type'], {'seed': seed, 'scale': 1.0, **own}))
-            except UsageError as error:
-                raise UsageError(f'segment {number}: {error}') from error
-        return found
 
 
 def plan_composite(
@@ -65,10 +41,9 @@ def plan_composite(
 
     Raises what the design of a segment raises.
     """
-    requests = options.requests(generator)
     designs: list[Design] = []
-    for done, request in enumerate(requests):
-        shared = replace(criteria, progress=_part(criteria.progress, done, len(requests)),
+    for done, request in enumerate(options.segments):
+        shared = replace(criteria, progress=_part(criteria.progress, done, len(options.segments)),
                          spent=_since(criteria.spent))
         own = narrowed(limits, request.common.limits)
         designs.append(design_within(own, request, shared))

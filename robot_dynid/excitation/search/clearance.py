@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.collision.clearance import prove
 from robot_dynid.collision.scene import Nearest, Scene
 from robot_dynid.excitation.design import DesignCriteria
 from robot_dynid.trajectories.trajectory import Motion
@@ -98,8 +100,6 @@ class KeepClear:
 
 def keeping_clear(criteria: DesignCriteria, scene: Scene) -> DesignCriteria:
     """Return criteria that also keeps all pairs of a scene apart, and proves it in the end."""
-    if not scene.pairs:
-        return replace(criteria, proof=scene.prove)
-    return replace(
-        criteria, constraints=(*criteria.constraints, KeepClear(scene)), proof=scene.prove
-    )
+    kept = (KeepClear(scene),) if scene.pairs else ()
+    return replace(criteria, constraints=(*criteria.constraints, *kept),
+                   proof=partial(prove, scene))

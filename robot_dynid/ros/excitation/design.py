@@ -14,8 +14,9 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynid.collision.approach import approach
 from robot_dynid.collision.scene import Scene, scene_of
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.excitation.design import Design, Progress, design_within, parse_request
+from robot_dynid.excitation.design import Design, design_within
 from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.execution.guards import GuardSettings, JointStates
 from robot_dynid.execution.plan import excitation_segments, with_moves
@@ -26,7 +27,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.excitation.controller_client import goal_message, trajectory_message
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
-from robot_dynid.types import frozen
+from robot_dynid.types import Progress, frozen
 
 Asked = tuple[str, Mapping[str, Any] | None]
 
