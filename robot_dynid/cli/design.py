@@ -40,8 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='of the locked joints per stage of a sine sequence, at most')
     parser.add_argument('--objective', help='condition (default), blocks, log-det or precision')
     parser.add_argument('--starts', type=int, help='random starts to improve (default 8)')
-    parser.add_argument('--budget', type=float,
-                        help='seconds after which the best so far is taken (default 20)')
+    parser.add_argument('--iterations', type=int,
+                        help='of the search from each start, at most (default 300)')
+    parser.add_argument('--time-limit', type=float,
+                        help='seconds after which the best so far is taken, which then depends '
+                             'on the machine (default: none)')
     parser.add_argument('--accuracy', type=float,
                         help='largest standard deviation wanted, relative to nominal parameters')
     parser.add_argument('--model', metavar='M.yaml',
@@ -69,7 +72,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
                for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
-                            'objective', 'starts', 'budget', 'accuracy', 'seed', 'scale')
+                            'objective', 'starts', 'iterations', 'time_limit', 'accuracy', 'seed',
+                            'scale')
                if getattr(arguments, name) is not None}
     request = parse_request(arguments.type, with_text(options, arguments.options))
     if not 0.0 < arguments.rate < float('inf'):
@@ -78,7 +82,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
-        criteria = design_criteria(robot, progress, spent=lambda: time.perf_counter() - started,
+        criteria = design_criteria(robot, progress, elapsed=lambda: time.perf_counter() - started,
                             links=links)
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
         found = design(robot, request, keeping_clear(criteria, scene))
@@ -94,7 +98,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'robot': robot.name, 'type': request.kind, 'out': arguments.out,
         'report': arguments.report, **_figures(found),
         'duration': found.trajectory.duration, 'limits': found.used,
-        'starts': [vars(start) for start in found.starts],
+        'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
         'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
         'seconds': time.perf_counter() - started,
     }

@@ -10,13 +10,13 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.request import Request
+from robot_dynid.excitation.request import DesignOptions, Request
 from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.effort import EffortLimits, Inverse
 from robot_dynid.excitation.search.objective import Objective
 from robot_dynid.excitation.search.optimise import Problem
-from robot_dynid.excitation.search.starts import Found, StartRow, Watch, search
+from robot_dynid.excitation.search.starts import Found, StartRow, search
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance, Constraint
 from robot_dynid.trajectories.limits import MotionLimits, fractions_used, motion_limits, violations
@@ -38,9 +38,9 @@ class DesignCriteria:
     """What motions are judged by; everything is optional.
 
     ``score`` maps a trajectory to a Score; ``objective`` maps a name, a typical motion and the
-    seconds of the execution to what is minimised; ``inverse`` predicts efforts; ``progress`` is
-    told stage and fraction and may raise Cancelled; ``spent`` tells the seconds that count
-    against the budget; ``model`` holds the parameters that planned excitations have to find;
+    seconds of the execution to what is minimised; ``inverse`` predicts efforts; ``progress`` may
+    raise Cancelled; ``elapsed`` returns the seconds that count against the time limit, which has
+    no effect without it; ``model`` holds the parameters that planned excitations have to find;
     ``constraints`` are kept at every instant; ``proof`` looks at the whole continuous motion in
     the end; ``warnings`` are those of every design.
     """
@@ -52,7 +52,7 @@ class DesignCriteria:
     constraints: tuple[Constraint, ...] = ()
     proof: Callable[[Trajectory], Clearance] | None = None
     objective: Callable[[str, Motion, float], Objective] | None = None
-    spent: Callable[[], float] | None = None
+    elapsed: Callable[[], float] | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -73,11 +73,12 @@ class StageRow:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """What a planned family returns: the motion, its stages, and what could not be had."""
+    """A motion, its stages, warnings, and whether a time limit ended the search for it early."""
 
     trajectory: Trajectory
     stages: tuple[StageRow, ...] = ()
     warnings: tuple[str, ...] = ()
+    ended_early: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,9 @@ class Design:
 
     ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
     inverse model was given; ``stages`` of a planned excitation; ``starts`` what became of every
-    start of an optimised one; ``clearance`` what the proof found, None without one.
+    start of an optimised one; ``clearance`` what the proof found, None without one. The motion is
+    a function of robot, request and seed, unless ``ended_early``: then a time limit cut the
+    search, and another machine, or this one under another load, finds another motion.
     """
 
     trajectory: Trajectory
@@ -97,6 +100,7 @@ class Design:
     stages: tuple[StageRow, ...] = ()
     starts: tuple[StartRow, ...] = ()
     clearance: Clearance | None = None
+    ended_early: bool = False
 
 
 @one_blas_thread()
@@ -123,10 +127,8 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
     found, warnings = _searched(Problem(basis, allowed, _still), request, criteria, generator)
-    trajectory = _settled(basis, allowed, found, criteria)
-    result = replace(
-        _report(Planned(trajectory, (), warnings), limits, criteria), starts=found.rows
-    )
+    planned = Planned(_settled(basis, allowed, found, criteria), (), warnings, bool(warnings))
+    result = replace(_report(planned, limits, criteria), starts=found.rows)
     _check_accuracy(result.score, basis, common.accuracy)
     return result
 
@@ -134,7 +136,7 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
 def _searched(
     blank: Problem, request: Request, criteria: DesignCriteria, generator: np.random.Generator
 ) -> tuple[Found, tuple[str, ...]]:
-    """Return what was found for a ``blank`` problem, and what to say about it."""
+    """Return what was found for a ``blank`` problem, and a warning where it ended early."""
     common, allowed = request.common, blank.limits
     constraints = criteria.constraints
     if criteria.inverse is not None and not np.all(np.isnan(allowed.effort)):
@@ -146,14 +148,9 @@ def _searched(
     typical = problem.motion(problem.basis.random(allowed, np.random.default_rng(common.seed)))
     problem = replace(problem, objective=criteria.objective(
         common.objective, typical, problem.basis.duration))
-    found = search(problem, common.starts, generator, _watch(request, criteria))
-    if sum(row.iterations for row in found.rows) == 0:
-        return found, (f'the budget of {common.budget:g} s was over before the motion could be '
-                       'improved: it keeps all limits, but is a random one',)
-    if len(found.rows) < common.starts:
-        return found, (f'the budget of {common.budget:g} s was over after {len(found.rows)} of '
-                       f'{common.starts} starts',)
-    return found, ()
+    watch = Watch(common, criteria)
+    found = search(problem, common.starts, generator, watch)
+    return found, (watch.warning(found),) if watch.ended_early else ()
 
 
 def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
@@ -162,22 +159,40 @@ def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatAr
     return 0.0, (none, none, none)
 
 
-def _watch(request: Request, criteria: DesignCriteria) -> Watch:
-    """Return what reports the progress, and ends a start by its iterations, all by the budget."""
-    common = request.common
+class Watch:
+    """Reports the progress of a search, counts the iterations of a start, looks at the clock.
 
-    def watch(start: int, iteration: int, value: float) -> bool:
-        spent = criteria.spent() if criteria.spent is not None else 0.0
+    ``ended_early``: the time limit was over before all starts had ended by themselves.
+    """
+
+    def __init__(self, common: DesignOptions, criteria: DesignCriteria) -> None:
+        self.ended_early = False
+        self._common, self._criteria = common, criteria
+
+    def __call__(self, start: int, iteration: int, value: float) -> bool:
+        """Return whether a start ends at this iteration; ``value`` is the best so far."""
+        common, criteria = self._common, self._criteria
+        elapsed = criteria.elapsed() if criteria.elapsed is not None else 0.0
         if criteria.progress is not None:
             done = (start + iteration / common.iterations) / common.starts
-            used = spent / common.budget if common.budget > 0.0 else 1.0
+            used = elapsed / common.time_limit if common.time_limit > 0.0 else 1.0
             best = f', best value {np.exp(value):.4g}' if np.isfinite(value) else ''
             criteria.progress(f'design: start {start + 1} of {common.starts}{best}',
-                           min(max(done, used), 1.0))
-        late = criteria.spent is not None and spent >= common.budget
-        return late or iteration >= common.iterations
+                              min(max(done, used), 1.0))
+        if iteration >= common.iterations:
+            return True
+        self.ended_early |= criteria.elapsed is not None and elapsed >= common.time_limit
+        return self.ended_early
 
-    return watch
+    def warning(self, found: Found) -> str:
+        """Return the sentence about a search that ended early."""
+        limit = f'the time limit of {self._common.time_limit:g} s'
+        if sum(row.iterations for row in found.rows) == 0:
+            return (f'{limit} was over before the motion could be improved: it keeps all limits, '
+                    'but is a random one')
+        return (f'{limit} ended the search in start {len(found.rows)} of {self._common.starts}: '
+                'the same seed may find another motion next time; raise time_limit, or lower '
+                'starts or iterations')
 
 
 def _settled(
@@ -267,4 +282,4 @@ def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) ->
         warnings.append(f'the motion cannot tell all parameters apart (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
-                  clearance=clearance)
+                  clearance=clearance, ended_early=planned.ended_early)

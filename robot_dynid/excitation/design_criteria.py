@@ -42,7 +42,7 @@ RAMP_SHARE = 0.05
 @one_blas_thread()
 def design_criteria(
     robot: RobotModel, progress: Progress | None = None, blocks: Sequence[Block] | None = None,
-    spent: Callable[[], float] | None = None, noise: ArrayLike | None = None,
+    elapsed: Callable[[], float] | None = None, noise: ArrayLike | None = None,
     links: FloatArray | None = None,
 ) -> DesignCriteria:
     """Return the criteria for a robot for the parameters of ``blocks`` (default: links, friction).
@@ -67,7 +67,7 @@ def design_criteria(
         score=Scorer(Observation.of(model, spread), model.reduction.names, parts,
                      _sizes(model, spread, known)),
         inverse=None if known is None else RigidEffort(robot, known), progress=progress,
-        model=planned, spent=spent,
+        model=planned, elapsed=elapsed,
         objective=Objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
         warnings=_warnings(robot, chosen, noise is None))
 

@@ -11,11 +11,10 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
-from robot_dynid.excitation.search.optimise import ITERATIONS
 from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
-SEARCH = ('starts', 'iterations', 'budget', 'objective', 'accuracy')
+SEARCH = ('starts', 'iterations', 'time_limit', 'objective', 'accuracy')
 #: makes the basis of some joints from the options of the family
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 #: type of an option that lists designs of their own
@@ -39,8 +38,9 @@ class DesignOptions:
     """Settings common to all kinds.
 
     ``scale`` in (0, 1] is the part of every limit that may be used; ``objective`` is one of
-    objective.NAMES, improved from ``starts`` random starts by at most so many ``iterations`` each
-    until ``budget`` seconds are over;
+    objective.NAMES, improved from ``starts`` random starts by at most so many ``iterations`` each:
+    with these the seed decides. After ``time_limit`` seconds the best so far is taken, which
+    depends on the machine;
     ``accuracy`` is the largest standard deviation wanted, relative to nominal parameters;
     ``limits`` (joint -> limit) narrows or completes those of the robot.
     ``floor``, ``keep_out``, ``environment``, ``clearance`` and ``ignore_pairs`` (Surroundings)
@@ -50,8 +50,8 @@ class DesignOptions:
     seed: int = 0
     scale: float = 0.9
     starts: int = 8
-    iterations: int = ITERATIONS
-    budget: float = 20.0
+    iterations: int = 300
+    time_limit: float = float('inf')
     objective: str = 'condition'
     accuracy: float = float('inf')
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class DesignOptions:
         for name in ('starts', 'iterations'):
             if getattr(self, name) < 1:
                 raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
-        for name in ('seed', 'budget'):
+        for name in ('seed', 'time_limit'):
             if not getattr(self, name) >= 0:
                 raise UsageError(f"option '{name}' must not be negative, got "
                                  f'{getattr(self, name)}')

@@ -124,9 +124,9 @@ def designed(setting: Setting, budget: float = BUDGET) -> Entry:
     from robot_dynid.excitation.families import parse_request
 
     begin = time.perf_counter()
-    criteria = replace(setting.criteria, spent=lambda: time.perf_counter() - begin)
+    criteria = replace(setting.criteria, elapsed=lambda: time.perf_counter() - begin)
     request = parse_request('fourier', {'duration': DURATION, 'harmonics': HARMONICS,
-                                        'scale': setting.scale, 'budget': budget})
+                                        'scale': setting.scale, 'time_limit': budget})
     found = design(setting.robot, request, criteria)
     assert found.score is not None
     return Entry('ours', found.score.condition_number, found.score.log_det,
@@ -145,14 +145,15 @@ def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
 
 
 def by_ipopt(setting: Setting, budget: float) -> Entry:
-    """Return what IPOPT makes of our problem, from a random start that keeps everything."""
-    from robot_dynid.excitation.search.starts import search
+    """Return what IPOPT makes of our problem from our starts, as many as the budget allows."""
+    from robot_dynid.excitation.request import DesignOptions
+    from robot_dynid.excitation.search.starts import random_starts
     from robot_dynid_evaluation.bench import fourier_peer
 
     begin = time.perf_counter()
     problem = fourier_problem(setting)
-    start = search(problem, 1, np.random.default_rng(0), lambda *_: True).coefficients
-    found = fourier_peer.optimise(problem, start, budget)
+    starts = random_starts(problem, DesignOptions.starts, np.random.default_rng(0))
+    found = fourier_peer.optimise(problem, (start for _, start in starts), budget)
     seconds = time.perf_counter() - begin
     score = setting.score(problem.basis.trajectory(found))
     return Entry(fourier_peer.NAME, score.condition_number, score.log_det, seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -91,10 +90,8 @@ def designed(robot: RobotModel, period: float) -> FourierTrajectory:
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.trajectories.fourier import FourierTrajectory
 
-    begin = time.perf_counter()
-    criteria = design_criteria(robot, spent=lambda: time.perf_counter() - begin)
     request = parse_request('fourier', {'duration': period, 'harmonics': HARMONICS})
-    found = design(robot, request, criteria).trajectory
+    found = design(robot, request, design_criteria(robot)).trajectory
     assert isinstance(found, FourierTrajectory)
     return found
 

@@ -34,8 +34,8 @@ class Excitation:
 
 
 EXCITATIONS = {
-    'fourier': Excitation('duration: 30.0, harmonics: 25, starts: 1, iterations: 100, '
-                          'budget: 60.0', 'wls', 0.02),
+    'fourier': Excitation('duration: 30.0, harmonics: 25, starts: 1, iterations: 100',
+                          'wls', 0.02),
     'sine-sequence': Excitation('periods: 1, configurations: 2', 'staged', 0.05),
 }
 #: a quick move to the start; and patience, for a machine that is busy with other things

@@ -82,14 +82,14 @@ def test_base_counts_and_names_parameters(run: Run, capsys: Capture) -> None:
 def test_design_writes_a_trajectory_within_limits(run: Run, tmp_path: Path) -> None:
     path = tmp_path / 'trajectory.yaml'
     found = run('design', ROBOT, '--duration', 8, '--harmonics', 4, '--seed', 3, '--starts', 2,
-                '--budget', 600, '--scale', 0.8, '--out', path)
+                '--iterations', 50, '--time-limit', 600, '--scale', 0.8, '--out', path)
     assert {'condition_number', 'log_det', 'duration', 'limits', 'seconds'} <= set(found)
     assert found['duration'] == load_trajectory(path).duration == 8.0
     for used in found['limits'].values():
         assert {'position', 'velocity', 'acceleration'} <= set(used)
         assert 0.0 < max(used.values()) <= 0.8
     again = run('design', ROBOT, '--duration', 8, '--harmonics', 4, '--seed', 3, '--starts', 2,
-                '--budget', 600, '--scale', 0.8, '--out', path)
+                '--iterations', 50, '--time-limit', 600, '--scale', 0.8, '--out', path)
     assert again['condition_number'] == found['condition_number']
 
 

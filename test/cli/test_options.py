@@ -18,7 +18,8 @@ TESTS = Path(__file__).parents[1]
 OPTIONS = [
     ('base', '--method --rotor-inertia --friction --json',
      'test_cli.py::test_base_counts_and_names_parameters'),
-    ('design', '--duration --harmonics --seed --starts --budget --scale --out --json',
+    ('design', '--duration --harmonics --seed --starts --iterations --time-limit --scale --out '
+     '--json',
      'test_cli.py::test_design_writes_a_trajectory_within_limits'),
     ('design', '--type --options', 'test_design_cli.py::test_every_type_is_designed_and_written'),
     ('design', '--periods', 'test_design_cli.py::test_periods_repeat_the_motion'),

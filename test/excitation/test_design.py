@@ -18,13 +18,14 @@ from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.effort import RigidEffort
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.trajectories.composite import describe
 from robot_dynid.trajectories.constraint import Clearance
 from robot_dynid.trajectories.fourier import random_fourier
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 
 
 def clock(every=1.0):
-    """Return a clock that ticks whenever it is read: a budget that counts iterations."""
+    """Return a clock that ticks whenever it is read: a time limit that counts iterations."""
     return count(0.0, every).__next__
 
 
@@ -99,13 +100,13 @@ def test_random_robots_keep_all_limits(seed, joints, tree, harmonics):
     limits = box(robot, velocity=rng.uniform(0.2, 3.0, joints),
                  acceleration=rng.uniform(0.5, 9.0, joints),
                  jerk=np.nan if rng.random() < 0.5 else rng.uniform(5.0, 90.0, joints))
-    criteria = design_criteria(robot, spent=clock())
+    criteria = design_criteria(robot, elapsed=clock())
     pose = criteria.inverse(
         *np.zeros((3, 1, joints)) + limits.centre * [[[1.0]], [[0.0]], [[0.0]]]
     )
     limits = replace(limits, effort=1.1 * np.abs(pose[0]) + rng.uniform(5.0, 60.0, joints))
     options = {'harmonics': harmonics, 'duration': float(rng.uniform(2.0, 40.0)), 'starts': 2,
-               'budget': 20, 'scale': 1.0}
+               'time_limit': 20, 'scale': 1.0}
     found = design_within(limits, parse_request('', options), criteria)
     check_limits(found, limits, criteria.inverse)
     assert all(use <= 1.0 for used in found.used.values() for use in used.values())
@@ -181,31 +182,60 @@ def test_the_seed_decides():
     assert alone.starts[0].first == first.starts[0].first
 
 
-def test_a_budget_ends_the_search_with_the_best_so_far():
+def test_a_time_limit_ends_the_search_with_the_best_so_far_and_says_so():
     robot = load_robot('ur10e')
 
-    def found(budget):
-        criteria = design_criteria(robot, spent=clock())
-        return design(robot, parse_request('', {'budget': budget, 'starts': 2}), criteria)
+    def found(limit):
+        criteria = design_criteria(robot, elapsed=clock())
+        return design(robot, parse_request('', {'time_limit': limit, 'starts': 2}), criteria)
 
     nothing, some = found(0), found(30)
     assert any('is a random one' in warning for warning in nothing.warnings)
     check_limits(nothing, motion_limits(robot))
     assert nothing.starts[0].iterations == 0 and not nothing.starts[0].converged
-    assert any('after 1 of 2 starts' in warning for warning in some.warnings)
+    assert any('ended the search in start 1 of 2' in warning for warning in some.warnings)
+    assert nothing.ended_early and some.ended_early
     assert some.starts[0].iterations < 31 and not some.starts[0].converged
     assert some.score.condition_number < nothing.score.condition_number
     assert some.score.log_det > nothing.score.log_det
 
 
+@pytest.mark.parametrize(('kind', 'options'), [
+    ('fourier', {'duration': 6, 'harmonics': 3, 'starts': 2}),
+    ('bspline', {'duration': 6, 'knots': 5, 'starts': 2, 'iterations': 4}),
+    ('composite', {'segments': [{'type': 'fourier', 'duration': 6, 'harmonics': 3, 'starts': 1},
+                                {'type': 'static-poses', 'poses': 4}]}),
+])
+def test_no_clock_changes_a_design_unless_a_limit_is_given(kind, options):
+    """A clock that runs a day per look stands for a machine under any load."""
+    robot = load_robot('planar_3r')
+
+    def found(**clocks):
+        return design(robot, parse_request(kind, options), design_criteria(robot, **clocks))
+
+    idle, loaded = found(), found(elapsed=clock(86400.0))
+    assert describe(idle.trajectory) == describe(loaded.trajectory)
+    assert not idle.ended_early and not loaded.ended_early
+    assert idle.warnings == loaded.warnings
+
+
+def test_a_segment_that_ends_early_is_reported_of_the_whole():
+    robot = load_robot('planar_3r')
+    segments = [{'type': 'fourier', 'time_limit': 9, 'starts': 1},
+                {'type': 'static-poses', 'poses': 4}]
+    found = design(robot, parse_request('composite', {'segments': segments}),
+                   design_criteria(robot, elapsed=clock()))
+    assert found.ended_early
+    assert any('the time limit of 9 s ended the search' in w for w in found.warnings)
+
+
 def test_iterations_bound_every_start_whatever_the_clock_says():
     robot = load_robot('planar_3r')
-    found = design(
-        robot, parse_request('', {'starts': 2, 'iterations': 3}), design_criteria(robot)
-    )
+    request = parse_request('', {'starts': 2, 'iterations': 3, 'time_limit': 600})
+    found = design(robot, request, design_criteria(robot, elapsed=clock()))
     assert [row.iterations for row in found.starts] == [3, 3]
     assert not any(row.converged for row in found.starts)
-    assert not any('budget' in warning for warning in found.warnings)
+    assert not found.ended_early and not any('time limit' in w for w in found.warnings)
     with pytest.raises(UsageError, match="'iterations' must be at least 1, got 0"):
         parse_request('', {'iterations': 0})
 
@@ -231,8 +261,8 @@ def test_progress_tells_the_best_value_and_may_stop():
 def test_fourteen_joints():
     text = random_urdf(np.random.default_rng(8), 14, 0.3)
     robot = robot_from_urdf(text)
-    criteria = design_criteria(robot, spent=clock())
-    request = parse_request('', {'starts': 1, 'budget': 25, 'scale': 1.0})
+    criteria = design_criteria(robot, elapsed=clock())
+    request = parse_request('', {'starts': 1, 'time_limit': 25, 'scale': 1.0})
     found = design_within(box(robot), request, criteria)
     check_limits(found, box(robot))
     assert found.starts[0].value < found.starts[0].first - 0.3
@@ -253,7 +283,7 @@ def test_a_motion_that_is_too_simple_is_reported():
     criteria = design_criteria(robot)
     slow = box(robot, velocity=0.01, acceleration=1e-4, jerk=np.nan)
     request = parse_request('', {'harmonics': 2, 'starts': 1, 'duration': 100.0})
-    found = design_within(slow, request, replace(criteria, spent=clock()))
+    found = design_within(slow, request, replace(criteria, elapsed=clock()))
     assert found.score.condition_number > 1e6
     assert any('cannot tell all parameters apart' in warning for warning in found.warnings)
 
@@ -267,7 +297,7 @@ def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
 
 @pytest.mark.parametrize(('options', 'words'), [
     ({'objective': 'speed'}, 'known: condition, blocks, log-det, precision'),
-    ({'budget': -1}, "'budget' must not be negative"),
+    ({'time_limit': -1}, "'time_limit' must not be negative"),
     ({'accuracy': 0}, "'accuracy' must be positive"),
     ({'starts': 0}, "'starts' must be at least 1"),
 ])
@@ -279,7 +309,7 @@ def test_wrong_options_of_the_search_are_explained(options, words):
 def test_a_start_in_the_way_of_a_proof_is_refused():
     """The proof names the pair; nothing on the way to the optimum is free."""
     robot = load_robot('planar_3r')
-    criteria = replace(design_criteria(robot, spent=clock()),
+    criteria = replace(design_criteria(robot, elapsed=clock()),
                     proof=lambda trajectory: Clearance(False, 0.01, ('hand', 'table'), 3.0))
     with pytest.raises(DynIdError, match=r'hand and table come as near as 0\.01 m at 3 s'):
-        design(robot, parse_request('', {'budget': 5}), criteria)
+        design(robot, parse_request('', {'time_limit': 5}), criteria)

@@ -20,12 +20,12 @@ RATE = 100.0
 #: calls of the clock after which a search ends: limits hold whenever that is
 STEPS = 12
 OPTIONS = {
-    'fourier': {'duration': 8.0, 'budget': STEPS},
-    'bspline': {'duration': 8.0, 'knots': 8, 'budget': STEPS},
+    'fourier': {'duration': 8.0, 'time_limit': STEPS},
+    'bspline': {'duration': 8.0, 'knots': 8, 'time_limit': STEPS},
     'sine-sequence': {'periods': 1, 'configurations': 1},
     'constant-velocity': {'speeds': 3, 'configurations': 1, 'plateau': 0.1},
     'static-poses': {'poses': 12, 'dwell': 0.3},
-    'composite': {'segments': [{'type': 'bspline', 'duration': 6.0, 'budget': STEPS},
+    'composite': {'segments': [{'type': 'bspline', 'duration': 6.0, 'time_limit': STEPS},
                                {'type': 'constant-velocity', 'speeds': 2, 'plateau': 0.1,
                                 'configurations': 1}]},
 }
@@ -68,7 +68,7 @@ def test_no_family_breaks_a_limit_of_a_random_robot(seed, tmp_path):
     for kind in FAMILIES:
         request = parse_request(kind, {**OPTIONS[kind], 'limits': limits, 'seed': seed})
         try:
-            found = design(robot, request, replace(criteria, spent=count().__next__))
+            found = design(robot, request, replace(criteria, elapsed=count().__next__))
         except DynIdError as error:
             assert 'effort' in str(error), f'{kind}: {error}'
             continue

@@ -21,10 +21,10 @@ BOX = {'centre': [0.5, 0.0, 0.3], 'size': [0.1, 0.6, 0.6]}
 def plan():
     """Return a short design of the TX40 behind a box."""
     robot = load_robot('tx40')
-    request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'budget': 0.0,
+    request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'time_limit': 0.0,
                                         'starts': 1, 'keep_out': [BOX]})
     scene = scene_of(robot, request.common.surroundings(robot.surroundings))
-    judge = keeping_clear(design_criteria(robot, spent=lambda: 1.0), scene)
+    judge = keeping_clear(design_criteria(robot, elapsed=lambda: 1.0), scene)
     return Plan('fourier', robot, design(robot, request, judge), judge, scene)
 
 

@@ -30,8 +30,8 @@ from robot_dynid_interfaces.action import Excite
 
 ROBOT = 'planar_3r'
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
-SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, iterations: 10, budget: 60}'
-LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, iterations: 10, budget: 60}'
+SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, iterations: 10}'
+LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, iterations: 10}'
 BRAKES = 3.0  # s, less than what is left of LONG
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 

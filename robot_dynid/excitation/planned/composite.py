@@ -44,20 +44,21 @@ def plan_composite(
     designs: list[Design] = []
     for done, request in enumerate(options.segments):
         shared = replace(criteria, progress=_part(criteria.progress, done, len(options.segments)),
-                         spent=_since(criteria.spent))
+                         elapsed=_since(criteria.elapsed))
         own = narrowed(limits, request.common.limits)
         designs.append(design_within(own, request, shared))
     trajectory = Planner(criteria, limits).joined([found.trajectory for found in designs])
     stages = tuple(replace(stage, name=f'{number}: {stage.name}')
                    for number, found in enumerate(designs, start=1) for stage in found.stages)
-    return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings))
+    return Planned(trajectory, stages, tuple(w for found in designs for w in found.warnings),
+                   any(found.ended_early for found in designs))
 
 
-def _since(spent: Callable[[], float] | None) -> Callable[[], float] | None:
-    """Return a clock that starts now: the budget of a segment is its own."""
-    if spent is None:
+def _since(elapsed: Callable[[], float] | None) -> Callable[[], float] | None:
+    """Return a clock that starts now: the time limit of a segment is its own."""
+    if elapsed is None:
         return None
-    clock, begun = spent, spent()
+    clock, begun = elapsed, elapsed()
     return lambda: clock() - begun
 
 

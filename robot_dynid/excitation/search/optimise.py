@@ -37,8 +37,8 @@ from robot_dynid.types import FloatArray
 INSTANTS_EACH, INSTANTS_LEAST = 12, 200
 #: weights of the barriers; at the last one they hold the optimum off the limits by about 1 %
 WEIGHTS = (0.1, 0.01, 1e-3, 1e-4)
-#: expected gain (logarithmic) below which a search has converged, and iterations at most
-GAIN, ITERATIONS = 1e-4, 300
+#: expected gain (logarithmic) below which a search has converged
+GAIN = 1e-4
 #: part of the way to the nearest limit that a step may go; Armijo's share; cuts of a step
 REACH, SUFFICIENT, CUTS = 0.95, 1e-4, 10
 #: a step that is too long is shortened to a part between these, where constraints break by linear
@@ -174,13 +174,13 @@ def minimise(
 ) -> Optimum:
     """Search from ``start`` (n, P), which keeps everything.
 
-    ``watch`` is told iteration and value before every step; when it returns true the search ends.
+    ``watch`` hears iteration and value before every step; when it returns true the search ends.
     """
     descent = Descent(problem, start)
     iterations, weight, settled = 0, WEIGHTS[0], False
     for weight in WEIGHTS:
         settled = False
-        while not settled and iterations < ITERATIONS:
+        while not settled:
             if watch(iterations, descent.point.value):
                 return descent.end(False, iterations)
             gain = descent.step(weight)

@@ -1,8 +1,8 @@
-"""Starts of the search for an excitation: random motions that keep everything, the best first."""
+"""Search for an excitation from several random motions that keep all limits and constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ FILLED, HALVINGS = 0.8, 12
 #: random poses to move about where the middle of the ranges does not keep the constraints
 POSES = 300
 
-#: told the start, the iteration and the best value so far; true when time is up
+#: hears the start, the iteration and the best value so far; true ends the start
 Watch = Callable[[int, int, float], bool]
 
 
@@ -47,20 +47,19 @@ class Found:
 def search(
     problem: Problem, starts: int, generator: np.random.Generator, watch: Watch
 ) -> Found:
-    """Improve ``starts`` random motions until ``watch`` says that time is up; return the best.
+    """Improve ``starts`` random motions, each until ``watch`` ends it; return the best.
+
+    No further start is begun where ``watch`` ends it before its first iteration.
+
 
     Raises DynIdError where no pose keeps the constraints.
     """
-    poses = low_noise_poses(problem, generator)
-    seeds = generator.integers(2**63, size=(starts, CANDIDATES))
     best: tuple[float, FloatArray, FloatArray] | None = None
     rows: list[StartRow] = []
-    for index, own in enumerate(seeds):
+    for index, (first, start) in enumerate(random_starts(problem, starts, generator)):
         known = best[0] if best is not None else float('inf')
-        late = watch(index, 0, known)
-        if late and best is not None:
+        if watch(index, 0, known) and best is not None:
             break
-        first, start = _best_candidate(problem, poses, own[:1] if late else own)
         found = minimise(problem, start, _watch_start(watch, index, known))
         rows.append(StartRow(first, found.value, found.converged, found.iterations))
         if best is None or found.value < best[0]:
@@ -69,11 +68,24 @@ def search(
     return Found(best[1], best[2], tuple(rows))
 
 
+def random_starts(
+    problem: Problem, count: int, generator: np.random.Generator
+) -> Iterator[tuple[float, FloatArray]]:
+    """Yield objective and coefficients (n, P) of ``count`` starts that keep everything.
+
+    Each is the best of CANDIDATES random motions, which depend on the generator alone. Raises
+    DynIdError where no pose keeps the constraints.
+    """
+    poses = clear_poses(problem, generator)
+    for own in generator.integers(2**63, size=(count, CANDIDATES)):
+        yield _best_candidate(problem, poses, own)
+
+
 def _watch_start(watch: Watch, index: int, known: float) -> Callable[[int, float], bool]:
     return lambda iteration, value: watch(index, iteration, min(value, known))
 
 
-def low_noise_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
+def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
     """Return poses (K, n) that keep the constraints well, to move about; the middle if it does.
 
     The middle of the ranges leaves most room to the joints. Where it is not at least half as far
@@ -141,5 +153,3 @@ def still_coefficients(problem: Problem) -> FloatArray:
     """Return the coefficients (P,) of a joint that rests at one."""
     position = problem.basis.matrices(problem.basis.grid())[0]
     return np.asarray(np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0])
-
-

@@ -97,7 +97,7 @@ def prepare(
     scene = scene_of(robot, request.common.surroundings(robot.surroundings))
     started = time.monotonic()
     criteria = keeping_clear(
-        design_criteria(robot, progress, spent=lambda: time.monotonic() - started), scene)
+        design_criteria(robot, progress, elapsed=lambda: time.monotonic() - started), scene)
     result = design_within(limits, request, criteria)
     segments = excitation_segments(result.trajectory, limits, settings.plan)
     longest = settings.longest / settings.first_pass_scale

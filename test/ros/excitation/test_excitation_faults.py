@@ -33,7 +33,7 @@ from robot_dynid.robot.robot_file import load_robot
 pytestmark = pytest.mark.ros
 
 FACES = ('action', 'topic')
-WIDE = '{duration: 8, harmonics: 8, scale: 0.8, starts: 1, iterations: 10, budget: 60}'
+WIDE = '{duration: 8, harmonics: 8, scale: 0.8, starts: 1, iterations: 10}'
 HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
 ALARMS = {'temperature_limit': 80.0, 'temperature_timeout': 600.0,
           'emergency_stop_required': True}

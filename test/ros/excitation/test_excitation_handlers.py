@@ -28,8 +28,8 @@ pytestmark = pytest.mark.ros
 
 CANCELED = 5
 # Long, so that who does not give it up is found out; not for ever, since nothing else ends it.
-LONG = '{duration: 12, harmonics: 6, starts: 1000, budget: 8}'
-QUICK = '{duration: 2, harmonics: 2, starts: 1, budget: 0, scale: 0.5}'
+LONG = '{duration: 12, harmonics: 6, starts: 1000, time_limit: 8}'
+QUICK = '{duration: 2, harmonics: 2, starts: 1, iterations: 1, scale: 0.5}'
 
 PARAMETERS = {'robot': 'planar_3r', 'controller': 'arm', 'face': 'topic', 'controller_wait': 0.5}
 

@@ -32,7 +32,7 @@ from robot_dynid_interfaces.action import Excite
 pytestmark = pytest.mark.ros
 
 START = {'ur10e': [0.0, -1.2, 0.9, 0.3, 0.4, 0.0], 'stanford_arm': [0.0] * 6}
-MOTION = '{duration: 2, harmonics: 2, starts: 1, budget: 0, scale: 0.5}'
+MOTION = '{duration: 2, harmonics: 2, starts: 1, iterations: 1, scale: 0.5}'
 # Nothing goes wrong here, and the machine may have other things to do.
 PARAMETERS = {
     'state_timeout': 5.0, 'controller_timeout': 5.0, 'feedback_timeout': 5.0,

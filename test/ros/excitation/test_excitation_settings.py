@@ -22,7 +22,7 @@ from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 
 ROBOT = load_robot('planar_3r')
 HERE = np.array([0.1, -0.2, 0.3])
-ASKED = 'fourier', {'duration': 2.0, 'harmonics': 2, 'starts': 1, 'budget': 0.0, 'scale': 0.5}
+ASKED = 'fourier', {'duration': 2.0, 'harmonics': 2, 'starts': 1, 'iterations': 1, 'scale': 0.5}
 PLAIN = ExcitationSettings(
     robot='planar_3r', first_pass_scale=1.0, warm_up=0, return_to_start=False)
 GUARDS = GuardSettings()

@@ -30,7 +30,7 @@ CYCLES = 2  # of the controller [ms] between joint states
 START = {'ur10e': (0.0, -1.2, 0.9, 0.3, 0.4, 0.0), 'stanford_arm': (0.0,) * 6}
 # Revolute joints that stay within 0.1 rad of where they are can never be 0.15 rad off.
 NARROW: dict[str, Any] = {f'joint_{j}': {'position': [-0.05, 0.05]} for j in (1, 2, 4, 5, 6)}
-MOTION = {'duration': 2.0, 'harmonics': 2, 'starts': 1, 'budget': 0.0, 'scale': 0.5}
+MOTION = {'duration': 2.0, 'harmonics': 2, 'starts': 1, 'iterations': 1, 'scale': 0.5}
 
 
 class Drill:
