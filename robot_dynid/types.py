@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate
 
 from robot_dynid.errors import DataError
 
@@ -213,6 +212,8 @@ def _interpolated(
     known: FloatArray, values: FloatArray, asked: FloatArray, degree: int = 3
 ) -> FloatArray:
     """Return ``values`` (N, k), given at ``known`` (N,), at ``asked`` (M,), by a spline."""
+    from scipy import interpolate  # late: every record is made here, few are interpolated
+
     degree = min(degree, len(known) - 1)
     if degree < 1:
         return np.broadcast_to(values[:1], (len(asked), values.shape[1]))

@@ -28,10 +28,11 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'body_poses', 'caution', 'excitation_segments', 'faults', 'interval_factor',
-    'keeping_clear', 'lifted_by', 'link_table', 'load_log', 'load_robot', 'motion_limits',
-    'noise_levels_of', 'parse_request', 'recipe_from_dict', 'scene_of', 'set_load',
-    'set_payload', 'with_moves',
+    'body_poses', 'caution', 'excitation_segments', 'faults', 'identification_report',
+    'interval_factor', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by', 'link_table',
+    'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'noise_levels_of',
+    'parse_request', 'read_recipe', 'recipe_from_dict', 'save_trajectory', 'scene_of',
+    'set_load', 'set_payload', 'validation_report', 'with_moves', 'write_report',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take

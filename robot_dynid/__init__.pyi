@@ -1,0 +1,51 @@
+# The public names, read by type checkers and, on first use, by the package itself.
+
+from robot_dynid.errors import DataError as DataError
+from robot_dynid.errors import DynIdError as DynIdError
+from robot_dynid.errors import MissingDependency as MissingDependency
+from robot_dynid.errors import ModelError as ModelError
+from robot_dynid.errors import RefusedJointWarning as RefusedJointWarning
+from robot_dynid.errors import RobotError as RobotError
+from robot_dynid.errors import UsageError as UsageError
+from robot_dynid.estimation import ESTIMATORS as ESTIMATORS
+from robot_dynid.estimation.estimate import Estimate as Estimate
+from robot_dynid.excitation.design import Design as Design
+from robot_dynid.excitation.design import design as design
+from robot_dynid.excitation.design_criteria import design_criteria as design_criteria
+from robot_dynid.excitation.request import parse_request as parse_request
+from robot_dynid.friction import LAWS as LAWS
+from robot_dynid.friction import law_from as law_from
+from robot_dynid.friction.law import FrictionLaw as FrictionLaw
+from robot_dynid.identification.identify import IdentificationResult as IdentificationResult
+from robot_dynid.identification.identify import identify as identify
+from robot_dynid.identification.payload import PayloadResult as PayloadResult
+from robot_dynid.identification.payload import identify_payload as identify_payload
+from robot_dynid.identification.recipe import Recipe as Recipe
+from robot_dynid.identification.validate import Validation as Validation
+from robot_dynid.identification.validate import validate as validate
+from robot_dynid.identified.export import exported_urdf as exported_urdf
+from robot_dynid.identified.model import IdentifiedModel as IdentifiedModel
+from robot_dynid.io.log import load_log as load_log
+from robot_dynid.io.recipe import read_recipe as read_recipe
+from robot_dynid.io.trajectory_file import load_trajectory as load_trajectory
+from robot_dynid.io.trajectory_file import save_trajectory as save_trajectory
+from robot_dynid.monitoring.contact_events import ContactEvents as ContactEvents
+from robot_dynid.monitoring.contact_events import contact_events as contact_events
+from robot_dynid.monitoring.monitor import Monitor as Monitor
+from robot_dynid.monitoring.monitor import MonitorSettings as MonitorSettings
+from robot_dynid.reduction.analytic import reduce_analytic as reduce_analytic
+from robot_dynid.reduction.base import Reduction as Reduction
+from robot_dynid.reduction.numeric import reduce_numeric as reduce_numeric
+from robot_dynid.report.html import Report as Report
+from robot_dynid.report.html import identification_report as identification_report
+from robot_dynid.report.html import validation_report as validation_report
+from robot_dynid.report.html import write_report as write_report
+from robot_dynid.robot.locate import known_robots as known_robots
+from robot_dynid.robot.model import RobotModel as RobotModel
+from robot_dynid.robot.robot_file import load_robot as load_robot
+from robot_dynid.trajectories.fourier import FourierTrajectory as FourierTrajectory
+from robot_dynid.trajectories.trajectory import Trajectory as Trajectory
+from robot_dynid.types import RawLog as RawLog
+from robot_dynid.types import Samples as Samples
+
+__version__: str

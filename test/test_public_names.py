@@ -1,0 +1,110 @@
+"""The public names: they resolve late, are documented, and stay few."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import robot_dynid
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / 'docs' / 'api.rst').read_text()
+ROOMS = Path(robot_dynid.__file__).parent
+#: entry points, and what the compiler needs
+NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
+#: such as (N, n) or (b,)
+SHAPE = re.compile(r'\(\w+,( \w+)*\)|\([\w*]+(, [\w*]+)+\)')
+
+LIGHT = {
+    'import robot_dynid': {'numpy', 'scipy', 'numba', 'yaml'},
+    'from robot_dynid import load_robot; load_robot("ur10e")': {'scipy', 'numba'},
+    'from robot_dynid import load_log, RobotModel, Samples, DynIdError': {'scipy', 'numba'},
+    'from robot_dynid import load_trajectory': {'scipy.signal', 'scipy.stats', 'numba'},
+    'from robot_dynid import IdentifiedModel, identify, Monitor': set(),
+    'from robot_dynid.cli.main import parser; parser().format_help()': {'numpy', 'scipy', 'numba'},
+}
+#: never imported before they are used
+HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2'}
+
+
+@pytest.mark.parametrize('statement', LIGHT)
+def test_importing_stays_light(statement: str) -> None:
+    program = f'{statement}\nimport json, sys\nprint(json.dumps(list(sys.modules)))'
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True,
+                          check=True)
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert 'robot_dynid' in loaded
+    assert not loaded & (LIGHT[statement] | HEAVY)
+
+
+def test_there_are_few_and_they_resolve() -> None:
+    names = robot_dynid.__all__
+    assert 30 <= len(names) <= 50
+    assert sorted(set(names)) == names == dir(robot_dynid)
+    for name in names:
+        assert getattr(robot_dynid, name).__class__
+    with pytest.raises(AttributeError, match="'robot_dynid' has no attribute 'nothing'"):
+        _ = robot_dynid.nothing  # type: ignore[attr-defined]
+
+
+def test_the_stub_takes_names_from_where_they_are_made() -> None:
+    for name in robot_dynid.__all__:
+        one = getattr(robot_dynid, name)
+        line = re.search(rf'^from (\S+) import {name} as {name}$',
+                         (ROOMS / '__init__.pyi').read_text(), re.M)
+        assert line is not None, f'{name}: one import a line, as it is named'
+        assert not line[1].startswith(NOT_PUBLIC), name
+        if inspect.isclass(one) or inspect.isfunction(one):
+            assert f'{one.__module__}.'.startswith(f'{line[1]}.'), name
+
+
+def test_the_page_lists_them_all() -> None:
+    listed = re.findall(r'^\.\. auto(?:function|class|data):: (\w+)$', PAGE, re.M)
+    assert sorted(listed) == robot_dynid.__all__
+    for name, text in re.findall(r'^\.\. autodata:: (\w+)\n((?:   .*\n|\n)*)', PAGE, re.M):
+        assert len(text.split()) > 5, f'{name}: say what it is'
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Yield every public function, class, and method of a class, but plain data."""
+    for name in robot_dynid.__all__:
+        one = getattr(robot_dynid, name)
+        if inspect.isfunction(one) or inspect.isclass(one):
+            yield name, one
+        if inspect.isclass(one) and not issubclass(one, BaseException | Warning):
+            yield from ((f'{name}.{method}', value) for method, value in vars(one).items()
+                        if not method.startswith('_') and (
+                            inspect.isfunction(value) or isinstance(value, property)))
+
+
+@pytest.mark.parametrize(('name', 'one'), list(documented()))
+def test_public_names_are_documented(name: str, one: Any) -> None:
+    text = one.__doc__ or ''
+    assert text, name
+    assert not text.startswith(f'{name}('), f'{name}: the text dataclasses make says nothing'
+
+
+def arrays(one: Any) -> list[str]:
+    """Return the arguments and the result of a function that are arrays."""
+    function = inspect.unwrap(one.fget if isinstance(one, property) else one)
+    return [name for name, kind in getattr(function, '__annotations__', {}).items()
+            if re.search(r'\b(ArrayLike|FloatArray)\b', str(kind))]
+
+
+@pytest.mark.parametrize(('name', 'one'), [
+    (name, one) for name, one in documented() if not inspect.isclass(one) and arrays(one)])
+def test_arrays_state_their_shapes(name: str, one: Any) -> None:
+    assert SHAPE.search(one.__doc__), f'{name}: state the shape of {", ".join(arrays(one))}'
+
+
+def test_the_checks_can_fail() -> None:
+    assert not SHAPE.search('Return the friction (N m) of all joints.')
+    assert SHAPE.search('Return (K, n) efforts.') and SHAPE.search('``values`` (b,) of it')
