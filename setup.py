@@ -23,12 +23,15 @@ REQUIRED = [
     'scikit-learn>=1.0,<2',
     'clarabel>=0.6,<1',
     'coal>=3.0,<4',
-    'Jinja2>=3.0,<4',
-    'plotly>=5.4,<8',
     'rich>=11.2,<16',
 ]
 EXTRAS = {
+    'report': ['Jinja2>=3.0,<4', 'plotly>=5.4,<8'],
     'simulation': ['mujoco>=3.1,<5'],
+    # wheels of ROS 2 Jazzy and Kilted; a sourced ROS 2 has them
+    'ros': ['ros-rclpy[fastrtps]>=7.1,<10', 'ros-sensor-msgs>=5.3,<6',
+            'ros-trajectory-msgs>=5.3,<6', 'ros-std-srvs>=5.3,<6', 'ros-diagnostic-msgs>=5.3,<6',
+            'ros-visualization-msgs>=5.3,<6'],
 }
 
 
@@ -54,7 +57,7 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', EVALUATION, f'{EVALUATION}.*']),
-    package_data={PACKAGE: ['py.typed', 'report/templates/*']},
+    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),

@@ -24,6 +24,11 @@ class ModelError(DynIdError):
 class MissingDependency(DynIdError):
     """An optional library is absent; the message says how to install it."""
 
+    @classmethod
+    def of(cls, purpose: str, extra: str) -> 'MissingDependency':
+        """Return the error for ``purpose`` ("a report needs Plotly") and the extra with it."""
+        return cls(f"{purpose}: pip install 'robot_dynid[{extra}]'")
+
 
 class Cancelled(DynIdError):
     """The caller asked a long computation to stop."""

@@ -8,10 +8,11 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-from robot_dynid.errors import DynIdError, MissingDependency
+from robot_dynid.errors import DynIdError
 
 DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
 _turn = itertools.count()
@@ -63,12 +64,5 @@ def claim_domain() -> tuple[int, IO[str]]:
 
 
 def require_ros() -> None:
-    """Raise MissingDependency unless ROS 2 and the package's interfaces can be imported."""
-    try:
-        import rclpy  # noqa: F401
-
-        import robot_dynid_interfaces.srv  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(
-            f'{error}: this needs ROS 2 with rclpy and robot_dynid_interfaces; run `make setup` '
-            'and `. .venv/env.sh`, or source the workspace') from None
+    """Raise MissingDependency unless ROS 2 and the package's interfaces are installed."""
+    import_module('robot_dynid.ros')

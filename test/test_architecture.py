@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def room_of(path: Path) -> str:
 CORE = [path for path in SOURCES if room_of(path) not in OUTSIDE_CORE]
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
@@ -182,6 +184,19 @@ def test_only_the_kernels_import_numba_and_they_import_nothing_else() -> None:
                       if not name.startswith(('__future__', 'numpy', 'numba', 'math', 'typing',
                                               'robot_dynid.kernels'))]
     assert not wrong, '\n'.join(wrong)
+
+
+#: libraries that an extra brings, and the one module of the package that imports each
+OF_EXTRAS = {'plotly': 'report/libraries.py', 'jinja2': 'report/libraries.py',
+             'mujoco': 'simulation/mujoco_model.py'}
+
+
+def test_libraries_of_extras_are_imported_in_one_place() -> None:
+    """There their absence becomes a message with the name of the extra."""
+    found = {(name.partition('.')[0], str(path.relative_to(ROOT / 'robot_dynid')))
+             for path in SOURCES if room_of(path) != 'robot_dynid_evaluation'
+             for _, name in imported(path) if name.partition('.')[0] in OF_EXTRAS}
+    assert found == set(OF_EXTRAS.items())
 
 
 def test_private_parts_of_the_kernels_stay_in_their_room() -> None:

@@ -7,15 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from robot_dynid.cli.main import main
 from robot_dynid.robot import locate
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ('config', 'launch', 'resource', 'robot_dynid', 'robot_dynid_evaluation', 'scripts',
            'urdf')
+
 
 @pytest.fixture(scope='module')
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -41,15 +44,20 @@ def pip(words: list[str]) -> None:
     subprocess.run(command, check=True)
 
 
-def run(target: Path, *words: str) -> str:
-    """Run the installed command far from the sources, without ROS; return what it prints."""
+def printed(target: Path, words: Sequence[str | Path]) -> str:
+    """Return what a command prints that runs far from the sources, without ROS."""
     kept = {k: v for k, v in os.environ.items()
             if k not in ('AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH', 'PYTHONPATH')}
     environment = {**kept, 'PYTHONPATH': str(target), 'NUMBA_DISABLE_JIT': '1'}
-    done = subprocess.run([target / 'bin' / 'robot-dynid', *words], env=environment, cwd=target,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(words, env=environment, cwd=target, capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def run(target: Path, *words: str) -> str:
+    """Return what the installed command prints."""
+    return printed(target, [target / 'bin' / 'robot-dynid', *words])
 
 
 @pytest.mark.slow
@@ -61,6 +69,72 @@ def test_the_installed_command_finds_the_robots(target: Path) -> None:
 @pytest.mark.slow
 def test_the_installed_command_explains_itself(target: Path) -> None:
     assert '--rotor-inertia' in run(target, 'base', '--help')
+
+
+@pytest.mark.slow
+def test_all_shared_files_are_installed_and_found(target: Path) -> None:
+    """Robots, launch files and configuration: byte by byte, by the way the package looks."""
+    program = ('import json, sys; from robot_dynid import known_robots, load_robot;'
+               'from robot_dynid.robot.locate import find;'
+               '[load_robot(name) for name in known_robots()];'
+               'print(json.dumps([str(find(name)) for name in sys.argv[1:]]))')
+    files = [path for top in ('config', 'launch', 'urdf') for path in (ROOT / top).rglob('*')
+             if path.is_file() and path.suffix != '.pyc']
+    names = [str(path.relative_to(ROOT)) for path in files]
+    found = json.loads(printed(target, [sys.executable, '-c', program, *names]))
+    assert found == [str(target / 'share' / 'robot_dynid' / name) for name in names]
+    assert all(Path(name).read_bytes() == path.read_bytes()
+               for name, path in zip(found, files, strict=True))
+    assert {'launch/demo.launch.py', 'config/robots/ur10e.yaml', 'urdf/ur10e.urdf',
+            'config/identifier.yaml'} <= set(names)
+
+
+@pytest.mark.slow
+def test_the_wheel_names_its_extras(target: Path) -> None:
+    (metadata,) = target.glob('robot_dynid-*.dist-info/METADATA')
+    extras = {line.split()[1] for line in metadata.read_text().splitlines()
+              if line.startswith('Provides-Extra:')}
+    assert {'report', 'simulation', 'collision', 'ros'} <= extras
+
+
+#: a library that is absent, what is imported then, and the extra that brings the library
+ABSENT = (('plotly', 'report.libraries', 'report'), ('jinja2', 'report.libraries', 'report'),
+          ('mujoco', 'simulation.mujoco_model', 'simulation'),
+          ('rclpy', 'ros.identifier.node', 'ros'))
+
+
+@pytest.mark.parametrize(('library', 'module', 'extra'), ABSENT)
+def test_a_library_that_is_absent_is_named_with_its_extra(
+    library: str, module: str, extra: str
+) -> None:
+    program = f"""
+import importlib.util, sys
+from importlib import import_module
+from robot_dynid.errors import MissingDependency
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == '{library}' else found(name)
+sys.modules['{library}'] = None
+try:
+    import_module('robot_dynid.{module}')
+except MissingDependency as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True,
+                          check=True)
+    assert done.stdout.endswith(f"pip install 'robot_dynid[{extra}]'\n")
+
+
+def test_a_report_without_its_libraries_is_refused_before_the_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, 'plotly', None)
+    for name in [name for name in sys.modules if name.startswith(('plotly.', 'robot_dynid.rep'))]:
+        monkeypatch.delitem(sys.modules, name)
+    for words in (['identify', 'no.csv', '--robot', 'ur10e', '--out', 'm.yaml'],
+                  ['validate', 'no.yaml', 'no.csv'], ['contact', 'no.yaml', 'no.csv'],
+                  ['design', 'ur10e', '--type', 'fourier', '--out', str(tmp_path / 't.yaml')]):
+        assert main([*words, '--report', str(tmp_path / 'r.html')]) == 1
+        assert "pip install 'robot_dynid[report]'" in capsys.readouterr().err
 
 
 def moved(monkeypatch: pytest.MonkeyPatch, packages: Path) -> None:

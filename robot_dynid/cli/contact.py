@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_writable, load_logs, load_model
+from robot_dynid.cli.files import check_report, load_logs, load_model
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.monitoring.noise_levels import noise_levels_of
 
     started = time.perf_counter()
-    check_writable(arguments.report)
+    check_report(arguments.report)
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:

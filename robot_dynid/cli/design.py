@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_writable
+from robot_dynid.cli.files import check_report, check_writable
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import DynIdError, UsageError
@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     request = parse_request(arguments.type, with_text(options, arguments.options))
     if not 0.0 < arguments.rate < float('inf'):
         raise UsageError(f"option 'rate' must be positive, got {arguments.rate}")
-    check_writable(arguments.out, arguments.report)
+    check_writable(arguments.out)
+    check_report(arguments.report)
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:

@@ -31,6 +31,14 @@ def check_writable(*paths: str | None) -> None:
             raise UsageError(f'{path}: no permission to write there')
 
 
+def check_report(path: str | None) -> None:
+    """Raise MissingDependency or UsageError when a report could not be written at ``path``."""
+    if path is not None:
+        import robot_dynid.report.libraries  # noqa: F401
+
+        check_writable(path)
+
+
 def write_text(path: str, text: str) -> None:
     """Write a text as it is; an existing file is replaced only once the new one is complete."""
     target = Path(path)

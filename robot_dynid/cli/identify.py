@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_writable, load_logs, write_text
+from robot_dynid.cli.files import check_report, check_writable, load_logs, write_text
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
@@ -46,7 +46,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
-    check_writable(arguments.out, arguments.report, arguments.urdf)
+    check_writable(arguments.out, arguments.urdf)
+    check_report(arguments.report)
     recipe = read_recipe(arguments.recipe) if arguments.recipe else None
     robot = load_robot(arguments.robot)
     urdf = _urdf(robot, arguments.method) if arguments.urdf else ''

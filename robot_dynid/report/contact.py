@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plotly.subplots import make_subplots
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import ContactEvents
 from robot_dynid.report import figures
 from robot_dynid.report.html import Report
+from robot_dynid.report.libraries import make_subplots
 from robot_dynid.report.parts import Card, Figure, Row, Section, Table
 from robot_dynid.report.texts import number
 

@@ -7,17 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import MissingDependency
 from robot_dynid.identification.validate import JointScore, Trace
 from robot_dynid.report import thinning
+from robot_dynid.report.libraries import get_plotlyjs, go, make_subplots
 from robot_dynid.types import FloatArray
-
-try:
-    import plotly.graph_objects as go
-    from plotly.offline import get_plotlyjs
-    from plotly.subplots import make_subplots
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise MissingDependency('the report needs Plotly: pip install plotly') from error
 
 MEASURED, MODEL, CONTROL, RESIDUAL = '#9aa3b2', '#1f5fbf', '#d9822b', '#a8324a'
 GOOD, FAIR, POOR = '#2a8c5a', '#d9a32b', '#a8324a'

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import plotly.graph_objects as go
-
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures
+from robot_dynid.report.libraries import go
 from robot_dynid.report.parts import Figure, Row, Section, Table
 from robot_dynid.report.sections import unit
 from robot_dynid.report.texts import DASH, number

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robot_dynid.errors import MissingDependency
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.model import IdentifiedModel
@@ -16,16 +15,12 @@ from robot_dynid.report.deflection import deflection
 from robot_dynid.report.friction_curves import friction_curves
 from robot_dynid.report.friction_laws import friction_laws
 from robot_dynid.report.gears import elastic_joints
+from robot_dynid.report.libraries import jinja2
 from robot_dynid.report.links import links
 from robot_dynid.report.method import method
 from robot_dynid.report.parts import Section
 from robot_dynid.report.stages import stages
 from robot_dynid.types import RawLog
-
-try:
-    import jinja2
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise MissingDependency('the report needs Jinja2: pip install jinja2') from error
 
 TEMPLATES = Path(__file__).parent / 'templates'
 

@@ -9,17 +9,11 @@ import numpy as np
 
 from robot_dynid.collision.shapes import plain_box
 from robot_dynid.report.figures import CONTROL, GOOD, MODEL, POOR, styled
+from robot_dynid.report.libraries import go, make_subplots
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
-
-try:
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
-except ImportError as error:  # pragma: no cover - depends on the installation
-    from robot_dynid.errors import MissingDependency
-    raise MissingDependency('the report needs Plotly: pip install plotly') from error
 
 COLUMNS = ('position', 'velocity', 'acceleration', 'effort')
 ROW, PATH = 120, 620  # px

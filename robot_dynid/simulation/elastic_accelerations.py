@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import mujoco
 import numpy as np
 
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.simulation.mujoco_model import build_model, motor_name
+from robot_dynid.simulation.mujoco_model import build_model, motor_name, mujoco
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
 

@@ -11,8 +11,10 @@ from robot_dynid.simulation.truth import Truth
 
 try:
     import mujoco
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise MissingDependency('the simulated robot needs MuJoCo: pip install mujoco') from error
+except ImportError as error:
+    raise MissingDependency.of('the simulated robot needs MuJoCo', 'simulation') from error
+
+__all__ = ['TIMESTEP', 'build_model', 'motor_name', 'mujoco']
 
 TIMESTEP = 2.5e-4
 # The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.

@@ -7,18 +7,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynid.errors import MissingDependency, RobotError, UsageError
+from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.harmonic_drive import Transmissions
-from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name
+from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name, mujoco
 from robot_dynid.simulation.presliding import Bristles
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
-
-try:
-    import mujoco
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise MissingDependency('the simulated robot needs MuJoCo: pip install mujoco') from error
 
 IntArray = NDArray[np.intp]
 #: passes of the search for the deflection under gravity
