@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -231,6 +232,36 @@ def test_public_functions_name_their_arguments() -> None:
         if function.args.kwarg and not function.name.startswith('_')
     ]
     assert not wrong, '\n'.join(wrong)
+
+
+#: private names of others that tests may read: argparse lists its options nowhere else
+NEEDED_PRIVATE = {'_actions', '_SubParsersAction'}
+
+
+def private_fields(path: Path) -> Iterator[str]:
+    """Yield where a file reads or sets a private field of an object that is not its own."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and re.match('_[a-zA-Z]', node.attr) \
+                and node.attr not in NEEDED_PRIVATE \
+                and not (isinstance(node.value, ast.Name) and node.value.id in ('self', 'cls')):
+            yield f'{short(path)}:{node.lineno} {ast.unparse(node)}'
+
+
+def test_tests_leave_private_fields_alone() -> None:
+    """What a test must know, the object says in public."""
+    wrong = [one for path in ALL_SOURCES if room_of(path) == 'test'
+             for one in private_fields(path)]
+    assert not wrong, '\n'.join(wrong)
+
+
+@pytest.mark.parametrize(('source', 'count'), [
+    ('made._watch.elapsed()', 1), ('self._log', 0), ('made.__class__', 0), ('made._plan = 1', 1)])
+def test_private_fields_are_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, count: int
+) -> None:
+    monkeypatch.setitem(globals(), 'ROOT', tmp_path)
+    (tmp_path / 'x.py').write_text(source)
+    assert len(list(private_fields(tmp_path / 'x.py'))) == count
 
 
 @pytest.mark.parametrize(

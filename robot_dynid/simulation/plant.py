@@ -57,7 +57,8 @@ class Plant:
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
         self._bristles = Bristles.of(self.truth.presliding)
-        self._link, self._motor = self._addresses()
+        #: where links and motors (n,) are in the coordinates of MuJoCo
+        self.link_rows, self.motor_rows = self._addresses()
         self._check_steps()
         if self.elastic.any():
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
@@ -77,9 +78,9 @@ class Plant:
         inverse = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_solveM(self.model, self.data, inverse, np.eye(self.model.nv))
         if self._bristles is not None:
-            self._check_bristles(inverse[self._motor, self._motor])
+            self._check_bristles(inverse[self.motor_rows, self.motor_rows])
         for i, k in enumerate(np.flatnonzero(self.elastic)):
-            ends = [self._link[k], self._motor[k]]
+            ends = [self.link_rows[k], self.motor_rows[k]]
             softness = float(inverse[ends, ends].sum())
             damped = self._drives.damping[i] * softness * TIMESTEP
             angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
@@ -106,11 +107,11 @@ class Plant:
 
     def state(self) -> tuple[FloatArray, FloatArray]:
         """Return position (n,) and velocity (n,) of the links."""
-        return self.data.qpos[self._link], self.data.qvel[self._link]
+        return self.data.qpos[self.link_rows], self.data.qvel[self.link_rows]
 
     def motor_state(self) -> tuple[FloatArray, FloatArray]:
         """Return position (n,) and velocity (n,) of the motors, divided by the gear ratios."""
-        return self.data.qpos[self._motor], self.data.qvel[self._motor]
+        return self.data.qpos[self.motor_rows], self.data.qvel[self.motor_rows]
 
     def set_state(self, position: ArrayLike, velocity: ArrayLike) -> None:
         """Put the motors at position (n,) with velocity (n,), the links where gravity lets them.
@@ -118,12 +119,12 @@ class Plant:
         A link with a rigid joint is where its motor is.
         """
         rotor = np.array(position, dtype=np.float64)
-        self.data.qpos[self._link] = link = self._settled(rotor)
-        self.data.qvel[self._link] = velocity
-        self.data.qpos[self._motor] = np.where(self.elastic, rotor, link)
-        self.data.qvel[self._motor] = velocity
+        self.data.qpos[self.link_rows] = link = self._settled(rotor)
+        self.data.qvel[self.link_rows] = velocity
+        self.data.qpos[self.motor_rows] = np.where(self.elastic, rotor, link)
+        self.data.qvel[self.motor_rows] = velocity
         if self._bristles is not None:
-            self._bristles.relax(self.data.qpos[self._motor])
+            self._bristles.relax(self.data.qpos[self.motor_rows])
         if self.elastic.any():
             self._drives.relax(rotor[self.elastic], link[self.elastic])
 
@@ -140,7 +141,7 @@ class Plant:
         """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
         changing = self.truth.stribeck is not None or self._bristles is not None
         if not self.elastic.any() and not changing:
-            self.data.qfrc_applied[self._link] = torque + self.external
+            self.data.qfrc_applied[self.link_rows] = torque + self.external
             mujoco.mj_step(self.model, self.data, nstep=steps)
             return
         for _ in range(steps):
@@ -149,7 +150,7 @@ class Plant:
 
     def _apply(self, torque: FloatArray) -> None:
         """Set the torques of one step, which belong to its middle."""
-        data, link, motor = self.data, self._link, self._motor
+        data, link, motor = self.data, self.link_rows, self.motor_rows
         dry, ahead = self.truth.dry(data.qvel[motor]), 0.5 * TIMESTEP
         applied = np.zeros(self.model.nv)
         applied[motor] = torque

@@ -79,8 +79,8 @@ def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             from robot_dynid_evaluation.demo.client import connected
 
             with connected(running) as client:
-                model = _identified(client, arguments, _fit(arguments, robot, truth), out,
-                                    progress)
+                fit = fit_options(arguments.excitation, robot, truth)
+                model = _identified(client, arguments, fit, out, progress)
                 found = _compared(client, (robot, truth), model, arguments.seed)
     progress('report', 0.97)
     found['report'] = str(_report(robot, model, found, out))
@@ -104,10 +104,10 @@ def _ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _fit(arguments: argparse.Namespace, robot: RobotModel, truth: Truth) -> dict[str, str]:
+def fit_options(excitation: str, robot: RobotModel, truth: Truth) -> dict[str, str]:
     """Return method and recipe, with the robot's own law: its parameters have true values."""
     law = 'coulomb' if truth.stribeck is None else 'stribeck'
-    method = 'elastic' if robot.drive.elastic else EXCITATIONS[arguments.excitation].method
+    method = 'elastic' if robot.drive.elastic else EXCITATIONS[excitation].method
     return {'method': method, 'recipe': f'friction: {law}'}
 
 

@@ -29,12 +29,12 @@ def mujoco_accelerations(plant, q, qd, theta, thetad, torque):
     found = []
     for row in zip(q, qd, theta, thetad, torque, strict=True):
         data = plant.data
-        data.qpos[plant._link], data.qvel[plant._link] = row[0], row[1]
-        data.qpos[plant._motor], data.qvel[plant._motor] = row[2], row[3]
+        data.qpos[plant.link_rows], data.qvel[plant.link_rows] = row[0], row[1]
+        data.qpos[plant.motor_rows], data.qvel[plant.motor_rows] = row[2], row[3]
         data.qfrc_applied[:] = 0.0
-        data.qfrc_applied[plant._motor] = row[4]
+        data.qfrc_applied[plant.motor_rows] = row[4]
         mujoco.mj_forward(plant.model, data)
-        found.append((data.qacc[plant._link].copy(), data.qacc[plant._motor].copy()))
+        found.append((data.qacc[plant.link_rows].copy(), data.qacc[plant.motor_rows].copy()))
     return (np.array(side) for side in zip(*found, strict=True))
 
 

@@ -57,7 +57,7 @@ def plant_of(name: str, own: tuple[int, ...]) -> tuple[RobotModel, Plant, dict[s
 def test_efforts_at_mujocos_accelerations_are_those_applied(name, own) -> None:
     robot, plant, parameters = plant_of(name, own)
     n, rng = robot.n, np.random.default_rng(4)
-    link, motor, data = plant._link, plant._motor, plant.data
+    link, motor, data = plant.link_rows, plant.motor_rows, plant.data
     states = random_states(robot, 30, rng)
     x, v, torque = states.position, states.velocity, rng.normal(size=(30, n)) * 30.0
     x[:, n:] = x[:, list(own)] + 0.01 * rng.normal(size=(30, len(own)))
@@ -88,9 +88,10 @@ def test_power_is_the_rate_of_energy_and_what_dampers_take() -> None:
     for _ in range(2000):
         state = np.hstack([*plant.state(), *plant.motor_state()])
         plant.data.qfrc_applied[:] = 0.0
-        plant.data.qfrc_applied[plant._motor] = torque
+        plant.data.qfrc_applied[plant.motor_rows] = torque
         mujoco.mj_forward(plant.model, plant.data)
-        rows.append([*state, *plant.data.qacc[plant._link], *plant.data.qacc[plant._motor]])
+        qacc = plant.data.qacc
+        rows.append([*state, *qacc[plant.link_rows], *qacc[plant.motor_rows]])
         plant.step(torque, 1)
     q, qd, theta, spin, qdd, spin_d = np.split(np.array(rows), 6, axis=1)
     x, v, a = np.hstack([q, theta]), np.hstack([qd, spin]), np.hstack([qdd, spin_d])

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -165,7 +164,7 @@ def told_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dic
     found = design(robot, parse_request(excitation, options), design_criteria(robot))
     log = measured(record(Arm(robot, truth), found.trajectory), robot, truth.noise,
                    np.random.default_rng(0))
-    fit = story._fit(Namespace(excitation=excitation), robot, truth)
+    fit = story.fit_options(excitation, robot, truth)
     recipe = recipe_from_dict(yaml.safe_load(fit['recipe']))
     model = identify(robot, [log], fit['method'], recipe).model
     states = comparison.random_states(robot, truth, model, 0)

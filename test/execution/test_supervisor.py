@@ -95,11 +95,10 @@ def test_killed_controller_and_states_end_with_hold_on_the_topic():
 
 
 def test_controller_that_falls_silent_while_states_go_on():
-    bench = Bench().start().run(2.0)
+    wide = replace(RULES.tolerances, tracking=np.full(2, 10.0))
+    bench = Bench(replace(RULES, tolerances=wide)).start().run(2.0)
     bench.controller_on = False
     bench.velocity[:] = 0.0
-    wide = replace(RULES.tolerances, tracking=np.full(2, 10.0))
-    bench.execution._watch._rules = replace(RULES, tolerances=wide)
     bench.run()
     assert bench.outcome.code is Code.CONTROLLER_LOST
     assert 'no feedback of the controller for 0.5' in bench.outcome.text

@@ -19,16 +19,10 @@ from robot_dynid.identified.trained import MARGIN, Extent, Trained
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
-from robot_dynid_interfaces.srv import (
-    ComputeForwardDynamics,
-    ComputeInverseDynamics,
-    ComputeRollout,
-)
 
 ROBOT = load_robot('planar_3r')
 RATE, SECONDS, SLOW = 100.0, 25.0, 0.1
@@ -180,27 +174,6 @@ def test_validate_lists_what_is_outside(slow, tmp_path, capsys):
     (found,) = json.loads(capsys.readouterr().out)['outside'].values()
     assert {one['quantity'] for one in found} >= {'position', 'velocity', 'acceleration'}
     assert all(one['beyond'] > 0.0 and 0.0 < one['share'] <= 1.0 for one in found)
-
-
-def test_services_say_so_on_success(slow):
-    _, result = slow
-    services = object.__new__(DynamicsServices)
-    services._served = lambda: result.model
-    state = {'position': [0.01] * 3, 'velocity': [4.0] * 3}
-    effort = result.model.inverse([0.01] * 3, [4.0] * 3, [0.0] * 3).tolist()
-    for handler, kind, more in (
-        (services._inverse, ComputeInverseDynamics, {'acceleration': [0.0] * 3}),
-        (services._forward, ComputeForwardDynamics, {'effort': effort}),
-        (services._rollout, ComputeRollout, {'effort': effort, 'dt': 1e-3}),
-    ):
-        response = kind.Response()
-        handler(kind.Request(**state, **more), response)
-        assert 'velocity outside what the model was trained in: joint_1 by up to' \
-            in response.message
-    response = ComputeInverseDynamics.Response()
-    services._inverse(ComputeInverseDynamics.Request(
-        position=[0.01] * 3, velocity=[0.0] * 3, acceleration=[0.0] * 3), response)
-    assert response.message == ''
 
 
 def test_laws_of_a_model_know_their_speeds(slow):

@@ -71,7 +71,7 @@ class Runner:
             raise UsageError(f'options are not YAML: {error}') from error
         asked = request.type, options
         made: Prepared = await self._background(
-            lambda: prepare(self.robot, asked, self.settings, self._progress))
+            lambda: prepare(self.robot, asked, self.settings, self.progress))
         return made
 
     async def executed(self, prepared: Prepared) -> Outcome:
@@ -193,6 +193,7 @@ class Runner:
         if self.stop.is_set():
             raise Cancelled('asked to stop')
 
-    def _progress(self, stage: str, fraction: float) -> None:
+    def progress(self, stage: str, fraction: float) -> None:
+        """Note how far the design is; raises Cancelled when a stop is asked for."""
         self.design = (stage, fraction)
         self._refuse_if_stopped()

@@ -49,9 +49,9 @@ class DynamicsServices:
             start_parameter_services=False, parameter_overrides=[
                 Parameter('start_type_description_service', value=False)])
         for name, kind, handler in (
-            ('forward_dynamics', ComputeForwardDynamics, self._forward),
-            ('inverse_dynamics', ComputeInverseDynamics, self._inverse),
-            ('rollout', ComputeRollout, self._rollout),
+            ('forward_dynamics', ComputeForwardDynamics, self.forward),
+            ('inverse_dynamics', ComputeInverseDynamics, self.inverse),
+            ('rollout', ComputeRollout, self.rollout),
         ):
             self._node.create_service(
                 kind, node.resolve_service_name(f'~/{name}'),
@@ -77,7 +77,8 @@ class DynamicsServices:
             if self._node.context.ok():
                 raise
 
-    def _forward(self, request: Any, response: Any) -> None:
+    def forward(self, request: Any, response: Any) -> None:
+        """Answer ~/forward_dynamics; raises UsageError for a request that cannot be."""
         model = self._served()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
@@ -102,7 +103,8 @@ class DynamicsServices:
                 inertia = inertia[:, order.back[:, None], order.back]
             response.mass_matrix = numbers(inertia)
 
-    def _inverse(self, request: Any, response: Any) -> None:
+    def inverse(self, request: Any, response: Any) -> None:
+        """Answer ~/inverse_dynamics; raises UsageError for a request that cannot be."""
         model = self._served()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
@@ -116,7 +118,8 @@ class DynamicsServices:
         _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd})
         response.effort = numbers(effort if order is None else effort[:, order.back])
 
-    def _rollout(self, request: Any, response: Any) -> None:
+    def rollout(self, request: Any, response: Any) -> None:
+        """Answer ~/rollout; raises UsageError for a request that cannot be, or is too large."""
         model = self._served()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)

@@ -42,6 +42,11 @@ class WorkerProcess:
                 pass_fds=[theirs.fileno()], start_new_session=True)  # Ctrl-C is for the node
         self._connection = Connection(ours.detach())
 
+    @property
+    def pid(self) -> int:
+        """The process that runs, or waits for, a job."""
+        return self._process.pid
+
     def submit(self, job: Job) -> None:
         """Start a job; look at ``news`` until its outcome is among them."""
         self._busy, self._deadline = True, float('inf')

@@ -125,10 +125,11 @@ class IdentifyAction:
             return
         if sources:
             assert self._robot is not None
-            self._worker.submit(self._job(goal, sources))
+            self._worker.submit(self.job(goal, sources))
             self._submitted = True
 
-    def _job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
+    def job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
+        """Return what the worker is asked to do: what the goal leaves open is the node's."""
         assert self._robot is not None
         if goal.payload:
             arm = '' if self._models.model is None else self._models.model.to_yaml()

@@ -83,8 +83,8 @@ class Monitoring:
         self._said: set[str] = set()
         self._latest_effort: bytes | None = None
         self._lock = recording.lock
-        recording.listen('joint_states', self._hear)
-        recording.listen('effort', self._hear_effort)
+        recording.listen('joint_states', self.hear)
+        recording.listen('effort', self.hear_effort)
 
     def look(self) -> tuple[Monitor | None, Seen]:
         """Return the monitor and what was seen since the last look."""
@@ -95,7 +95,8 @@ class Monitoring:
             seen.touched |= set(monitor.contact)
         return monitor, seen
 
-    def _hear(self, data: bytes, received: int, waited: int) -> None:
+    def hear(self, data: bytes, received: int, waited: int) -> None:
+        """Take a joint state, as it is serialized, ``received`` and having ``waited`` [ns]."""
         model = self._models.model
         if model is None:
             return
@@ -114,7 +115,8 @@ class Monitoring:
             self._node.get_logger().warning(f'monitor: {problem}')
         self.seen.problem = problem
 
-    def _hear_effort(self, data: bytes, received: int, waited: int) -> None:
+    def hear_effort(self, data: bytes, received: int, waited: int) -> None:
+        """Take a message of the topic ``effort``, which the next joint states go with."""
         self._latest_effort = data
 
     def _take(self, model: IdentifiedModel, data: bytes, received: int) -> None:

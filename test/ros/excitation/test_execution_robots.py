@@ -71,6 +71,7 @@ class Drill:
                 goal = goal_from_message(self.goals[command.segment], 0)
                 assert self.arm.rejection(goal.command) is None
                 self.arm.start(goal)
+                self.began = now - command.segment.elapsed
                 self.perform(execution.on_accepted(now))
             elif isinstance(command, Cancel):
                 self.perform(execution.on_cancel_answer(now, self.arm.cancel()))
@@ -130,8 +131,7 @@ def test_a_current_driven_robot_is_watched_by_its_currents() -> None:
 def test_a_prismatic_joint_has_tolerances_of_its_own(until: float, words: str) -> None:
     """Another program stops the arm: told 3 cm later, or when it says that it has ended well."""
     drill = Drill('stanford_arm', limits=NARROW).until_excited()
-    watch, points = drill.execution._watch, drill.execution.segment.points
-    motion = points.sample(watch.elapsed(drill.arm.time) + 0.4)
+    motion = drill.execution.segment.points.sample(drill.arm.time - drill.began + 0.4)
     still = tuple(motion.position[0]), (0.0,) * 6, (0.0,) * 6
     drill.arm.follow(Command(
         drill.robot.joints, tuple(Waypoint(t, *still) for t in sorted({0.4, until}))))

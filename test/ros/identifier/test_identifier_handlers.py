@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,18 @@ from sensor_msgs.msg import JointState
 from robot_dynid.dynamics.rollout import work_of
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.identification_job import Code
+from robot_dynid.ros.identifier.identification_job import Code, Job
+from robot_dynid.ros.identifier.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.identifier.recorder import Recorder
 from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
 from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
@@ -73,10 +77,10 @@ def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
         assert '/identifier/model' in own
         assert '/identifier/predicted_effort' not in own
         assert node.recording.start().parent == tmp_path / 'bags'
-        job = node.action._job(Identify.Goal(files=['a.csv']), ('a.csv',))
+        job = node.action.job(Identify.Goal(files=['a.csv']), ('a.csv',))
         assert (job.recipe, job.method) == ('cutoff: 7.5\n', 'wls')
         asked = Identify.Goal(recipe='cutoff: 5', method='irls', out='o.yaml', report='r.html')
-        job = node.action._job(asked, ('a.csv',))
+        job = node.action.job(asked, ('a.csv',))
         assert (job.recipe, job.method, job.out, job.report) == (
             'cutoff: 5', 'irls', 'o.yaml', 'r.html'), 'the goal comes first'
 
@@ -122,13 +126,19 @@ def test_cancel_while_the_recording_still_goes_to_the_disk(
 
 
 def test_the_worker_gets_memory_only_when_the_disk_does_not_take_it(
-    action: tuple[IdentifyAction, Recording]
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served, _ = action
-    served._give_up = time.monotonic() + 60.0
-    assert served._buffer() == (), 'it waits'
-    served._give_up = time.monotonic()
-    (log,) = served._buffer()
+    jobs: list[Job] = []
+    monkeypatch.setattr(identify_action, 'DISK_PATIENCE', 0.5)
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    asked = time.monotonic()
+    assert spinner.answer(client.send_goal_async(Identify.Goal())).accepted
+    spinner.wait(lambda: jobs)
+    assert time.monotonic() - asked >= 0.5, 'it waits for the disk'
+    (log,) = jobs[0].sources
+    assert isinstance(log, RawLog)
     np.testing.assert_array_equal(log.position, [[0.1] * 3])
 
 
@@ -144,13 +154,18 @@ def services(node: Any, model: IdentifiedModel) -> Iterator[DynamicsServices]:
     made.close()
 
 
-def test_rollouts_have_a_largest_number_of_states(services: DynamicsServices) -> None:
-    largest = dynamics_services.LARGEST_ROLLOUT
+def test_rollouts_have_a_largest_number_of_states(
+    services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamics_services, 'LARGEST_ROLLOUT', 10)
     request = ComputeRollout.Request(
-        position=zeros(3), velocity=zeros(3), effort=zeros(3 * (largest + 1)), dt=1e-3)
-    with pytest.raises(UsageError, match=rf'asks for {largest + 1} states .* at most {largest} a'):
-        services._rollout(request, ComputeRollout.Response())
-    assert dynamics_services._steps(zeros(3 * largest), np.zeros((1, 3))).shape == (1, largest, 3)
+        position=zeros(3), velocity=zeros(3), effort=zeros(30), dt=1e-3)
+    response = ComputeRollout.Response()
+    services.rollout(request, response)
+    assert len(response.position) == 30
+    request.effort = zeros(33)
+    with pytest.raises(UsageError, match=r'asks for 11 states .* at most 10 a'):
+        services.rollout(request, ComputeRollout.Response())
 
 
 def test_rollouts_have_a_largest_amount_of_work(
@@ -162,10 +177,31 @@ def test_rollouts_have_a_largest_amount_of_work(
     work = work_of(1, 10, 1.0)
     assert work > 1000
     monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work)
-    services._rollout(request, ComputeRollout.Response())
+    services.rollout(request, ComputeRollout.Response())
     monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work - 1)
     with pytest.raises(UsageError, match=f'more than the {work - 1} internal steps allowed'):
-        services._rollout(request, ComputeRollout.Response())
+        services.rollout(request, ComputeRollout.Response())
+
+
+def test_states_outside_of_the_training_are_named(node: Any, model: IdentifiedModel) -> None:
+    slow = replace(model, trained=Trained({'velocity': np.array([[-1.0, 1.0]] * 3)}))
+    services = DynamicsServices(node, lambda: slow)
+    state = {'position': zeros(3), 'velocity': array.array('d', [4.0, 0.5, 0.5])}
+    for handler, kind, more in (
+        (services.inverse, ComputeInverseDynamics, {'acceleration': zeros(3)}),
+        (services.forward, ComputeForwardDynamics, {'effort': zeros(3)}),
+        (services.rollout, ComputeRollout, {'effort': zeros(3), 'dt': 1e-3}),
+    ):
+        for request, said in (
+            (kind.Request(**state, **more),
+             'velocity outside what the model was trained in: joint_1 by up to'),
+            (kind.Request(**(state | {'velocity': zeros(3)}), **more), ''),
+        ):
+            response = kind.Response()
+            handler(request, response)
+            assert said in response.message
+            assert bool(said) == bool(response.message)
+    services.close()
 
 
 def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
@@ -177,10 +213,10 @@ def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
         joint_names=names, position=array.array('d', q[order]), velocity=zeros(3),
         effort=zeros(3))
     response = ComputeForwardDynamics.Response()
-    services._forward(request, response)
+    services.forward(request, response)
     assert len(response.mass_matrix) == 0
     request.mass_matrix = True
-    services._forward(request, response)
+    services.forward(request, response)
     expected = model.mass_matrix(q[None])[0][np.ix_(order, order)]
     np.testing.assert_array_equal(np.reshape(response.mass_matrix, (3, 3)), expected)
 
@@ -195,7 +231,7 @@ def test_inverse_dynamics_answers_in_the_order_of_the_request(
         **{name: array.array('d', values[:, order].ravel())
            for name, values in zip(names, motion, strict=True)})
     response = ComputeInverseDynamics.Response()
-    services._inverse(request, response)
+    services.inverse(request, response)
     expected = model.inverse(*motion)[:, order]
     np.testing.assert_allclose(np.reshape(response.effort, (2, 3)), expected, rtol=1e-12)
 
@@ -208,7 +244,7 @@ def test_rollouts_answer_in_the_order_of_the_request_and_name_the_joint_that_lea
     q, qd, effort = np.zeros((n, n)), 4.0 * np.eye(n), np.zeros((n, 20, n))
     np.fill_diagonal(q, limits.upper - 0.01)
     response = ComputeRollout.Response()
-    services._rollout(ComputeRollout.Request(
+    services.rollout(ComputeRollout.Request(
         joint_names=[model.joints[i] for i in order],
         position=array.array('d', q[:, order].ravel()),
         velocity=array.array('d', qd[:, order].ravel()), effort=zeros(effort.size), dt=1e-3),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import fields
@@ -19,6 +21,7 @@ from identifier_stage import PATIENCE, ROBOT
 
 from robot_dynid.errors import UsageError
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.identifier import identification_worker
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier.node import IdentifierParameters
@@ -56,6 +59,17 @@ def worker() -> Iterator[WorkerProcess]:
     process.close()
 
 
+def there(pid: int) -> bool:
+    """Return whether there is such a process."""
+    return Path(f'/proc/{pid}').exists()
+
+
+def kill(worker: WorkerProcess) -> None:
+    """Kill the process as the kernel does when memory runs out, and wait until it is dead."""
+    os.kill(worker.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+
+
 def outcome(worker: WorkerProcess) -> Outcome:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -69,12 +83,11 @@ def outcome(worker: WorkerProcess) -> Outcome:
 def test_worker_that_dies_is_replaced(worker: WorkerProcess) -> None:
     job = Job(load_robot(ROBOT), ('nowhere.csv',))
     worker.submit(job)
-    worker._process.kill()
+    kill(worker)
     found = outcome(worker)
     assert found.code is Code.ABORTED
     assert 'the identification died (exit code -9' in found.message
-    worker._process.kill()
-    worker._process.wait()
+    kill(worker)
     worker.submit(job)  # died while idle: this one goes to a new process
     if (found := outcome(worker)).code is Code.ABORTED:  # its end was seen only now
         worker.submit(job)
@@ -82,18 +95,22 @@ def test_worker_that_dies_is_replaced(worker: WorkerProcess) -> None:
     assert found.code is Code.NO_DATA
 
 
-def test_worker_that_does_not_stop_is_replaced(worker: WorkerProcess) -> None:
+def test_worker_that_does_not_stop_is_replaced(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))  # it still imports, and cannot hear
+    monkeypatch.setattr(identification_worker, 'PATIENCE', 0.0)
     worker.cancel()
-    worker._deadline = time.monotonic()
     assert outcome(worker).code is Code.CANCELLED
+    monkeypatch.undo()
     worker.submit(Job(load_robot(ROBOT), ('nowhere.csv',)))
     assert outcome(worker).code is Code.NO_DATA
 
 
 def test_worker_that_still_imports_is_not_waited_for_at_the_end() -> None:
     worker = WorkerProcess()
-    began = time.monotonic()
+    pid, began = worker.pid, time.monotonic()
+    assert there(pid)
     worker.close()
     assert time.monotonic() - began < IMPORTING
-    assert worker._process.returncode == -9
+    assert not there(pid)

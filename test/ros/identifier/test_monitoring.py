@@ -67,7 +67,9 @@ class Stage:
         for topic in TOPICS:
             self.node.create_subscription(
                 JointState, f'~/{topic}', lambda m, topic=topic: self.latest.update({topic: m}), 1)
-        self.spinner.wait(lambda: all(p.get_subscription_count() for p in made._publishers))
+        names = [self.node.resolve_topic_name(f'~/{topic}') for topic in TOPICS]
+        self.spinner.wait(lambda: all(map(self.node.count_publishers, names))
+                          and all(map(self.node.count_subscribers, names)))
         return made
 
     def published(self, stamp: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -99,9 +101,9 @@ def test_at_rest_the_model_holds_the_arm_and_the_residual_is_what_pushes(
     measured = stage.hold + PUSH
     for stamp in range(stage.begin, stage.begin + 700 * STEP, STEP):
         if apart:
-            monitoring._hear_effort(state(stamp, joints, other, effort=measured), stamp, 0)
+            monitoring.hear_effort(state(stamp, joints, other, effort=measured), stamp, 0)
         effort = stage.hold if apart else measured  # those of the field are to be replaced
-        monitoring._hear(
+        monitoring.hear(
             state(stamp, joints, own, position=POSE, velocity=STILL, effort=effort), stamp, 0)
     found = stage.published(stamp)
     for topic, expected in (('predicted_effort', stage.hold), ('effort_residual', PUSH),
@@ -115,7 +117,7 @@ def test_moving_joints_are_followed_in_whatever_order_they_come(stage: Stage) ->
     log = motion(stage.model.robot, 20)
     for k, row in enumerate(zip(log.position, log.velocity, log.effort, strict=True)):
         position, velocity, effort = row
-        monitoring._hear(state(stage.begin + k * STEP, stage.model.joints, [2, 0, 1],
+        monitoring.hear(state(stage.begin + k * STEP, stage.model.joints, [2, 0, 1],
                                position=position, velocity=velocity, effort=effort), 0, 0)
         expected = direct(k * STEP * 1e-9, *row)
     _, seen = monitoring.look()
@@ -133,7 +135,7 @@ def test_a_model_with_another_order_of_joints_takes_the_joints_by_their_names(
         stage.models.serve(served, served.to_yaml())
         for k in range(51):
             stamp = stage.begin + k * STEP
-            monitoring._hear(state(stamp, served.joints, order, position=POSE, velocity=STILL,
+            monitoring.hear(state(stamp, served.joints, order, position=POSE, velocity=STILL,
                                    effort=stage.hold + PUSH), stamp, 0)
         _, seen = monitoring.look()
         assert seen.reading is not None
@@ -148,7 +150,7 @@ def test_external_torque_rises_with_the_time_constant_of_the_gain(
     monitoring = stage.monitoring(MonitorParameters(observer_gain=observer_gain))
     for k in range(51):
         stamp = stage.begin + k * STEP
-        monitoring._hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
+        monitoring.hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
                                velocity=STILL, effort=stage.hold + PUSH), stamp, 0)
     _, seen = monitoring.look()
     assert seen.reading is not None
@@ -168,7 +170,7 @@ def test_joint_states_that_have_waited_for_long_are_left_out(stage: Stage) -> No
     monitoring = stage.monitoring(MonitorParameters())
     for k, waited in enumerate((0, 0, 300_000_000, 0)):
         stamp = stage.begin + k * STEP
-        monitoring._hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
+        monitoring.hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
                                velocity=STILL, effort=stage.hold), stamp, waited)
     _, seen = monitoring.look()
     assert seen.dropped == 1
