@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve, friction_curve
 from robot_dynid.estimation.friction_sweeps.sweeps import all_sweeps
@@ -14,7 +12,6 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
 from robot_dynid.signals.prepare import Preprocessing, Repaired
 from robot_dynid.signals.single_joint_motion import SingleJointMotion, single_joint_motions
-from robot_dynid.types import FloatArray
 
 
 def single_joint_motions_of(
@@ -29,23 +26,11 @@ def single_joint_motions_of(
     found: list[SingleJointMotion] = []
     for part in repaired.parts:
         assert part.effort is not None
-        torque = shift(part.effort, settings.effort_lag, repaired.step)
-        found += single_joint_motions(part.time, part.position, motor_torque(robot, torque))
+        effort = shift(part.effort, settings.effort_lag, repaired.step)
+        # since one joint moves, its own motor is told from the other that acts on it
+        torque = robot.motor_torque(effort * robot.torque_factors)
+        found += single_joint_motions(part.time, part.position, torque)
     return found
-
-
-def motor_torque(robot: RobotModel, effort: FloatArray) -> FloatArray:
-    """Return the torque (N, n) of the motors, on the joint side, from recorded effort (N, n).
-
-    Where a motor turns with several joints, joint effort = C^T motor effort. Then what a joint's
-    own motor feels is told from what the other motor does, since only one joint moves.
-    """
-    drive = robot.drive
-    if drive.kind == 'current' and drive.gains is not None:
-        effort = effort * drive.gains
-    if drive.coupling is None:
-        return effort
-    return np.asarray(np.linalg.solve(np.asarray(drive.coupling).T, effort.T).T)
 
 
 def friction_curves(

@@ -9,7 +9,6 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.resonance import TwoMasses, response, two_masses
-from robot_dynid.identification.friction_curves import motor_torque
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import repair
 from robot_dynid.types import RawLog
@@ -40,7 +39,7 @@ def motor_resonance(
         raise DataError(next((n for n in repaired.notes if f'motor states of {joint}:' in n),
                              f'{log.source}: there are no motor states of {joint}'))
     assert part.effort is not None
-    effort = motor_torque(robot, part.effort)[:, j]
+    effort = robot.motor_torque(part.effort * robot.torque_factors)[:, j]
     found = two_masses(response(position, effort, repaired.step, band))
     return found, [f'experimental: J, M and K hold for small motions in the pose of the '
                    f'recording, from {own} and effort alone', *_spoilt(robot, part, j)]

@@ -61,7 +61,7 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     log, filled = alignment.without_holes(log)
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
-    effort = log.effort * torque_factors(model)
+    effort = log.effort * model.robot.torque_factors
     broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
     if qd is None:
         inside = np.flatnonzero(~broken)
@@ -75,14 +75,6 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
     return MonitorInput(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
                 (*dropped, *filled))
-
-
-def torque_factors(model: IdentifiedModel) -> FloatArray:
-    """Return what turns reported effort into N m (N) on the joint side, (n,)."""
-    drive = model.robot.drive
-    if drive.kind == 'current' and drive.gains is not None:
-        return np.asarray(drive.gains, dtype=np.float64)
-    return np.ones(model.robot.n)
 
 
 def lags(model: IdentifiedModel) -> tuple[float, float]:
@@ -112,7 +104,7 @@ class MonitorInputStream:
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
-        self._factors = torque_factors(model)
+        self._factors = model.robot.torque_factors
         able = possible(model.robot, LONGEST_RUN)
         self._bound = BEYOND * np.stack([able[c] for c in ('position', 'velocity', 'effort')])
         motion_lag, effort_lag = lags(model)

@@ -30,10 +30,9 @@ class Load:
 
     def transmitted(self, effort: FloatArray) -> FloatArray:
         """Return the load (N, a) [N m] of the axes that goes with ``effort`` (N, n) of joints."""
-        coupling = self.robot.drive.coupling
-        if coupling is None:
+        if self.robot.drive.coupling is None:
             return effort
-        motor = np.linalg.solve(coupling.T, effort.T).T
+        motor = self.robot.motor_torque(effort)
         # the axes beyond the joints are those motors that turn with several joints
         return np.concatenate([effort, motor[:, list(self.robot.drive.coupled)]], axis=1)
 

@@ -180,6 +180,21 @@ class RobotModel:
         return (*self.joints, *(f'motor of {self.joints[j]}' for j in self.drive.elastic),
                 *(f'gear of {self.joints[j]}' for j in self.drive.torque_sensors))
 
+    @property
+    def torque_factors(self) -> FloatArray:
+        """What turns recorded effort into joint torque (n,): gains [N m/A] of currents, or 1."""
+        gains = self.drive.gains if self.drive.kind == 'current' else None
+        return np.ones(self.n) if gains is None else np.asarray(gains, dtype=np.float64)
+
+    def motor_torque(self, effort: FloatArray) -> FloatArray:
+        """Return the torque (N, n) [N m] of motors, on the joint side, from that of joints (N, n).
+
+        Where a motor turns with several joints, joint effort = C^T motor effort.
+        """
+        if self.drive.coupling is None:
+            return effort
+        return np.asarray(np.linalg.solve(np.asarray(self.drive.coupling).T, effort.T).T)
+
     @cached_property
     def rigid(self) -> RobotModel:
         """The same robot with stiff gears."""

@@ -119,8 +119,7 @@ def _tracks(robot: RobotModel, parts: Sequence[RawLog]) -> list[Track]:
     link = joined('position') @ coupling.T
     passed = np.maximum(np.gradient(time), 1e-6)[:, None]  # stamps may repeat
     velocity = np.gradient(link, axis=0) / passed
-    gains = robot.drive.gains if robot.drive.kind == 'current' else None
-    effort = joined('effort') * (1.0 if gains is None else np.sign(gains))
+    effort = joined('effort') * np.sign(robot.torque_factors)
     return [Track(time, motor[:, j], link[:, j], effort[:, j], velocity[:, j])
             for j in range(robot.n)]
 

@@ -75,9 +75,7 @@ def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
     gears = np.full(robot.n, GEAR_RATIO) if drive.gear_ratios is None else \
         np.fmax(np.abs(drive.gear_ratios), 1.0)
     torque = np.fmax(limits.effort, EFFORT)
-    effort = torque
-    if drive.kind == 'current' and drive.gains is not None:
-        effort = np.fmax(limits.effort / np.abs(drive.gains), EFFORT)
+    effort = np.fmax(limits.effort / np.abs(robot.torque_factors), EFFORT)
     return {'position': reach, 'velocity': speed, 'effort': effort, 'joint_torque': torque,
             'motor_position': reach * gears, 'motor_velocity': speed * gears,
             'temperature': np.full(robot.n, TEMPERATURE), 'reference_position': reach}

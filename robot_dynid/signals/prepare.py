@@ -306,7 +306,7 @@ def _mean_period(
     """Return a mean period, filtered and differentiated; ``grid`` is its step and settings."""
     dt, settings = grid
     assert log.effort is not None
-    gains = _gains(robot)
+    gains = robot.torque_factors
     share = 1.0 / np.sqrt(averaging.periods)
     position, velocity, acceleration = periodic.motion(
         log.position, settings.cutoff, dt, share * np.array(averaging.position_noise))
@@ -335,13 +335,6 @@ def _between_others(period: Samples, dt: float) -> tuple[Samples, NDArray[np.boo
     return replace(period, **arrays), own
 
 
-def _gains(robot: RobotModel) -> FloatArray:
-    """Return what (n,) makes torques of recorded efforts."""
-    if robot.drive.kind == 'current' and robot.drive.gains is not None:
-        return np.asarray(robot.drive.gains)
-    return np.ones(robot.n)
-
-
 def _filtered(
     robot: RobotModel, part: tuple[RawLog, Efforts], dt: float, settings: Preprocessing
 ) -> Samples:
@@ -363,7 +356,7 @@ def _filtered(
         return np.stack([filtered(own.time[nearest]), measured[nearest]])
 
     assert log.velocity is not None
-    effort, measured = both(log.effort, own.effort) * _gains(robot)
+    effort, measured = both(log.effort, own.effort) * robot.torque_factors
     velocity, motor_velocity = smooth(log.velocity), smoothed(log.motor_velocity)
     samples = Samples(
         joints=log.joints, time=log.time, position=smooth(log.position), velocity=velocity,

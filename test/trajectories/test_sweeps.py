@@ -24,7 +24,6 @@ from robot_dynid.estimation.friction_sweeps.sweeps import (
     huber_location,
     sweeps_of,
 )
-from robot_dynid.identification.friction_curves import motor_torque
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.single_joint_motion import dips, longest, single_joint_motions
 from robot_dynid.types import FloatArray
@@ -154,7 +153,7 @@ def test_the_motor_of_a_coupled_axis_is_told_from_the_other() -> None:
     assert robot.drive.coupling is not None
     effort = motors @ robot.drive.coupling
     assert not np.allclose(effort, motors)
-    np.testing.assert_allclose(motor_torque(robot, effort), motors, atol=1e-12)
+    np.testing.assert_allclose(robot.motor_torque(effort), motors, atol=1e-12)
 
 
 def test_runs_and_dips() -> None:

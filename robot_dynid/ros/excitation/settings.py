@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import GuardSettings, Tolerances
 from robot_dynid.execution.pace import Pacing
 from robot_dynid.execution.plan import PlanOptions
@@ -89,11 +89,7 @@ def rules(
 
     Where the joint states carry currents, the effort limits become limits of the current.
     """
-    effort = limits.effort
-    if robot.drive.kind == 'current':
-        if robot.drive.gains is None:
-            raise RobotError(f'{robot.name}: currents cannot be watched without drive gains')
-        effort = effort / np.abs(robot.drive.gains)
+    effort = limits.effort / np.abs(robot.torque_factors)
     pacing = Pacing(settings.trajectory_rate, guards.join_time, settings.lead_in, guards.stop_time)
     return Rules(replace(limits, effort=frozen(effort)), guards, tolerances(settings, robot),
                  settings.longest / settings.first_pass_scale, settings.face == FACES[0], pacing)
