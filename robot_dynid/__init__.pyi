@@ -12,7 +12,7 @@ from robot_dynid.estimation.estimate import Estimate as Estimate
 from robot_dynid.excitation.design import Design as Design
 from robot_dynid.excitation.design import design as design
 from robot_dynid.excitation.design_criteria import design_criteria as design_criteria
-from robot_dynid.excitation.request import parse_request as parse_request
+from robot_dynid.excitation.families import parse_request as parse_request
 from robot_dynid.friction import LAWS as LAWS
 from robot_dynid.friction import law_from as law_from
 from robot_dynid.friction.law import FrictionLaw as FrictionLaw
@@ -21,12 +21,12 @@ from robot_dynid.identification.identify import identify as identify
 from robot_dynid.identification.payload import PayloadResult as PayloadResult
 from robot_dynid.identification.payload import identify_payload as identify_payload
 from robot_dynid.identification.recipe import Recipe as Recipe
+from robot_dynid.identification.recipe import read_recipe as read_recipe
 from robot_dynid.identification.validate import Validation as Validation
 from robot_dynid.identification.validate import validate as validate
 from robot_dynid.identified.export import exported_urdf as exported_urdf
 from robot_dynid.identified.model import IdentifiedModel as IdentifiedModel
 from robot_dynid.io.log import load_log as load_log
-from robot_dynid.io.recipe import read_recipe as read_recipe
 from robot_dynid.io.trajectory_file import load_trajectory as load_trajectory
 from robot_dynid.io.trajectory_file import save_trajectory as save_trajectory
 from robot_dynid.monitoring.contact_events import ContactEvents as ContactEvents

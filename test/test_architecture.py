@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = (
     ('blas', 'errors', 'version'),
     ('types', 'kernels'),
+    ('document', 'plain'),
     ('robot',),
     ('dynamics', 'friction', 'signals', 'trajectories'),
     ('collision', 'regressor'),

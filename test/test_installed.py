@@ -94,7 +94,7 @@ def test_the_wheel_names_its_extras(target: Path) -> None:
     (metadata,) = target.glob('robot_dynid-*.dist-info/METADATA')
     extras = {line.split()[1] for line in metadata.read_text().splitlines()
               if line.startswith('Provides-Extra:')}
-    assert {'report', 'simulation', 'collision', 'ros'} <= extras
+    assert {'report', 'simulation', 'ros'} <= extras
 
 
 #: a library that is absent, what is imported then, and the extra that brings the library

@@ -23,7 +23,7 @@ ROSDEP = {'coal': 'coal', 'python3-rosbags-pip': 'rosbags', 'python3-sklearn': '
           'python3-yaml': 'pyyaml'}
 
 #: extras that need no ROS
-PLAIN = ('report', 'simulation', 'collision')
+PLAIN = ('report', 'simulation')
 
 
 def read(name: str) -> dict[str, Requirement]:

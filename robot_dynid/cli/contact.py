@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--gain', type=float, default=30.0, metavar='1/S',
                         help='of the momentum observer (default: 30)')
     parser.add_argument('--margin', type=float, default=2.0,
-                        help='threshold over the level of quiet motion (default: 2)')
+                        help='threshold over the noise level (default: 2)')
     parser.add_argument('--report', metavar='R.html', help='report to write')
 
 
@@ -34,7 +34,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.monitoring.contact import ContactSettings
     from robot_dynid.monitoring.contact_events import contact_events
     from robot_dynid.monitoring.monitor import MonitorSettings
-    from robot_dynid.monitoring.noise_levels import noise_levels_of
 
     started = time.perf_counter()
     check_report(arguments.report)
@@ -50,11 +49,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
             progress('report', 0.9)
             write_report(contact_report(model, found), arguments.report)
-    levels = noise_levels_of(model)
+    levels = model.noise_levels
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     warnings = [] if levels is not None else [
-        'the model knows no levels of quiet motion, so no contact is found: identify again']
+        'the model knows no noise levels, so no contact is found: identify again']
     warnings += [note for p in found for note in p.notes]
     return {
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,

@@ -13,22 +13,33 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.estimation import Estimator
     from robot_dynid.identification.identify import IdentificationResult
     from robot_dynid.robot.model import RobotModel
 
 HELP = 'identify a dynamic model from recordings'
-FEASIBLE = ('feasible', 'sequential-feasible')
+#: prefix by which the options that are settings of a method are known among the others
+SETTING = 'setting_'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Declare the arguments; methods and their settings are those of the registry."""
+    from robot_dynid.estimation import DEFAULT, ESTIMATORS, owned_settings
+
+    feasible = [name for name, one in ESTIMATORS.items() if one.physically_feasible]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = '\n'.join(['methods:', *(
+        f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
                         help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
-    parser.add_argument('--method', default='wls', help='ols, wls (default), gls, irls, iv, '
-                        'staged, feasible, sequential-feasible or elastic')
+    parser.add_argument('--method', metavar='METHOD',
+                        help=f'{", ".join(ESTIMATORS)}; default: that of the recipe, or {DEFAULT}')
+    for key, (setting, owners) in owned_settings().items():
+        parser.add_argument(f'--{key.replace("_", "-")}', dest=f'{SETTING}{key}', metavar='VALUE',
+                            help=f'{setting.help} (method {", ".join(owners)})')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--accept-partial', action='store_true',
@@ -36,21 +47,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'others')
     parser.add_argument('--urdf', metavar='OUT.urdf',
                         help="the robot's URDF with the identified inertials; needs --method "
-                             f'{" or ".join(FEASIBLE)}')
+                             f'{" or ".join(feasible)}')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.identification.identify import identify
-    from robot_dynid.io.recipe import read_recipe
+    from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
     check_writable(arguments.out, arguments.urdf)
     check_report(arguments.report)
-    recipe = read_recipe(arguments.recipe) if arguments.recipe else None
+    recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
+    recipe = recipe.with_estimator_settings(_settings(arguments))
+    estimator = recipe.estimator_for(arguments.method)
     robot = load_robot(arguments.robot)
-    urdf = _urdf(robot, arguments.method) if arguments.urdf else ''
+    urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress)
         result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
@@ -69,13 +82,27 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             'findings': {log.source: log.findings for log in logs if log.findings}}
 
 
-def _urdf(robot: RobotModel, method: str) -> str:
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of a method among the options, as values of YAML."""
+    import yaml
+
+    given = {key.removeprefix(SETTING): value for key, value in vars(arguments).items()
+             if key.startswith(SETTING) and value is not None}
+    try:
+        return {key: yaml.safe_load(value) for key, value in given.items()}
+    except yaml.YAMLError as error:
+        raise UsageError(f'a setting of the method is not valid YAML ({error})') from None
+
+
+def _urdf(robot: RobotModel, estimator: Estimator) -> str:
     """Return the text to be written anew; raises UsageError when there is nothing to do so."""
+    from robot_dynid.estimation import ESTIMATORS
     from robot_dynid.robot.urdf import source_text
 
-    if method not in FEASIBLE:
+    if not estimator.physically_feasible:
+        able = [name for name, one in ESTIMATORS.items() if one.physically_feasible]
         raise UsageError('--urdf needs physically feasible parameters, which method '
-                         f'{method} does not give; choose --method {" or ".join(FEASIBLE)}')
+                         f'{estimator.name} does not give; choose --method {" or ".join(able)}')
     return source_text(robot)
 
 
@@ -92,10 +119,11 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
     import numpy as np
 
     from robot_dynid.estimation.estimate import interval_factor
-    from robot_dynid.identified.caution import REFUSED
     from robot_dynid.identified.link_table import link_table
+    from robot_dynid.plain import to_plain
 
     estimate, model = result.estimate, result.model
+    record, rows = to_plain(result.model.record), result.model.robot.row_names
     parameters = [
         {'name': name, 'value': value, 'std': std, 'interval': interval,
          'relative_std': relative, 'label': label}
@@ -106,7 +134,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
     ]
     return {
         'status': estimate.status.name.lower(), 'advice': model.status,
-        'refused': model.provenance.get(REFUSED, {}),
+        'refused': record['refused'],
         'robot': model.robot.name, 'method': estimate.method,
         'samples': result.experiment.information.samples,
         'base': len(parameters), 'rank': estimate.rank,
@@ -116,15 +144,13 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'interval_factor': interval_factor(estimate.degrees_of_freedom),
         'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
-        'stages': model.provenance.get('stages', []),
-        'friction_choice': model.provenance.get('friction', []),
-        'friction_curves': model.provenance.get('friction_curves', []),
-        'estimator': model.provenance.get('estimator', {}),
-        'averaging': model.provenance.get('averaging', []),
-        'deflection': model.provenance.get('residual', {}),
-        'gears': model.provenance.get('gears', []),
-        'rigid_beside': model.provenance.get('rigid_beside', []),
-        'residual': dict(zip(model.robot.row_names, estimate.noise.tolist())),
+        'stages': record['details'].get('stages', []), 'friction_choice': record['friction'],
+        'friction_curves': record['friction_curves'], 'estimator': record['details'],
+        'averaging': record['averaging'], 'deflection': record['residual'] or {},
+        'gears': record['gears'], 'rigid_beside': record['rigid_beside'],
+        'method_sentence': model.record.details.sentence(rows),
+        'sections': to_plain(model.record.details.sections(model.method, rows)),
+        'residual': dict(zip(rows, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
     }
 
@@ -143,8 +169,6 @@ def _choices(result: IdentificationResult) -> dict[str, Any]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print choices, parameters, scores, warnings, status."""
-    from robot_dynid.report.method import method_sentence
-
     _show_refused(result, terminal)
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
@@ -152,9 +176,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('links', ('link', 'mass', 'nominal', 'least eigenvalue', 'from the prior'), (
         (r['link'], r['mass'], r['nominal_mass'], r['smallest_eigenvalue'],
          ', '.join(r['from_prior'])) for r in result['links']))
-    terminal.table('stages', ('stage', 'motions', 'samples', 'condition', 'finds'), (
-        (s['stage'], s['motions'], s['samples'], number(s['condition_number']),
-         ', '.join(f['combination'] for f in s['found'])) for s in result['stages']))
+    for section in result['sections']:
+        for table in section['tables']:
+            terminal.table(table['title'] or section['title'], table['columns'],
+                           (row['cells'] for row in table['rows']))
     _show_gears(result, terminal)
     for mean in result['averaging']:
         terminal.table(
@@ -175,8 +200,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('rank', f'{result["rank"]} of {result["base"]} base parameters'),
         ('condition', f'{number(result["condition_number"])} with unit columns, '
                       f'{number(result["condition_number_raw"])} raw'),
-        ('method', method_sentence(result['estimator'], list(result['residual']))
-         or result['method']),
+        ('method', result['method_sentence'] or result['method']),
         ('95 % intervals', f'value +- {number(result["interval_factor"])} std'),
         *_told(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
@@ -204,7 +228,7 @@ def _show_friction(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('friction over speed, from sweeps', ('joint', 'speeds', 'law', 'parameters'), (
         (c['joint'], str(len(c['points'])), c['law'] or 'none',
          ', '.join(f'{p["name"]} {number(p["value"])} +- {number(p["std"], 2)}'
-                   for p in c.get('parameters', []))) for c in result['friction_curves']))
+                   for p in c['parameters'])) for c in result['friction_curves']))
 
 
 def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:

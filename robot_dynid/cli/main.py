@@ -54,8 +54,11 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f'{message}; see {self.prog} --help')
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all verbs."""
+def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of all verbs; arguments are declared of those in ``words`` only.
+
+    Declaring them may import a registry, which is not for every call.
+    """
     top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
                   epilog='Exit codes: 0 done, 1 the data or the model does not allow it, '
                          '2 wrong use.')
@@ -64,7 +67,8 @@ def parser() -> argparse.ArgumentParser:
     for name in VERBS:
         verb = _verb(name)
         sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
-        verb.add_arguments(sub)
+        if words is None or name in words:
+            verb.add_arguments(sub)
         sub.add_argument('--json', action='store_true',
                          help='print one JSON object on standard output and nothing else')
     return top
@@ -91,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    options = parser().parse_args(words)
+    options = parser(words).parse_args(words)
     if options.version:
         from robot_dynid import __version__
 

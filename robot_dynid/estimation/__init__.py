@@ -1,13 +1,20 @@
 """Estimators by name; a new one is one file and one line here."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from robot_dynid.errors import UsageError
 from robot_dynid.estimation.elastic import ElasticJoints
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
-from robot_dynid.estimation.estimate import Estimate, Estimator, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate
 from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.estimation.settings import Setting, settings_of
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, StagedLeastSquares
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -21,8 +28,54 @@ ESTIMATORS: dict[str, Estimator] = {
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
 }
+#: the method of an identification that names none
+DEFAULT = 'wls'
 
-__all__ = ['ESTIMATORS', 'ElasticJoints', 'Estimate', 'Estimator', 'Feasible', 'FeasibleEstimate',
-           'GeneralisedLeastSquares', 'InstrumentalVariables', 'LeastSquares',
-           'RobustLeastSquares', 'SequentialFeasible', 'StagedEstimate', 'StagedLeastSquares',
-           'Status']
+
+def owned_settings() -> dict[str, tuple[Setting, tuple[str, ...]]]:
+    """Return every setting of an estimator by key, with the names of those that have it."""
+    found: dict[str, tuple[Setting, tuple[str, ...]]] = {}
+    for name, estimator in ESTIMATORS.items():
+        for key, setting in settings_of(type(estimator)).items():
+            found[key] = (setting, (*found[key][1], name) if key in found else (name,))
+    return found
+
+
+def estimator_from(
+    name: str, settings: Mapping[str, Any] | None = None, source: str = 'recipe'
+) -> Estimator:
+    """Return the estimator ``name`` with ``settings`` in plain types.
+
+    Raises UsageError for an unknown name, an unknown setting, one of another method, or a value
+    that cannot be.
+    """
+    if name not in ESTIMATORS:
+        raise UsageError(f'method {name!r}: choose one of {", ".join(ESTIMATORS)}')
+    owned = owned_settings()
+    for key in settings or {}:
+        owners = owned[key][1] if key in owned else ()
+        if name in owners:
+            continue
+        if owners:
+            methods = ' and '.join(owners)
+            raise UsageError(f'{source}: {key} is a setting of the method {methods}, not of '
+                             f'{name}: choose --method {owners[0]}, or leave {key} out')
+        own = ', '.join(settings_of(type(ESTIMATORS[name]))) or 'none'
+        raise UsageError(f'{source}: unknown setting {key} of the method {name}; it has {own}')
+    return ESTIMATORS[name].with_settings(settings or {}, source)
+
+
+def check_settings(settings: Mapping[str, Any], source: str = 'recipe') -> None:
+    """Raise UsageError for settings of which none of their methods could have the value."""
+    owned = owned_settings()
+    for key, value in settings.items():
+        if key not in owned:
+            raise UsageError(f'{source}: unknown setting {key} of a method; known are '
+                             f'{", ".join(owned)}')
+        ESTIMATORS[owned[key][1][0]].with_settings({key: value}, source)
+
+
+__all__ = ['DEFAULT', 'ESTIMATORS', 'Details', 'ElasticJoints', 'Estimate', 'Estimator',
+           'Feasible', 'FeasibleEstimate', 'GeneralisedLeastSquares', 'InstrumentalVariables',
+           'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible', 'StagedEstimate',
+           'StagedLeastSquares', 'Status', 'check_settings', 'estimator_from', 'owned_settings']

@@ -9,16 +9,24 @@ than chance (Durbin-Wu-Hausman), that by instruments is taken.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.errors_in_variables.instrumental import (
+    InstrumentalVariables,
+    InstrumentDetails,
+)
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
+from robot_dynid.estimation.joint_covariance import (
+    CorrelationDetails,
+    GeneralisedLeastSquares,
+)
+from robot_dynid.plain import from_plain
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.regressor.elastic import STIFFNESS
 from robot_dynid.signals.derivatives import derivative
@@ -29,28 +37,49 @@ from robot_dynid.types import FloatArray, Samples
 LEVEL, BIASED = 0.05, 0.1
 
 
+@dataclass(frozen=True, eq=False)
+class DetailsByLeastSquares(CorrelationDetails):
+    """Results beyond the parameters where least squares was taken."""
+
+    instruments_taken: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DetailsByInstruments(InstrumentDetails):
+    """Results beyond the parameters where instrumental variables were taken."""
+
+    instruments_taken: bool = True
+
+
 @dataclass(frozen=True)
-class ElasticJoints:
+class ElasticJoints(Estimator):
     """The estimator behind the method elastic; rigid robots get generalised least squares."""
 
     name = 'elastic'
+    summary = 'elastic joints with encoders on motors and links'
+    seeks_elastic_joints = True
+
+    def read_details(self, content: Mapping[str, Any]) -> Details:
+        """Return the details of a model file. Raises ValueError, TypeError where they differ."""
+        return from_plain(DetailsByInstruments if content.get('instruments_taken')
+                          else DetailsByLeastSquares, content)
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again.
 
         A stiffness whose deflection cannot be told from none is open: its interval is infinite.
         """
-        plain = GeneralisedLeastSquares(name=self.name).fit(experiment)
-        if not experiment.model.robot.drive.elastic:
+        plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
+        if not experiment.model.gears:
             return plain
         bent = Deflected(experiment.model, plain.values)
         other = InstrumentalVariables(motors=bent).fit(experiment)
         own = _stiffnesses(experiment.model)
         biased = _biased(other, own)
-        chosen = replace(other, method=self.name) if biased else plain
-        details = {**chosen.details, 'instruments_taken': biased}
-        return _judged(replace(chosen, details=details), own,
-                       other.details['left_to_least_squares'])
+        chosen, kind = (other, DetailsByInstruments) if biased else (plain, DetailsByLeastSquares)
+        chosen = replace(chosen, method=self.name, details=kind(**vars(chosen.details)))
+        assert isinstance(other.details, InstrumentDetails)
+        return _judged(chosen, own, other.details.left_to_least_squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +94,7 @@ class Deflected:
         return samples.with_motion(self._bent)
 
     def _bent(self, samples: Samples) -> Samples:
-        n, elastic = self.model.robot.n, list(self.model.robot.drive.elastic)
+        n, elastic = self.model.robot.n, [gear.joint for gear in self.model.gears]
         torque = self._links(replace(samples, stamps=None))[:, elastic]
         names = self.model.reduction.names
         for place, joint in enumerate(elastic):
@@ -96,7 +125,7 @@ class Deflected:
 
 def _stiffnesses(model: TorqueModel) -> dict[str, str]:
     """Return the joints of the stiffnesses among the base parameters, by name."""
-    found = {f'{STIFFNESS}{j + 1}': model.robot.joints[j] for j in model.robot.drive.elastic}
+    found = {gear.parameter(STIFFNESS): model.robot.joints[gear.joint] for gear in model.gears}
     return {name: joint for name, joint in found.items() if name in model.reduction.names}
 
 
@@ -106,13 +135,13 @@ def _biased(other: Estimate, own: dict[str, str]) -> bool:
     BIASED is the level for all gears together (Bonferroni). Chance is that of motions, too: where
     encoders are precise, the two differ by what the model lacks, which repeats with the motion.
     """
-    rows: list[dict[str, Any]] = [row for row in other.details['bias_of_least_squares']
-                                  if row['name'] in own]
+    assert isinstance(other.details, InstrumentDetails)
+    rows = [row for row in other.details.bias_of_least_squares if row.name in own]
     bound = stats.t.ppf(1.0 - 0.5 * BIASED / max(len(rows), 1), other.degrees_of_freedom)
-    return any(abs(row['bias']) > bound * row['std'] for row in rows)
+    return any(abs(row.bias) > bound * row.std for row in rows)
 
 
-def _judged(estimate: Estimate, own: dict[str, str], weak: list[str]) -> Estimate:
+def _judged(estimate: Estimate, own: dict[str, str], weak: Sequence[str]) -> Estimate:
     """Name the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
 
     The deflection that is seen must follow that of the model (instruments are not weak) and bear

@@ -1,16 +1,21 @@
-"""Estimate: parameters, covariance, status and warnings that every estimator returns."""
+"""Estimators, and the estimates they return."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
 
+from robot_dynid.document import Section, Table
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.settings import read_settings
+from robot_dynid.plain import from_plain
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 
@@ -29,11 +34,94 @@ class Status(Enum):
                   '(prior_weight), or check the bounds')
 
 
-class Estimator(Protocol):
-    """Settings of a fit."""
+@dataclass(frozen=True)
+class Details:
+    """Results of a method beyond its parameters; a method with such extends this dataclass.
 
+    Its fields (plain types, arrays, dataclasses of such) are kept in model files and printed by
+    ``identify --json``. ``rows`` are the names of the equations.
+    """
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return one sentence about how the fit went, without a full stop; '' for none."""
+        return ''
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the tables of the section."""
+        return ()
+
+    def sections(self, method: str, rows: Sequence[str]) -> tuple[Section, ...]:
+        """Return the sections of the report: one with sentence and tables, or none."""
+        sentence, tables = self.sentence(rows), self.tables(rows)
+        if not sentence and not tables:
+            return ()
+        text = f'{sentence[:1].upper()}{sentence[1:]}.' if sentence else ''
+        return (Section(f'Method {method}', text=text, tables=tables),)
+
+    @property
+    def from_prior(self) -> tuple[str, ...]:
+        """Standard parameters that a prior decided rather than the data."""
+        return ()
+
+    @property
+    def active_constraints(self) -> tuple[str, ...]:
+        """Constraints that hold with equality, in words."""
+        return ()
+
+
+class Estimator(ABC):
+    """Settings of a fit; a subclass is a frozen dataclass.
+
+    Fields made by `setting` are the keys of ``estimator`` in a recipe, and options of the command
+    line. The class variables are what the pipeline asks before the fit.
+    """
+
+    #: results beyond the parameters
+    details_type: ClassVar[type[Details]] = Details
+    #: the recordings show single joints that move while all others rest: no law of friction is
+    #: selected, no residual model is learnt, no joint is elastic
+    single_joint_motions: ClassVar[bool] = False
+    #: joints with encoders on both sides of the gear are elastic where nobody names any
+    seeks_elastic_joints: ClassVar[bool] = False
+    #: the fit gives standard parameters of bodies that can exist
+    physically_feasible: ClassVar[bool] = False
+    #: value of the parameters that the data leaves open, in words
+    open_parameters: ClassVar[str] = ''
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the method on the command line and in recipes."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The method in one line."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether friction and links may be fitted in turn by the equations of the method."""
+        return False
+
+    @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; numerical trouble is in the status."""
+
+    def with_settings(self, content: Mapping[str, Any], source: str = 'recipe') -> Estimator:
+        """Return it with settings in plain types. Raises UsageError naming key and remedy."""
+        given: dict[str, Any] = read_settings(type(self), content, source)
+        return replace(self, **given)  # type: ignore[type-var]
+
+    def for_robot(self, robot: RobotModel) -> Estimator:
+        """Return it with what the description of a robot adds to its settings.
+
+        Raises UsageError for settings that do not fit the robot.
+        """
+        return self
+
+    def read_details(self, content: Mapping[str, Any]) -> Details:
+        """Return the details of a model file. Raises ValueError, TypeError where they differ."""
+        return from_plain(self.details_type, content)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +132,9 @@ class Estimate:
     joint over the rows as they were weighted [N m]; ``condition_raw`` and ``condition`` of the
     weighted regressor as it is and with unit columns; ``rank``; ``degrees_of_freedom`` of the
     covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
-    ``not_identified`` joints. ``details`` is what the method tells beyond that, in plain types.
+    ``not_identified`` joints. ``standard`` (p,) are feasible standard parameters, where the method
+    gives such; ``shares`` (n,) of the variance of each joint's effort that is predicted, where the
+    method judges that itself.
     """
 
     names: tuple[str, ...]
@@ -60,7 +150,9 @@ class Estimate:
     not_excited: tuple[str, ...] = ()
     not_identified: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
+    standard: FloatArray | None = None
+    shares: FloatArray | None = None
 
     @property
     def std(self) -> FloatArray:

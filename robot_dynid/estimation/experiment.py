@@ -15,6 +15,7 @@ from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
 from robot_dynid.regressor.block import Block, axes_of
+from robot_dynid.regressor.elastic import Gear, Springs
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
@@ -52,6 +53,12 @@ class TorqueModel:
             chosen.append(kept[(kept >= first) & (kept < first + count)] - first)
             first += count
         return tuple(chosen)
+
+    @cached_property
+    def gears(self) -> tuple[Gear, ...]:
+        """The gears of elastic joints, none for a rigid robot."""
+        return tuple(gear for block in self.blocks if isinstance(block, Springs)
+                     for gear in block.gears)
 
     def columns(self, samples: Samples) -> FloatArray:
         """Return the base regressor (n, b, N) of whole segments; kept columns only."""

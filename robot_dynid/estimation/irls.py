@@ -6,14 +6,16 @@ squares, tuning constants of 95 % efficiency).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from scipy.stats import norm
 
+from robot_dynid.document import percent
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
@@ -26,6 +28,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
+from robot_dynid.estimation.settings import read_plain, setting
 from robot_dynid.estimation.uncertainty.stretches import scatter_covariance
 from robot_dynid.types import FloatArray
 
@@ -118,18 +121,40 @@ class Round:
     number: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class RobustDetails(Details):
+    """Weights ``robust``, ``rounds`` to rest and ``scale`` (n,) [N m] of the residuals.
+
+    ``down_weighted`` is the share of the samples of every equation that count less than half.
+    """
+
+    robust: str
+    rounds: int
+    scale: FloatArray
+    down_weighted: Mapping[str, float]
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return the weights, and how many samples they take back."""
+        shares = ', '.join(f'{name} {percent(share)} %'
+                           for name, share in self.down_weighted.items())
+        return (f'{self.robust.capitalize()} weights, at rest after {self.rounds} rounds; samples '
+                f'that count less than half: {shares}')
+
+
 @dataclass(frozen=True)
-class RobustLeastSquares:
+class RobustLeastSquares(Estimator):
     """M-estimation with a scale of its own for every joint (median absolute residual).
 
     Parameters and scales are at rest when a round changes them by less than ``tolerance`` of the
     noise. Memory: one number per sample and joint, for the median.
     """
 
-    robust: str = 'huber'
+    robust: str = setting('huber', read_plain, 'weights of the residuals: huber or tukey')
     tolerance: float = 1e-4
     rounds: int = 100
     name = 'irls'
+    summary = 'iteratively reweighted least squares: samples far from the model count less'
+    details_type = RobustDetails
 
     def __post_init__(self) -> None:
         if self.robust not in NORMS:
@@ -179,9 +204,8 @@ class RobustLeastSquares:
                      'they count less than half' for joint, share in low.items()
                      if share > NOTABLE]
         return replace(
-            estimate, warnings=tuple(warnings), details={
-                'robust': self.robust, 'rounds': last.number, 'scale': last.scale.tolist(),
-                'down_weighted': low},
+            estimate, warnings=tuple(warnings), details=RobustDetails(
+                self.robust, last.number, last.scale, low),
             status=estimate.status if settled or estimate.not_excited else Status.NOT_SETTLED)
 
 

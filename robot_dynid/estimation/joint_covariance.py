@@ -5,13 +5,15 @@ Source: Actuators 2023, 12, 454, eqs. 22-25; Zellner 1962 (seemingly unrelated r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.document import Row, Table
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information, triangle
 from robot_dynid.estimation.least_squares import (
@@ -31,8 +33,36 @@ INDEPENDENT = 1e-6
 NAMED = 0.3
 
 
+@dataclass(frozen=True, eq=False)
+class CorrelationDetails(Details):
+    """Covariance ``omega`` (n, n) [(N m)^2] and ``correlation`` (n, n) of the residuals.
+
+    They were at rest after so many ``rounds``.
+    """
+
+    rounds: int
+    omega: FloatArray
+    correlation: FloatArray
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return how large the correlations are, and the largest one."""
+        others = np.abs(self.correlation - np.eye(len(self.correlation)))
+        i, j = divmod(int(np.argmax(others)), len(others))
+        size = float(np.sqrt(np.sum(others**2) / max(len(others) * (len(others) - 1), 1)))
+        pair = f'; most, {self.correlation[i, j]:+.2f}, between {rows[i]} and {rows[j]}' \
+            if others[i, j] > 0.0 else ''
+        return (f'covariance of the residuals of all joints, at rest after {self.rounds} rounds; '
+                f'correlations: {size:.2f} root mean square{pair}')
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the correlations."""
+        cells = tuple(Row((name, *(f'{value:+.2f}' for value in row)))
+                      for name, row in zip(rows, self.correlation, strict=True))
+        return (Table(('residual of', *rows), cells, 'Correlation of the residuals'),)
+
+
 @dataclass(frozen=True)
-class GeneralisedLeastSquares:
+class GeneralisedLeastSquares(Estimator):
     """Least squares with the full covariance of the joints' residuals, iterated to rest.
 
     Rest means that the modelled effort changes by less than ``tolerance`` of its noise.
@@ -40,7 +70,9 @@ class GeneralisedLeastSquares:
 
     tolerance: float = 1e-4
     rounds: int = 50
-    name: str = 'gls'
+    name = 'gls'
+    summary = 'least squares with the covariance of the residuals of all joints'
+    details_type = CorrelationDetails
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
@@ -55,8 +87,7 @@ class GeneralisedLeastSquares:
         solution = solve(white, ones)
         estimate = estimate_of(experiment, solution, batch_covariance(white, ones, solution),
                                self.name)
-        correlation = _correlation(omega)
-        details = {'rounds': rounds, 'omega': omega.tolist(), 'correlation': correlation.tolist()}
+        details = CorrelationDetails(rounds, omega, _correlation(omega))
         settled = rounds <= self.rounds
         return replace(estimate, details=details, warnings=(note,) if note else (),
                        status=estimate.status if settled or estimate.not_excited

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.estimate import Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import FILTERED, Batch, Information, merged_batch
 from robot_dynid.estimation.uncertainty.stretches import Groups, scatter_covariance
@@ -38,7 +38,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Estimator):
     """Least squares; with ``weighted`` every joint counts by the inverse of its own noise.
 
     Source: Gautier, Poignet 2001 (per-joint weights); Khalil, Dombre 2002, section 12.
@@ -50,6 +50,17 @@ class LeastSquares:
     def name(self) -> str:
         """Name of the method on the command line."""
         return 'wls' if self.weighted else 'ols'
+
+    @property
+    def summary(self) -> str:
+        """The method in one line."""
+        return 'least squares, every joint weighted by its own noise' if self.weighted else \
+            'ordinary least squares'
+
+    @property
+    def sequential(self) -> bool:
+        """Whether friction and links may be fitted in turn: with weights per joint."""
+        return self.weighted
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises nothing, trouble is in the status."""

@@ -1,4 +1,4 @@
-"""Which joints count as elastic, and what their gears were found to be."""
+"""Choice of the joints that are modelled as elastic."""
 
 from __future__ import annotations
 
@@ -8,36 +8,34 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation import ESTIMATORS, StagedLeastSquares
+from robot_dynid.estimation import Estimator
 from robot_dynid.identification.recipe import THREE, Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import repair
 from robot_dynid.types import RawLog
 
-#: the method that asks for elastic joints
-ELASTIC = 'elastic'
-
 
 def with_elastic_joints(
-    robot: RobotModel, logs: Sequence[RawLog], method: str, recipe: Recipe
+    robot: RobotModel, logs: Sequence[RawLog], estimator: Estimator, recipe: Recipe
 ) -> RobotModel:
     """Return the robot with the elastic joints the recipe, the robot or the data name.
 
-    The method elastic takes every joint whose two encoders can be used together, where nobody
-    names any. Raises UsageError for joints or settings that cannot be, DataError where the method
-    elastic finds no deflection.
+    An estimator that seeks elastic joints takes every joint whose two encoders can be used
+    together, where nobody names any. Raises UsageError for joints or settings that cannot be,
+    DataError where it finds no deflection.
     """
     if recipe.elastic_joints is not None:
         chosen = tuple(sorted({robot.index(name) for name in recipe.elastic_joints}))
     else:
         chosen = robot.drive.elastic
-    if method == ELASTIC and not chosen:
+    if estimator.seeks_elastic_joints and not chosen:
         if recipe.elastic_joints is not None:
-            raise UsageError('method elastic with no elastic joints: name some in elastic_joints')
+            raise UsageError(f'method {estimator.name} with no elastic joints: name some in '
+                             'elastic_joints')
         chosen = _two_encoders(robot, logs[0])
-    if chosen and isinstance(ESTIMATORS[method], StagedLeastSquares):
-        raise UsageError(f'method {method} is for rigid joints: choose another, or give the '
-                         'recipe elastic_joints: []')
+    if chosen and estimator.single_joint_motions:
+        raise UsageError(f'method {estimator.name} is for rigid joints: choose another, '
+                         'or give the recipe elastic_joints: []')
     if chosen and recipe.loops == THREE:
         raise UsageError('loops: three learns from the deflection what elastic joints model: '
                          'leave one of them out (elastic_joints: [])')

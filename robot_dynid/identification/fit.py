@@ -1,4 +1,4 @@
-"""Friction and links at once or in turn, and what the deflection adds: as the recipe has it."""
+"""Sequence of the fit: friction and links at once or in turn, residual models of deflection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation import ESTIMATORS, Estimate, StagedLeastSquares
+from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
@@ -14,6 +14,7 @@ from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual
 from robot_dynid.identification.selection import Choice, choose
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
+    LINKS,
     RESIDUAL,
     FrictionStep,
     SequentialFit,
@@ -21,19 +22,18 @@ from robot_dynid.identification.sequential_fit import (
     friction_step,
     swept,
 )
+from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Repaired
 from robot_dynid.types import Progress, RawLog
 
-#: the method whose equations the second loop solves
-METHOD = 'wls'
 
-
-def check_sequence(recipe: Recipe, method: str) -> None:
+def check_sequence(recipe: Recipe, estimator: Estimator) -> None:
     """Raise UsageError where the loops do not go with the method."""
-    if recipe.loops == THREE and method != METHOD:
-        raise UsageError(f'loops: three solves the links by {METHOD}, not by {method}; leave one '
-                         'of them out')
+    if recipe.loops == THREE and not estimator.sequential:
+        able = ' or '.join(name for name, one in ESTIMATORS.items() if one.sequential)
+        raise UsageError(f'loops: three solves the links by {able}, not by {estimator.name}; '
+                         'leave one of them out')
 
 
 def begun(
@@ -70,17 +70,15 @@ def chosen(
 
 def compensated(
     experiment: Experiment,
-    method: str,
+    estimator: Estimator,
     recipe: Recipe,
     first: FrictionStep | None,
     watch: Stopwatch,
 ) -> ResidualFitted:
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
     physics = joint_fit if first is None else SequentialFit.of(experiment.model, first, watch)
-    staged = isinstance(ESTIMATORS[method], StagedLeastSquares)
-    modelled = bool(experiment.model.robot.drive.elastic)
     wanted = 'gmr' if recipe.residual == AUTO else recipe.residual
-    kind = NONE if staged or modelled else wanted
+    kind = NONE if estimator.single_joint_motions or experiment.model.gears else wanted
     found = None
     if kind != NONE or first is not None:
         found = fit_residual(experiment, kind, physics, watch)
@@ -92,9 +90,9 @@ def compensated(
         found = replace(found, warnings=(told,))
     if first is None:
         return replace(found, values=None)
-    details = {**found.details, 'loops': THREE, 'seconds': {
-        stage: watch.seconds.get(stage, 0.0) for stage in (FRICTION, 'links', RESIDUAL)}}
-    return replace(found, details=details)
+    record = replace(found.record or DeflectionRecord(), loops=THREE, seconds={
+        stage: watch.seconds.get(stage, 0.0) for stage in (FRICTION, LINKS, RESIDUAL)})
+    return replace(found, record=record)
 
 
 def settled(estimate: Estimate, found: ResidualFitted) -> Estimate:

@@ -1,10 +1,9 @@
-"""What an identification tells of elastic joints beside parameters: encoders, and a rigid fit."""
+"""Gears and encoders of elastic joints, and a rigid fit of the same data for comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import choose
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import GearRecord, RigidComparison
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import without_holes
@@ -32,28 +32,23 @@ MATTERS = 1.1
 def with_gears(
     model: IdentifiedModel, log: RawLog, recordings: Sequence[Repaired], recipe: Recipe
 ) -> tuple[IdentifiedModel, list[str]]:
-    """Return the model with what is told of its elastic joints in its provenance; and warnings.
+    """Return the model with its gears and a rigid fit in its record; and warnings.
 
     ``recordings`` are some of those it was fitted to, repaired, and ``log`` the first of them as
     read. Nothing is done for a rigid robot.
     """
-    if not model.robot.drive.elastic:
+    if not model.torque_model.gears:
         return model, []
     gears = gear_table(model, log, recordings[0])
-    told = {**model.provenance, 'gears': gears,
-            'rigid_beside': rigid_beside(model, recordings, recipe)}
-    return replace(model, provenance=told), _warnings(gears)
+    record = replace(model.record, gears=gears,
+                     rigid_beside=rigid_beside(model, recordings, recipe))
+    return replace(model, record=record), _warnings(gears)
 
 
-def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[dict[str, Any]]:
-    """Return one entry per elastic joint, in plain types.
-
-    ``stiffness`` [N m/rad], ``damping`` [N m s/rad], ``rotor_inertia`` [kg m^2], each with its
-    ``_std``; ``offset`` [rad] by which the motor encoder reads more than that of the link where
-    nothing bends the gear; rms and peak ``deflection`` [rad], filtered; ``resolution`` [rad] of
-    both encoders, 0 where no step shows, and the ``noise`` [rad] of a single deflection;
-    ``attenuation``, the share by which that noise draws the stiffness down in least squares.
-    """
+def gear_table(
+    model: IdentifiedModel, log: RawLog, repaired: Repaired
+) -> tuple[GearRecord, ...]:
+    """Return one entry per elastic joint."""
     robot = model.robot
     samples = prepare(robot, repaired, model.preprocessing)
     raw = without_holes(plausible(robot, log)[0])[0]
@@ -62,26 +57,24 @@ def gear_table(model: IdentifiedModel, log: RawLog, repaired: Repaired) -> list[
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
     passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
     found = []
-    for place, j in enumerate(robot.drive.elastic, start=robot.n):
+    for gear in model.torque_model.gears:
+        j = gear.joint
         link, motor = raw.position[:, j], motors[:, j] / encoders[j].factor
-        (stiffness, wide), (shift, loose) = (_known(model, f'{p}{j + 1}') for p in 'Ks')
+        (stiffness, wide), (shift, loose), damping, inertia = (
+            _known(model, gear.parameter(p)) for p in ('K', 's', 'D', 'Ia'))
         unbent = -shift / stiffness
-        bent = samples.position[:, place] - samples.position[:, j] - unbent
+        bent = samples.position[:, gear.motor] - samples.position[:, j] - unbent
         single = float(np.hypot(noise(link), noise(motor)))
         steps = resolution(link), resolution(motor)
         # rounding repeats with the motion, so averaging periods leaves it
         left = _averaged(single, steps, periods) * float(np.sqrt(passed))
         spread = float(np.std(bent))
-        entry = {'joint': robot.joints[j], 'stiffness': stiffness, 'stiffness_std': wide,
-                 'offset': encoders[j].offset + unbent, 'offset_std': abs(loose / stiffness),
-                 'deflection_rms': float(np.sqrt(np.mean(bent**2))),
-                 'deflection_peak': float(np.abs(bent).max()),
-                 'resolution_link': steps[0], 'resolution_motor': steps[1],
-                 'noise': single, 'attenuation': (left / spread)**2 if spread else 1.0}
-        for name, parameter in (('damping', 'D'), ('rotor_inertia', 'Ia')):
-            entry[name], entry[f'{name}_std'] = _known(model, f'{parameter}{j + 1}')
-        found.append(entry)
-    return found
+        found.append(GearRecord(
+            robot.joints[j], stiffness, wide, float(encoders[j].offset + unbent),
+            abs(loose / stiffness), float(np.sqrt(np.mean(bent**2))), float(np.abs(bent).max()),
+            float(steps[0]), float(steps[1]), single,
+            (left / spread)**2 if spread else 1.0, *damping, *inertia))
+    return tuple(found)
 
 
 def _averaged(noise: float, steps: tuple[float, float], periods: int) -> float:
@@ -95,27 +88,27 @@ def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
     return float(model.values[i]), float(model.std[i])
 
 
-def _warnings(gears: Sequence[dict[str, Any]]) -> list[str]:
+def _warnings(gears: Sequence[GearRecord]) -> list[str]:
     found = []
     for gear in gears:
-        if gear['attenuation'] <= ATTENUATED:
+        if gear.attenuation <= ATTENUATED:
             continue
-        step = max(gear['resolution_link'], gear['resolution_motor'])
+        step = max(gear.resolution_link, gear.resolution_motor)
         what = f'the steps of its encoders, {1e3 * step:.2g} mrad' if step else \
-            f'the noise of its encoders, {1e3 * gear["noise"]:.2g} mrad'
-        ratio = gear['deflection_rms'] / (step or gear['noise'])
+            f'the noise of its encoders, {1e3 * gear.noise:.2g} mrad'
+        ratio = gear.deflection_rms / (step or gear.noise)
         finer = 'take finer encoders' if step else 'average a periodic motion'
         found.append(
-            f'{gear["joint"]}: its gear deflects by {1e3 * gear["deflection_rms"]:.2g} mrad (root '
+            f'{gear.joint}: its gear deflects by {1e3 * gear.deflection_rms:.2g} mrad (root '
             f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which least '
-            f'squares finds about {100 * gear["attenuation"]:.1g} % too small; load the joint '
+            f'squares finds about {100 * gear.attenuation:.1g} % too small; load the joint '
             f'more, or {finer}')
     return found
 
 
 def rigid_beside(
     model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe
-) -> list[dict[str, Any]]:
+) -> tuple[RigidComparison, ...]:
     """Return errors on data left out in turn of a rigid and of the elastic model, by joint.
 
     Both by weighted least squares from the same recordings, every sample counting the same, at
@@ -131,10 +124,10 @@ def rigid_beside(
     stiff = _squares(robot.rigid, rigid, choice.preprocessing, recordings)
     blind = replace(robot, drive=replace(robot.drive, torque_sensors=()))
     soft = _squares(blind, structure, settings, recordings)
-    return [{'joint': name, 'elastic': j in robot.drive.elastic, 'rigid_error': float(a),
-             'elastic_error': float(b), 'matters': bool(a > MATTERS * b)}
-            for j, (name, a, b) in enumerate(zip(robot.joints, np.sqrt(stiff), np.sqrt(soft),
-                                                 strict=False))]
+    elastic = {gear.joint for gear in model.torque_model.gears}
+    return tuple(RigidComparison(name, j in elastic, float(a), float(b), bool(a > MATTERS * b))
+                 for j, (name, a, b) in enumerate(zip(robot.joints, np.sqrt(stiff), np.sqrt(soft),
+                                                      strict=False)))
 
 
 def _squares(

@@ -1,31 +1,68 @@
-"""What may be prescribed about an identification; everything left open is chosen from the data."""
+"""Recipes: what is prescribed about an identification; the rest is chosen from the data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
-from robot_dynid.estimation.feasible.bounds import Bounds, bounds_from_dict
-from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-from robot_dynid.estimation.feasible.simultaneous import Feasible
+from robot_dynid.estimation import (
+    DEFAULT,
+    Estimator,
+    check_settings,
+    estimator_from,
+    owned_settings,
+)
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
-from robot_dynid.estimation.irls import RobustLeastSquares
-from robot_dynid.estimation.staged.procedure import PROCEDURES
+from robot_dynid.estimation.settings import (
+    SETTING,
+    Setting,
+    read_flag,
+    read_number,
+    read_plain,
+    read_settings,
+    read_whole_number,
+    setting,
+    settings_of,
+)
 from robot_dynid.friction import law_from
 from robot_dynid.residual import RESIDUALS
 from robot_dynid.signals.averaging import Periodic
 
-#: keys whose values are taken as they are
-PLAIN = ('rotor_inertia', 'friction', 'procedure', 'prior', 'sweeps', 'warm_up', 'robust',
-         'residual', 'loops', 'elastic_joints')
-#: value of ``period`` that asks for the one of the recorded motion, of ``friction`` for a choice
 #: value of ``residual`` that leaves the deflection out
 NONE = 'none'
 #: values of ``loops``: friction and links at once, or one after the other
 JOINT, THREE = 'joint', 'three'
+#: key that names the method among the settings of the estimator
+NAME = 'name'
+
+
+def _read_period(value: Any, key: str) -> float | str | None:
+    return AUTO if value == AUTO else read_number(value, key)
+
+
+def _read_joints(value: Any, key: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise UsageError(f'{key} must be a list of joint names, is {value!r}')
+    return tuple(value)
+
+
+def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
+    """Return the name of a method, or its name and settings, as a mapping."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {NAME: value}
+    if not isinstance(value, Mapping):
+        raise UsageError(f'{key} must be the name of a method, or a mapping such as '
+                         f'{{name: irls, robust: tukey}}, is {value!r}')
+    return dict(value)
 
 
 @dataclass(frozen=True)
@@ -37,35 +74,30 @@ class Recipe:
     ``friction`` is a law such as ``maxwell+load``, of which only the shapes are chosen, or
     'auto': the law too, axis by axis, which is Coulomb's where ``ramp_width`` is given.
     ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
-    ``procedure`` is that of the method staged; ``prior``, ``prior_weight``, ``bounds`` those of
-    the methods feasible and sequential-feasible, ``sweeps`` of the latter. ``period`` [s], or
-    'auto' for the one of the recorded motion, asks for averaging over the periods of every
-    recording, the first ``warm_up`` of them left out. ``robust`` are the weights of the method
-    irls, ``instrument_cutoff`` [Hz] that of the instruments of iv, None: chosen from the data.
-    ``residual`` is what learns from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr
-    where there are motor states. ``loops`` 'joint' fits friction and links at once, 'three' in
-    turn, friction first, from sweeps. ``elastic_joints`` are those whose gears deflect, () none;
-    None: those of the robot.
+    ``period`` [s], or 'auto' for the one of the recorded motion, asks for averaging over the
+    periods of every recording, the first ``warm_up`` of them left out. ``residual`` is what learns
+    from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr where there are motor
+    states. ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
+    from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
+    robot. ``estimator`` holds the ``name`` of a method and its settings, in plain types; without a
+    name they are those of the method that is asked for.
+
+    Raises UsageError naming the key.
     """
 
-    cutoff: float | None = None
-    ramp_width: float | None = None
-    effort_lag: float | None = None
-    rate: float | None = None
-    rotor_inertia: bool = True
-    friction: str = AUTO
-    procedure: str = 'distal-to-proximal'
-    prior: str = Feasible.prior
-    prior_weight: float | None = None
-    bounds: Bounds = field(default_factory=Bounds)
-    sweeps: int = SequentialFeasible.sweeps
-    period: float | str | None = None
-    warm_up: int = Periodic.warm_up
-    robust: str = RobustLeastSquares.robust
-    instrument_cutoff: float | None = None
-    residual: str = AUTO
-    loops: str = JOINT
-    elastic_joints: tuple[str, ...] | None = None
+    cutoff: float | None = setting(None, read_number, 'cut-off of the low-pass [Hz]')
+    ramp_width: float | None = setting(None, read_number, 'width of the Coulomb ramp [rad/s, m/s]')
+    effort_lag: float | None = setting(None, read_number, 'lag of the effort [s]')
+    rate: float | None = setting(None, read_number, 'rate of the uniform grid [Hz]')
+    rotor_inertia: bool = setting(True, read_flag, 'whether the effort shows rotors')
+    friction: str = setting(AUTO, read_plain, 'friction law of all axes, or auto')
+    period: float | str | None = setting(None, _read_period, 'period to average over [s], or auto')
+    warm_up: int = setting(Periodic.warm_up, read_whole_number, 'first periods to leave out')
+    residual: str = setting(AUTO, read_plain, 'residual model of the deflection')
+    loops: str = setting(JOINT, read_plain, 'friction and links at once, or in turn (three)')
+    elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
+    estimator: Mapping[str, Any] = field(
+        default_factory=dict, metadata={SETTING: Setting(_read_estimator, 'method and settings')})
 
     @property
     def periodic(self) -> Periodic | None:
@@ -74,10 +106,31 @@ class Recipe:
             return None
         return Periodic(None if self.period == AUTO else float(self.period), self.warm_up)
 
+    def estimator_for(self, method: str | None) -> Estimator:
+        """Return the estimator of ``method``, or the one the recipe names, or the default one.
+
+        Raises UsageError where both name one and differ, and for settings of another method.
+        """
+        settings = dict(self.estimator)
+        named = settings.pop(NAME, None)
+        if method and named and method != named:
+            raise UsageError(f'recipe: the estimator is {named}, but method {method} is asked '
+                             'for: leave one of them out')
+        return estimator_from(method or named or DEFAULT, settings)
+
+    def with_estimator_settings(self, settings: Mapping[str, Any]) -> Recipe:
+        """Return it with more settings of the method; raises UsageError for one given twice."""
+        twice = [key for key in settings if key in self.estimator]
+        if twice:
+            raise UsageError(f'{twice[0]} is in the recipe and given as an option: leave one out')
+        return replace(self, estimator={**self.estimator, **settings})
+
     def __post_init__(self) -> None:
-        SequentialFeasible(self.prior, self.prior_weight, self.bounds, self.sweeps)  # checks them
-        RobustLeastSquares(self.robust)
-        InstrumentalVariables(self.instrument_cutoff)
+        settings = {key: value for key, value in self.estimator.items() if key != NAME}
+        if NAME in self.estimator:
+            estimator_from(self.estimator[NAME], settings)
+        else:
+            check_settings(settings)
         for name in ('cutoff', 'ramp_width', 'rate'):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < 1e9:
@@ -85,19 +138,11 @@ class Recipe:
         if isinstance(self.period, str) and self.period != AUTO:
             raise UsageError(f'recipe: period must be seconds or {AUTO}, is {self.period!r}')
         _ = self.periodic  # refuses what no period can be
-        if self.procedure not in PROCEDURES:
-            raise UsageError(f'recipe: procedure {self.procedure!r}: choose one of '
-                             f'{", ".join(PROCEDURES)}')
         if self.residual not in (AUTO, NONE, *RESIDUALS):
             raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
                              f'{", ".join(RESIDUALS)}')
         if self.loops not in (JOINT, THREE):
             raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
-        if self.elastic_joints is not None and not (
-                isinstance(self.elastic_joints, (list, tuple))
-                and all(isinstance(name, str) for name in self.elastic_joints)):
-            raise UsageError('recipe: elastic_joints must be a list of joint names, is '
-                             f'{self.elastic_joints!r}')
         if self.friction != AUTO:
             law_from(self.friction)  # refuses an unknown one
         if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):
@@ -106,27 +151,42 @@ class Recipe:
 
 
 def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Recipe:
-    """Build a recipe from the keys of a mapping. Raises UsageError on an unknown key or value."""
-    known = {f.name for f in fields(Recipe)}
-    unknown = sorted(set(content) - known)
+    """Return the recipe with the keys of a mapping.
+
+    Settings of a method may stand beside the key ``estimator``, as before there was one: they
+    belong to the method that owns them. Raises UsageError on an unknown key or value.
+    """
+    known, owned = settings_of(Recipe), owned_settings()
+    unknown = sorted(key for key in content if key not in known and key not in owned)
     if unknown:
-        raise UsageError(f'{source}: unknown key {", ".join(unknown)}; known are '
-                         f'{", ".join(sorted(known))}')
-    values: dict[str, Any] = {}
-    for key, value in content.items():
-        if key == 'bounds':
-            values[key] = bounds_from_dict(value or {}, source)
-            continue
-        if key in PLAIN or value is None or value == AUTO:
-            values[key] = value
-            continue
-        try:
-            values[key] = float(value)
-        except (TypeError, ValueError):
-            raise UsageError(f'{source}: {key} must be a number, is {value!r}') from None
-    if not isinstance(values.get('rotor_inertia', True), bool):
-        raise UsageError(f'{source}: rotor_inertia must be true or false')
-    for key in ('sweeps', 'warm_up'):
-        if not isinstance(values.get(key, 0), int):
-            raise UsageError(f'{source}: {key} must be a whole number, is {values[key]!r}')
-    return Recipe(**values)
+        raise UsageError(f'{source}: unknown key {", ".join(map(str, unknown))}; known are '
+                         f'{", ".join(sorted((*known, *owned)))}')
+    values = read_settings(Recipe, {k: v for k, v in content.items() if k in known}, source)
+    own = dict(values.pop('estimator', {}))
+    beside = {key: value for key, value in content.items() if key in owned}
+    twice = [key for key in beside if key in own]
+    if twice:
+        raise UsageError(f'{source}: {twice[0]} stands in estimator and beside it: leave one out')
+    return Recipe(**values, estimator={**own, **beside})
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """Return the recipe of a YAML file. Raises UsageError naming file, key and remedy."""
+    try:
+        text = Path(path).read_text(encoding='utf-8')
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
+    return recipe_from_text(text, str(path))
+
+
+def recipe_from_text(text: str, source: str = 'recipe') -> Recipe:
+    """Return the recipe of a YAML text; an empty one is the default recipe. Raises UsageError."""
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f'{source}: not valid YAML ({error})') from None
+    if content is None:
+        return Recipe()
+    if not isinstance(content, dict):
+        raise UsageError(f'{source}: must be a mapping of keys to values')
+    return recipe_from_dict(content, source)

@@ -9,7 +9,9 @@ from typing import Any
 
 from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.record import FitRecord, SweepCurve
 from robot_dynid.identified.trained import Extent
+from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
@@ -87,18 +89,11 @@ class Prepared:
                     coming = ahead.submit(self._ready, i + 1)
                 yield found
 
-    def found(self, recipe: Recipe) -> tuple[list[str], dict[str, Any]]:
-        """Return what is to be said, and what to be kept in plain types, once gone through.
-
-        Kept are, where there are any, the noise of averaged recordings and friction curves.
-        """
+    def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
+        """Return notes, and the record of averaged recordings and sweeps, once gone through."""
         notes = [note for i in sorted(self.notes) for note in self.notes[i]]
-        means = [self.averaged[i] for i in sorted(self.averaged)]
-        kept: dict[str, Any] = {} if not means else {'averaging': [
-            {k: list(v) if isinstance(v, tuple) else v for k, v in vars(a).items()}
-            for a in means]}
         solos = [solo for i in sorted(self.solos) for solo in self.solos[i]]
-        curves, told = friction_curves(self.robot, solos, recipe)
-        if curves:
-            kept['friction_curves'] = [curve.plain() for curve in curves]
-        return [*notes, *told], kept
+        curves, more = friction_curves(self.robot, solos, recipe)
+        return [*notes, *more], FitRecord(
+            averaging=tuple(self.averaged[i] for i in sorted(self.averaged)),
+            friction_curves=tuple(from_plain(SweepCurve, curve.plain()) for curve in curves))

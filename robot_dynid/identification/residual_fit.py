@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, friction_parameters
+from robot_dynid.identified.record import DeflectionRecord, JointDeflection
 from robot_dynid.residual import RESIDUALS, ResidualModel
 from robot_dynid.residual.deflection import deflections, feature_count, known_joints
 from robot_dynid.types import FloatArray, Samples
@@ -216,20 +216,15 @@ def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]
 class ResidualFitted:
     """Residual models per joint and the experiment the physics is to be fitted to.
 
-    ``values`` (b,) is the physics of the last round; ``details`` says, joint by joint, what the
-    stages are worth, in plain types.
+    ``values`` (b,) is the physics of the last round; ``record`` says, joint by joint, what the
+    stages are worth.
     """
 
     experiment: Experiment
     models: tuple[ResidualModel | None, ...] = ()
     values: FloatArray | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    record: DeflectionRecord | None = None
     warnings: tuple[str, ...] = ()
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Return the details under their key, nothing where there are none."""
-        return {'residual': dict(self.details)} if self.details else {}
 
 
 def fit_residual(
@@ -261,7 +256,7 @@ def fit_residual(
                      for joint, reason in zip(robot.joints, reasons, strict=True)
                      if reason and known)
     return ResidualFitted(last.experiment, last.models, last.values,
-                          {'kind': kind, **_told(crossed, robot.joints, reasons)}, warnings)
+                          _record(kind, crossed, robot.joints, reasons), warnings)
 
 
 def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
@@ -270,14 +265,14 @@ def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
     return '' if model is not None else note or 'the held-out error does not fall'
 
 
-def _told(crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]) -> dict[str, Any]:
-    """Return what the stages are worth on data left out, in plain types."""
+def _record(
+    kind: str, crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]
+) -> DeflectionRecord:
+    """Return what the stages are worth on data left out."""
     last = crossed.rounds - 1
     stages = np.array([_rms(crossed.friction[last]), _rms(crossed.before),
                        _rms(crossed.after[last])]).T.tolist()
-    rows = [{'joint': joint, 'used': not reason, 'note': reason, 'friction': friction,
-             'physics': physics, 'with_residual': after}
-            for joint, reason, (friction, physics, after) in zip(joints, reasons, stages,
-                                                                 strict=True)]
-    return {'rounds': crossed.rounds, 'joints': rows,
-            'rounds_tried': [_rms(after).tolist() for after in crossed.after]}
+    rows = tuple(JointDeflection(joint, not reason, reason, *errors)
+                 for joint, reason, errors in zip(joints, reasons, stages, strict=True))
+    return DeflectionRecord(kind, crossed.rounds, rows,
+                            tuple(tuple(_rms(after).tolist()) for after in crossed.after))

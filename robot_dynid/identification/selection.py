@@ -81,7 +81,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     width = recipe.ramp_width or DEFAULT_WIDTH
     first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
     choice = _chosen(robot, part, recipe, (first, first), _between(progress, 0.0, 0.5))
-    if recipe.cutoff is not None or not (choice.friction or robot.drive.elastic):
+    if recipe.cutoff is not None or not (choice.friction or robot.coordinates > robot.n):
         return choice
     for i in range(CUTOFF_ROUNDS):
         before = choice

@@ -12,15 +12,13 @@ from robot_dynid.estimation.uncertainty.refusal import told
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
-#: entry of a model's provenance with the reason for every refused joint
-REFUSED = 'refused'
 #: calls from the user's line to the warning: the model's method, its check of states, this module
 LEVEL = 4
 
 
 def caution(model: IdentifiedModel) -> str:
     """Return what to know of the refused joints; nothing where there are none."""
-    reasons = model.provenance.get(REFUSED, {})
+    reasons = model.record.refused
     return '; '.join(told(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
                      for joint in model.not_identified)

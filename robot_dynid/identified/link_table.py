@@ -31,7 +31,7 @@ def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
     links = model.feasible_links
     if links is None:
         return ()
-    prior = set(model.provenance.get('certificate', {}).get('from_prior', ()))
+    prior = set(model.record.details.from_prior)
     rows = []
     for i, (name, own, nominal) in enumerate(
             zip(model.robot.bodies, links, model.robot.nominal, strict=True)):

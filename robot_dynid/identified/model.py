@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +21,8 @@ from robot_dynid.identified.caution import warn
 from robot_dynid.identified.elastic_motion import ElasticMotion
 from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.friction_torque import FrictionTorque
+from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.states import checked_states
 from robot_dynid.identified.structure import Structure
@@ -47,7 +47,8 @@ class IdentifiedModel:
     such: ``values`` are ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint
     side, whatever unit the robot reports. ``residual_models`` add, joint by joint, what the
     deflection of gears tells. ``trained`` are the ranges of the recordings it was fitted
-    to, empty where not known.
+    to, empty where not known; ``noise_levels`` those of the external torque in them. ``record``
+    says how the model was found.
     """
 
     robot: RobotModel
@@ -61,10 +62,11 @@ class IdentifiedModel:
     status: str = ''
     not_identified: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    record: FitRecord = field(default_factory=FitRecord)
     feasible: FloatArray | None = None
     residual_models: tuple[ResidualModel | None, ...] = ()
     trained: Trained = field(default_factory=Trained)
+    noise_levels: NoiseLevels | None = None
 
     @property
     def joints(self) -> tuple[str, ...]:

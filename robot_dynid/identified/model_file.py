@@ -10,6 +10,8 @@ import numpy as np
 import yaml
 
 from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.reduction.base import Reduction
@@ -22,7 +24,8 @@ from robot_dynid.version import VERSION
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
-FORMAT = 'robot_dynid model 1'
+#: the format that is written, and the one before, which is read, too
+FORMAT, BEFORE = 'robot_dynid model 2', 'robot_dynid model 1'
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
@@ -55,7 +58,8 @@ def dump(model: IdentifiedModel) -> str:
         },
         **_residual(model),
         **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
-        'provenance': dict(model.provenance), 'robot': robot_to_plain(model.robot),
+        **_noise_levels(model), 'record': model.record.plain(),
+        'robot': robot_to_plain(model.robot),
         'reduction': {'standard': list(reduction.standard), 'gap': float(reduction.gap),
                       'combinations': combinations},
         END: True,
@@ -88,6 +92,11 @@ def _residual(model: IdentifiedModel) -> dict[str, Any]:
     found = {joint: one.plain()
              for joint, one in zip(model.joints, model.residual_models) if one is not None}
     return {'residual': found} if found else {}
+
+
+def _noise_levels(model: IdentifiedModel) -> dict[str, Any]:
+    levels = model.noise_levels
+    return {} if levels is None else {'noise_levels': levels.plain(model.joints)}
 
 
 def _feasible(model: IdentifiedModel) -> dict[str, Any]:
@@ -127,19 +136,32 @@ def parse(text: str, source: str) -> dict[str, Any]:
                          'identify it again') from None
     if not isinstance(content, dict) or 'format' not in content:
         raise ModelError(f'{source}: is not a robot_dynid model file')
-    if content['format'] != FORMAT:
-        raise ModelError(f'{source}: format {content["format"]!r}; this software reads {FORMAT!r}')
+    if content['format'] not in (FORMAT, BEFORE):
+        raise ModelError(f'{source}: format {content["format"]!r}; this software reads {FORMAT!r} '
+                         f'and {BEFORE!r}')
     if content.get(END) is not True:
         raise ModelError(f'{source}: is cut off (no {END} at its end); copy or identify it again')
     try:
         return _fields(content, source)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelError(f'{source}: damaged: {error.__class__.__name__} {error}; identify again'
-                         ) from None
+        raise ModelError(f'{source}: damaged: {error.__class__.__name__} {error}; identify again: '
+                         f'{_command(content)}') from None
     except ModelError:
         raise
     except DynIdError as error:
         raise ModelError(f'{source}: {error}') from None
+
+
+def _command(content: dict[str, Any]) -> str:
+    """Return the command that makes such a file anew, as far as the file tells."""
+    record = content.get('record', content.get('provenance'))
+    recordings = record.get('recordings') if isinstance(record, dict) else None
+    data = ' '.join(map(str, recordings)) if isinstance(recordings, list) and recordings \
+        else 'RECORDINGS'
+    robot = content.get('robot')
+    name = robot.get('name', 'ROBOT') if isinstance(robot, dict) else 'ROBOT'
+    return (f'robot-dynid identify {data} --robot {name} --method '
+            f'{content.get("method", "METHOD")} --out MODEL.yaml')
 
 
 def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
@@ -162,11 +184,24 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'preprocessing': Preprocessing(**content['preprocessing']),
         'method': content['method'], 'status': content['status'],
         'not_identified': tuple(content['not_identified']),
-        'warnings': tuple(content['warnings']), 'provenance': content['provenance'],
+        'warnings': tuple(content['warnings']), **_record(content, robot.joints),
         'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
         'residual_models': _read_residual(content.get('residual'), robot.joints),
         'trained': Trained.from_plain(content.get('trained'), robot.joints),
     }
+
+
+def _record(content: dict[str, Any], joints: tuple[str, ...]) -> dict[str, Any]:
+    """Return record and noise levels; format 1 had both in its ``provenance``."""
+    if content['format'] == BEFORE:
+        provenance = content['provenance']
+        record = record_from_provenance(provenance, content['method'])
+        levels = provenance.get('quiet')
+    else:
+        record = FitRecord.from_plain(content['record'], content['method'])
+        levels = content.get('noise_levels')
+    return {'record': record, 'noise_levels':
+            None if levels is None else NoiseLevels.from_plain(levels, joints)}
 
 
 def _read_residual(

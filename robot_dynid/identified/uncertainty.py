@@ -12,13 +12,10 @@ from robot_dynid.types import FloatArray
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
-#: entry of a model's provenance with the degrees of freedom of its deviations
-DEGREES = 'degrees_of_freedom'
-
 
 def half_intervals(model: IdentifiedModel) -> FloatArray:
     """Return half of the 95 % confidence interval (b,) of every base parameter.
 
     Models of older files do not know their degrees of freedom, which then count as many.
     """
-    return interval_factor(float(model.provenance.get(DEGREES, np.inf))) * model.std
+    return interval_factor(model.record.degrees_of_freedom or np.inf) * model.std

@@ -1,4 +1,4 @@
-"""When external torque is contact: thresholds above those of quiet motion, with hysteresis."""
+"""When external torque is contact: thresholds above the noise levels, with hysteresis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.monitoring.noise_levels import NoiseLevels
+from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.state_monitor import ContactLevels
 from robot_dynid.robot.model import RobotModel
 
@@ -20,7 +20,7 @@ LEAST_STATES = 3
 class ContactSettings:
     """When a joint is in contact.
 
-    On when |r| less what friction is claimed to hold has been above ``margin`` times the quiet
+    On when |r| less what friction is claimed to hold has been above ``margin`` times the noise
     level in motion, plus what friction may hold at rest, for ``duration`` [s] and LEAST_STATES
     joint states; off when it has been below ``release`` times that for as long. ``thresholds``
     [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
@@ -44,7 +44,7 @@ class ContactSettings:
 
 
 def contact_levels(
-    robot: RobotModel, quiet: NoiseLevels, gain: float, settings: ContactSettings
+    robot: RobotModel, noise: NoiseLevels, gain: float, settings: ContactSettings
 ) -> ContactLevels:
     """Return the levels of every joint for an observer with ``gain`` [1/s].
 
@@ -55,6 +55,6 @@ def contact_levels(
         raise UsageError(f'{len(given)} contact thresholds for {robot.n} joints; give one for '
                          f'all, or one each for {", ".join(robot.joints)}')
     moving = np.broadcast_to(np.array(given), robot.n) if given else (
-        settings.margin * quiet.at_gain(gain))
-    return ContactLevels(moving, quiet.holding, quiet.speed, settings.release, settings.duration,
+        settings.margin * noise.at_gain(gain))
+    return ContactLevels(moving, noise.holding, noise.speed, settings.release, settings.duration,
                          LEAST_STATES)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact import ContactSettings, contact_levels
 from robot_dynid.monitoring.monitor_input import MonitorInputStream
-from robot_dynid.monitoring.noise_levels import NoiseLevels, holding_torque, noise_levels_of
+from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import (
     CLAIMED,
@@ -71,7 +72,7 @@ class Monitor:
         self.model = model
         self.settings = settings = settings or MonitorSettings()
         self._stream = MonitorInputStream(model)
-        self.levels = noise_levels_of(model)
+        self.levels = model.noise_levels
         self._observer = Observer(model, settings.gain, levels_of(model, settings))
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
@@ -108,7 +109,7 @@ class Monitor:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
                          f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
         if self.levels is None and not self.settings.contact.thresholds:
-            found.append('the model knows no levels of quiet motion, so no contact is detected: '
+            found.append('the model knows no noise levels, so no contact is detected: '
                          'give contact_thresholds, or identify again')
         return tuple(found)
 
@@ -136,11 +137,11 @@ class Monitor:
 def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
     """Return when a joint is in contact; raises UsageError for settings that do not fit.
 
-    Without levels of quiet motion it is where ``settings`` say how large the torque must be.
+    Without noise levels it is where ``settings`` say how large the torque must be.
     """
     return contact_levels(
         model.robot,
-        noise_levels_of(model) or unknown_levels(model),
+        model.noise_levels or unknown_levels(model),
         settings.gain,
         settings.contact,
     )

@@ -1,76 +1,29 @@
-"""How large the external torque seems to be while nobody touches the robot."""
+"""Noise levels of the external torque, learnt from recordings without contact."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.noise_levels import LEVELS_GAIN, NoiseLevels
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
 from robot_dynid.types import FloatArray, RawLog, frozen
 
-#: entry of a model's provenance with the levels
-QUIET = 'quiet'
 #: rows of the recordings the levels are learnt from
 ROWS = 20_000
 #: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
-#: gain [1/s] at which quiet motion is judged
-LEVELS_GAIN = 30.0
 #: share of slow motion in the memory of the observer from which it tells of holding
 SLOW = 0.3
-#: share of quiet samples below the levels: hard stops and glitches are above
+#: share of samples without contact below the levels: hard stops and glitches are above
 QUANTILE = 0.999
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseLevels:
-    """What the external torque seems to be while nobody touches the robot, each (n,).
-
-    While joint j is faster than ``speed`` [rad/s], the external torque r hardly exceeds
-    ``moving`` [N m]. Slower, dry friction is whatever holds the joint, or has just let go, and
-    not what its law says: r contains what the law claims less what there is, and that is at most
-    ``holding`` [N m]. The observer forgets this like everything else, so |r - c| hardly exceeds
-    ``moving + holding s``, where s is "slower than ``speed``" and c the dry friction of the law
-    while it is, both passed through the same first-order low-pass. ``gain`` [1/s] is that of the
-    observer the levels were taken with.
-    """
-
-    moving: FloatArray
-    holding: FloatArray
-    speed: FloatArray
-    gain: float = LEVELS_GAIN
-
-    def at_gain(self, gain: float) -> FloatArray:
-        """Return ``moving`` (n,) for another gain: white noise grows with its root."""
-        return np.asarray(self.moving * np.sqrt(max(gain / self.gain, 1.0)))
-
-    def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
-        """Return everything as names and numbers."""
-        rows = zip(joints, self.moving, self.holding, self.speed, strict=True)
-        return {'gain': self.gain, 'joints': {
-            joint: {'moving': float(m), 'holding': float(h), 'speed': float(s)}
-            for joint, m, h, s in rows}}
-
-    @classmethod
-    def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> NoiseLevels:
-        """Read what ``plain`` returned. Raises DataError when something is missing."""
-        try:
-            rows = np.array([[float(content['joints'][joint][key])
-                              for key in ('moving', 'holding', 'speed')] for joint in joints])
-            gain = float(content['gain'])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f'levels of quiet motion are damaged: {error!r}') from None
-        if not np.all(np.isfinite(rows)) or not gain > 0.0:
-            raise DataError('levels of quiet motion are not finite')
-        return cls(frozen(rows[:, 0]), frozen(rows[:, 1]), frozen(rows[:, 2]), gain)
 
 
 def slow_shares(
@@ -150,11 +103,4 @@ def with_noise_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> Identif
         rows += len(motions[-1].time)
         if rows >= ROWS:
             break
-    levels = learn_noise_levels(model, [m.first(ROWS) for m in motions])
-    return replace(model, provenance={**model.provenance, QUIET: levels.plain(model.joints)})
-
-
-def noise_levels_of(model: IdentifiedModel) -> NoiseLevels | None:
-    """Return the levels a model carries; None where it has none. Raises DataError for bad ones."""
-    content = model.provenance.get(QUIET)
-    return None if content is None else NoiseLevels.from_plain(content, model.joints)
+    return replace(model, noise_levels=learn_noise_levels(model, [m.first(ROWS) for m in motions]))

@@ -12,6 +12,7 @@ Biomech. 2014, 843186, section 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +24,42 @@ from robot_dynid.types import FloatArray, Samples
 STIFFNESS, DAMPING, OFFSET = GEAR = ('K', 'D', 's')
 
 
+@dataclass(frozen=True)
+class Gear:
+    """The gear of an elastic ``joint``; ``motor`` is the coordinate and the equation of its motor.
+
+    ``row`` is the equation that its torque enters.
+    """
+
+    joint: int
+    motor: int
+    row: int
+
+    def parameter(self, symbol: str) -> str:
+        """Return the name of a parameter of the joint, such as K2 for K."""
+        return f'{symbol}{self.joint + 1}'
+
+
 @dataclass(frozen=True, eq=False)
 class Springs:
     """What the gears of elastic joints transmit."""
 
     robot: RobotModel
 
+    @cached_property
+    def gears(self) -> tuple[Gear, ...]:
+        """The gears, in the order of their joints."""
+        drive, n = self.robot.drive, self.robot.n
+        sensors = n + len(drive.elastic)
+        return tuple(
+            Gear(joint, motor, sensors + drive.torque_sensors.index(joint)
+                 if joint in drive.torque_sensors else motor)
+            for motor, joint in enumerate(drive.elastic, start=n))
+
     @property
     def names(self) -> tuple[str, ...]:
         """``K1, D1, s1`` and so on, for elastic joints only."""
-        return tuple(f'{p}{j + 1}' for j in self.robot.drive.elastic for p in GEAR)
+        return tuple(gear.parameter(p) for gear in self.gears for p in GEAR)
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
@@ -43,22 +70,15 @@ class Springs:
         """Return an empty history (0, N): springs have no memory."""
         return np.empty((0, len(samples)))
 
-    def row(self, joint: int) -> int:
-        """Return the equation that the gear of ``joint`` enters."""
-        drive, n = self.robot.drive, self.robot.n
-        if joint in drive.torque_sensors:
-            return n + len(drive.elastic) + drive.torque_sensors.index(joint)
-        return n + drive.elastic.index(joint)
-
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
         """Write deflection, its rate and ones into ``out`` (rows, k, N)."""
         for column, index in enumerate(chosen):
             place, parameter = divmod(int(index), len(GEAR))
-            joint, motor = self.robot.drive.elastic[place], self.robot.n + place
+            gear = self.gears[place]
             if GEAR[parameter] == OFFSET:
-                out[self.row(joint), column] = 1.0
+                out[gear.row, column] = 1.0
                 continue
             signal = samples.position if GEAR[parameter] == STIFFNESS else samples.velocity
-            out[self.row(joint), column] = signal[:, motor] - signal[:, joint]
+            out[gear.row, column] = signal[:, gear.motor] - signal[:, gear.joint]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from robot_dynid.document import Card, Row, Section, Table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.reduction.identifiability import (
     CATEGORIES,
@@ -12,7 +13,6 @@ from robot_dynid.reduction.identifiability import (
     with_advice,
 )
 from robot_dynid.reduction.sensor_configurations import FURTHER
-from robot_dynid.report.parts import Card, Row, Section, Table
 
 TEXT = (
     'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '

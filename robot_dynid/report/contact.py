@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.document import Card, Figure, Row, Section, Table, number
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import ContactEvents
 from robot_dynid.report import figures
 from robot_dynid.report.html import Report
 from robot_dynid.report.libraries import make_subplots
-from robot_dynid.report.parts import Card, Figure, Row, Section, Table
-from robot_dynid.report.texts import number
 
 ROW = 130  # pixels per joint
 POINTS = 4000  # per curve

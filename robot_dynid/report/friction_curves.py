@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
+from robot_dynid.document import DASH, Figure, Row, Section, Table, number
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import SweepCurve
 from robot_dynid.report import figures
 from robot_dynid.report.libraries import go
-from robot_dynid.report.parts import Figure, Row, Section, Table
 from robot_dynid.report.sections import unit
-from robot_dynid.report.texts import DASH, number
 
 FAR = 100  # a law that misses by more deviations has nothing to say at that speed
 BAND = 'rgba(31, 95, 191, 0.18)'
@@ -25,36 +24,36 @@ TEXT = ('One joint there and back at constant speed while the others rest: half 
 
 def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section with the friction of every joint that sweeps, none where none does."""
-    curves = model.provenance.get('friction_curves', ())
+    curves = model.record.friction_curves
     if not curves:
         return ()
-    rows = tuple(Row((c['joint'], c['law'] or 'none', _parameters(c), _shapes(c), _errors(c)))
+    rows = tuple(Row((c.joint, c.law or 'none', _parameters(c), _shapes(c), _errors(c)))
                  for c in curves)
     columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
-    drawn = tuple(Figure(figures.as_html(curve_figure(c, _unit(model, c))), c['joint'])
+    drawn = tuple(Figure(figures.as_html(curve_figure(c, _unit(model, c))), c.joint)
                   for c in curves)
     return (Section('Friction over speed', text=TEXT, beside=True, figures=drawn,
                     tables=(Table(columns, rows, words=True),)),)
 
 
-def curve_figure(curve: Mapping[str, Any], unit: str) -> Any:
+def curve_figure(curve: SweepCurve, unit: str) -> Any:
     """Return the points of a curve with their intervals, and the law with its band."""
-    figure, points = go.Figure(), curve['points']
-    if 'curve' in curve:
-        line = curve['curve']
+    figure, points = go.Figure(), curve.points
+    line = curve.curve
+    if line is not None:
         figure.add_scatter(
-            x=[*line['speed'], *reversed(line['speed'])], fill='toself', fillcolor=BAND,
-            y=[*line['upper'], *reversed(line['lower'])], name='95 % band', hoverinfo='skip',
+            x=[*line.speed, *reversed(line.speed)], fill='toself', fillcolor=BAND,
+            y=[*line.upper, *reversed(line.lower)], name='95 % band', hoverinfo='skip',
             mode='lines', line={'width': 0})
-        figure.add_scatter(x=line['speed'], y=line['friction'], name=curve['law'], mode='lines',
+        figure.add_scatter(x=line.speed, y=line.friction, name=curve.law, mode='lines',
                            line={'color': figures.MODEL, 'width': 1.6})
     figure.add_scatter(
-        x=[p['speed'] for p in points], y=[p['friction'] for p in points], mode='markers',
+        x=[p.speed for p in points], y=[p.friction for p in points], mode='markers',
         name='sweeps', marker={'color': figures.CONTROL, 'size': 7},
-        error_y={'type': 'data', 'array': [p['upper'] - p['friction'] for p in points],
+        error_y={'type': 'data', 'array': [p.upper - p.friction for p in points],
                  'color': figures.CONTROL, 'thickness': 1.6, 'width': 4})
     speed = 'm/s' if unit == 'N' else 'rad/s'
-    ticks = _ticks(points[0]['speed'], points[-1]['speed'])
+    ticks = _ticks(points[0].speed, points[-1].speed)
     figure.update_xaxes(title=f'speed [{speed}]', type='log', tickvals=ticks,
                         ticktext=[f'{t:g}' for t in ticks])
     figure.update_yaxes(title=f'friction [{unit}]', rangemode='tozero')
@@ -62,25 +61,25 @@ def curve_figure(curve: Mapping[str, Any], unit: str) -> Any:
     return figures.styled(figure, 340).update_layout(margin={'t': 56})
 
 
-def _unit(model: IdentifiedModel, curve: Mapping[str, Any]) -> str:
-    return unit(model, model.joints.index(curve['joint']))
+def _unit(model: IdentifiedModel, curve: SweepCurve) -> str:
+    return unit(model, model.joints.index(curve.joint))
 
 
-def _parameters(curve: Mapping[str, Any]) -> str:
-    return ', '.join(f'{p["name"]} {number(p["value"])} ± {number(p["std"], 2)}'
-                     for p in curve.get('parameters', ()))
+def _parameters(curve: SweepCurve) -> str:
+    return ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}'
+                     for p in curve.parameters)
 
 
-def _shapes(curve: Mapping[str, Any]) -> str:
+def _shapes(curve: SweepCurve) -> str:
     """Return the shapes that matter at the speeds of the sweeps."""
-    return ', '.join(f'{name} {number(curve["settings"][name], 3)}'
-                     for name in curve.get('shapes', ())) or DASH
+    return ', '.join(f'{name} {number(curve.settings[name], 3)}'
+                     for name in curve.shapes) or DASH
 
 
-def _errors(curve: Mapping[str, Any]) -> str:
-    errors = curve['errors_at_speeds_left_out']
+def _errors(curve: SweepCurve) -> str:
+    errors = curve.errors_at_speeds_left_out
     return ', '.join(f'{law} {number(errors[law], 2) if errors[law] < FAR else f"> {FAR}"}'
-                     for law in sorted(errors, key=errors.get))
+                     for law in sorted(errors, key=lambda law: errors[law]))
 
 
 def _ticks(low: float, high: float) -> list[float]:

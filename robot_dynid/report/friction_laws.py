@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from robot_dynid.document import Row, Section, Table, number
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.parts import Row, Section, Table
-from robot_dynid.report.texts import number
 
 #: laws shown for each axis, those with the least error
 SHOWN = 6
@@ -12,16 +11,16 @@ SHOWN = 6
 
 def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section with what was tried on each axis, none where nothing was chosen."""
-    choices = model.provenance.get('friction', ())
+    choices = model.record.friction
     if not choices:
         return ()
     rows = []
     for choice in choices:
-        tried = {entry['law']: entry['error_over_coulomb'] for entry in choice['tried']}
+        tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
         best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
         rows.append(Row((
-            choice['axis'], choice['law'], number(tried.get(choice['law'])),
-            ', '.join(f'{law} {number(tried[law])}' for law in best), choice['note'])))
+            choice.axis, choice.law, number(tried.get(choice.law)),
+            ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note)))
     columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')
     text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
             'Coulomb friction. A law with more parameters is taken only where it lowers the error '

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from robot_dynid.document import Row, Section, Table, number
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.parts import Row, Section, Table
-from robot_dynid.report.texts import number
 
 TEXT = (
     'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
@@ -20,27 +19,28 @@ BESIDE = (
 
 def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return one section about elastic joints, none where all are rigid."""
-    gears = model.provenance.get('gears', ())
+    gears = model.record.gears
     if not gears:
         return ()
     rows = tuple(
-        Row((g['joint'], *(_with_std(g, key) for key in ('stiffness', 'damping', 'rotor_inertia')),
-             f'{1e3 * g["offset"]:.4g} ± {1e3 * g["offset_std"]:.2g}',
-             number(1e3 * g['deflection_rms'], 3), number(1e3 * g['deflection_peak'], 3),
-             ' / '.join(number(1e3 * g[f'resolution_{side}'], 3) if g[f'resolution_{side}']
-                        else 'none seen' for side in ('link', 'motor')),
-             number(1e3 * g['noise'], 2), number(100.0 * g['attenuation'], 2)),
-            'poor' if g['attenuation'] > ATTENUATED else '') for g in gears)
+        Row((g.joint, _with_std(g.stiffness, g.stiffness_std),
+             _with_std(g.damping, g.damping_std), _with_std(g.rotor_inertia, g.rotor_inertia_std),
+             f'{1e3 * g.offset:.4g} ± {1e3 * g.offset_std:.2g}',
+             number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
+             ' / '.join(number(1e3 * step, 3) if step else 'none seen'
+                        for step in (g.resolution_link, g.resolution_motor)),
+             number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2)),
+            'poor' if g.attenuation > ATTENUATED else '') for g in gears)
     columns = ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
                'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]',
                'noise [mrad]', 'noise share of K [%]')
-    beside = model.provenance.get('rigid_beside', ())
-    stiff = tuple(Row((r['joint'], 'elastic' if r['elastic'] else 'rigid',
-                       number(r['rigid_error']), number(r['elastic_error']),
-                       number(r['rigid_error'] / r['elastic_error'], 3),
-                       'elasticity matters' if r['matters'] else 'no more than 10 % apart'))
+    beside = model.record.rigid_beside
+    stiff = tuple(Row((r.joint, 'elastic' if r.elastic else 'rigid',
+                       number(r.rigid_error), number(r.elastic_error),
+                       number(r.rigid_error / r.elastic_error, 3),
+                       'elasticity matters' if r.matters else 'no more than 10 % apart'))
                   for r in beside)
-    matters = ', '.join(r['joint'] for r in beside if r['matters'])
+    matters = ', '.join(r.joint for r in beside if r.matters)
     told = f'Elasticity matters at {matters}.' if matters else \
         'The rigid model predicts these efforts as well; accelerations of links and motors, and ' \
         'where the links are, only the elastic one tells apart.'
@@ -50,5 +50,5 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
         Table(titles, stiff, 'Rigid beside elastic', words=True))),)
 
 
-def _with_std(gear: dict[str, float], key: str) -> str:
-    return f'{number(gear[key])} ± {number(gear[f"{key}_std"], 2)}'
+def _with_std(value: float, std: float) -> str:
+    return f'{number(value)} ± {number(std, 2)}'

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from robot_dynid.document import Section
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.model import IdentifiedModel
@@ -17,9 +18,6 @@ from robot_dynid.report.friction_laws import friction_laws
 from robot_dynid.report.gears import elastic_joints
 from robot_dynid.report.libraries import jinja2
 from robot_dynid.report.links import links
-from robot_dynid.report.method import method
-from robot_dynid.report.parts import Section
-from robot_dynid.report.stages import stages
 from robot_dynid.types import RawLog
 
 TEMPLATES = Path(__file__).parent / 'templates'
@@ -43,8 +41,7 @@ def identification_report(
         sections.summary(result), *extra, sections.data(logs, model, result.choice),
         sections.scores(training, 'Prediction of the files of the fit'), *elastic_joints(model),
         *friction_laws(model), *friction_curves(model), sections.parameters(model),
-        *method(model), *deflection(model),
-        *stages(model), *links(model), *categories(model),
+        *sections.method(model), *deflection(model), *links(model), *categories(model),
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
@@ -60,7 +57,7 @@ def model_report(
         sections.validated(model, validation), *extra, sections.data(logs, model),
         sections.scores(validation, 'Prediction'), *elastic_joints(model),
         *friction_laws(model), *friction_curves(model), sections.parameters(model),
-        *method(model), *stages(model), *links(model),
+        *sections.method(model), *links(model),
         *sections.predictions(validation, model), sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',

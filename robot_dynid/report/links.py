@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from robot_dynid.document import Row, Section, Table, number
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report.parts import Row, Section, Table
-from robot_dynid.report.texts import number
 
 
 def links(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -18,7 +17,7 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
                       ', '.join(r.from_prior) or 'none')) for r in table)
     columns = ('link', 'mass [kg]', 'nominal [kg]', 'centre of mass [m]', 'least eigenvalue',
                'decided by the prior')
-    active = model.provenance.get('certificate', {}).get('active', ())
+    active = model.record.details.active_constraints
     text = ('Every link is a body that can exist: its pseudo-inertia is positive definite. The '
             'motion shows only the base parameters; what it leaves open, the prior draws towards '
             'the nominal inertials, so those figures are no measurement. '

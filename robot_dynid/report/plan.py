@@ -8,13 +8,13 @@ import numpy as np
 
 from robot_dynid.collision.clearance import RESOLUTION
 from robot_dynid.collision.scene import Scene
+from robot_dynid.document import Card, Figure, Row, Section, Table, Verdict, number, percent
 from robot_dynid.dynamics.kinematics import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
 from robot_dynid.report.figures import as_html
 from robot_dynid.report.html import Report
-from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
-from robot_dynid.report.texts import name, number, percent
+from robot_dynid.report.texts import name
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance
 from robot_dynid.trajectories.trajectory import Motion

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.document import Card, Figure, Row, Section, Table, Verdict, number, percent
 from robot_dynid.estimation import Status
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.selection import Choice
@@ -15,9 +16,9 @@ from robot_dynid.identification.validate import NEAR, JointScore, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.report import figures
-from robot_dynid.report.parts import Card, Figure, Row, Section, Table, Verdict
-from robot_dynid.report.texts import name, number, percent, setting
+from robot_dynid.report.texts import name, setting
 from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
@@ -82,7 +83,7 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
     columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
     tables = (Table(columns, rows, words=True),
               Table((), _settings(model), 'Preprocessing and model', words=True),
-              *(_averaged(model, mean) for mean in model.provenance.get('averaging', ())))
+              *(_averaged(model, mean) for mean in model.record.averaging))
     found = tuple(f'{Path(log.source).name}: {text}' for log in logs for text in log.findings)
     drawn: tuple[Figure, ...] = ()
     if choice is not None and len(choice.cutoffs) > 1:
@@ -99,8 +100,8 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
         ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
         ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'),
         ('thinned to the cut-off', setting(settings.decimate)),
-        ('weights near reversals', ', '.join(number(w) for w in model.provenance.get(
-            'weights_near_reversals', ())) or 'not known'),
+        ('weights near reversals', ', '.join(
+            number(w) for w in model.record.weights_near_reversals) or 'not known'),
         ('rest at both ends dropped', setting(settings.trim_rest)),
         ('friction', '; '.join(model.structure.described)),
         ('rotor inertia', setting(model.structure.rotor_inertia)),
@@ -110,15 +111,15 @@ def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
     return tuple(Row(pair) for pair in pairs)
 
 
-def _averaged(model: IdentifiedModel, mean: Mapping[str, Any]) -> Table:
+def _averaged(model: IdentifiedModel, mean: Averaging) -> Table:
     """Return the noise of an averaged recording: of one period, and of their mean."""
-    share = mean['periods'] ** -0.5
+    share = mean.periods ** -0.5
     rows = tuple(
         Row((joint, number(position), number(effort), number(share * position),
              number(share * effort)))
         for joint, position, effort in zip(
-            model.joints, mean['position_noise'], mean['effort_noise'], strict=True))
-    title = (f'{Path(mean["source"]).name}: {mean["periods"]} periods of {mean["period"]:.7g} s '
+            model.joints, mean.position_noise, mean.effort_noise, strict=True))
+    title = (f'{Path(mean.source).name}: {mean.periods} periods of {mean.period:.7g} s '
              'averaged; noise of one period and of the mean')
     return Table(('joint', 'position', 'effort', 'mean position', 'mean effort'), rows, title)
 
@@ -176,6 +177,11 @@ def parameters(model: IdentifiedModel) -> Section:
     forest = figures.forest(model.names, model.values, (model.std, half_intervals(model)))
     return Section('Base parameters', text=text, tables=(Table(columns, tuple(rows), words=True),),
                    figures=(Figure(figures.as_html(forest), 'Intervals'),))
+
+
+def method(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the sections that the method of the fit has of its own."""
+    return model.record.details.sections(model.method, model.robot.row_names)
 
 
 def unit(model: IdentifiedModel, joint: int) -> str:

@@ -6,21 +6,7 @@ from typing import Any
 
 import numpy as np
 
-DASH = '–'
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Return a number with few digits, a dash where there is none."""
-    if value is None or np.isnan(value):
-        return DASH
-    return '∞' if np.isinf(value) else f'{value:.{digits}g}'
-
-
-def percent(share: float | None) -> str:
-    """Return a share as per cent."""
-    if share is None or np.isnan(share):
-        return DASH
-    return '∞' if np.isinf(share) else f'{100.0 * share:.1f}'
+from robot_dynid.document import DASH, number
 
 
 def setting(value: Any) -> str:

@@ -162,7 +162,7 @@ def share_rows(models: Mapping[str, Judged]) -> list[Row]:
         if name == WLS:
             continue
         used = [m is not None for m in one.model.residual_models]
-        told = f'residual models in {sum(used)} joints' if 'residual' in one.model.provenance \
+        told = f'residual models in {sum(used)} joints' if one.model.record.residual is not None \
             else 'no residual models asked for'
         found.append(Row(f'{name}: RMSE of the whole motion falls by [%]', None,
                          _numbers(fall(wls.always, one.always)), None, told))
@@ -174,7 +174,8 @@ def share_rows(models: Mapping[str, Judged]) -> list[Row]:
 
 def second_rows(model: IdentifiedModel) -> list[Row]:
     """Return what each loop takes."""
-    seconds = model.provenance['residual']['seconds']
+    assert model.record.residual is not None
+    seconds = model.record.residual.seconds
     notes = {'links': "the paper's includes 30 s of motion",
              'residual': 'the last fit; judging it on data left out comes on top'}
     return [Row(f'loop {stage} [s]', PAPER_SECONDS[stage], float(taken), None,

@@ -255,11 +255,31 @@ def test_json_has_no_numbers_that_are_none() -> None:
 
 
 def test_help_is_cheap() -> None:
-    """Nothing heavy may be imported before a verb runs."""
-    code = ('import sys; from robot_dynid.cli.main import parser; parser(); '
+    """Nothing heavy may be imported before a verb runs, but the methods by identify."""
+    code = ('import sys; from robot_dynid.cli.main import VERBS, parser; '
+            'parser([name for name in VERBS if name != "identify"]); '
             'print(sorted({"numpy", "scipy", "rich", "rclpy", "plotly"} & set(sys.modules)))')
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '[]'
+
+
+@pytest.mark.parametrize(('method', 'option', 'value', 'message'), [
+    ('irls', '--robust', 'cauchy', "robust 'cauchy': choose one of huber, tukey"),
+    ('iv', '--instrument-cutoff', 'wide', 'instrument_cutoff must be a number'),
+    ('staged', '--procedure', 'outwards', "procedure 'outwards': choose one of"),
+    ('feasible', '--prior', 'flat', "prior 'flat': choose one of"),
+    ('feasible', '--prior-weight', '-1', 'weight of the prior must be zero or more, is -1'),
+    ('feasible', '--bounds', '{mass: 3}', 'bounds must be a mapping with keys of total_mass'),
+    ('sequential-feasible', '--sweeps', '1.5', 'sweeps must be a whole number, is 1.5'),
+    ('feasible', '--bounds', '{', 'not valid YAML'),
+    ('wls', '--sweeps', '3', 'sweeps is a setting of the method sequential-feasible, not of wls'),
+])
+def test_settings_of_methods_are_options(
+    capsys: Capture, method: str, option: str, value: str, message: str
+) -> None:
+    words = ['identify', 'nowhere.csv', '--robot', ROBOT, '--out', 'm.yaml', '--method', method]
+    assert main([*words, f'{option}={value}']) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_every_verb_explains_itself(capsys: Capture) -> None:

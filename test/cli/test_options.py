@@ -39,6 +39,8 @@ OPTIONS = [
     ('identify', '--urdf', 'test_export_cli.py::test_identify_exports'),
     ('identify', '--accept-partial',
      'test_refusal.py::test_the_command_line_exits_with_one'),
+    ('identify', '--robust --instrument-cutoff --procedure --prior --prior-weight --bounds '
+     '--sweeps', 'test_cli.py::test_settings_of_methods_are_options'),
     ('validate', '--report --json', 'test_cli.py::test_validate_scores_every_joint'),
     ('validate', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('forward', '--json', 'test_cli.py::test_forward_and_inverse_are_inverses'),

@@ -13,6 +13,7 @@ from elastic_arms import elastic_arm
 from robot_dynid.estimation import ESTIMATORS, Estimate, Feasible, FeasibleEstimate, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identified.structure import Structure
+from robot_dynid.plain import to_plain
 from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.arm import measured
@@ -60,7 +61,7 @@ def test_instruments_correct_the_attenuation_of_stiffness() -> None:
         found = []
         for seed in range(3):
             estimate = ESTIMATORS[method].fit(experiment(noisy(seed)))
-            assert method == 'gls' or estimate.details['instruments_taken']
+            assert method == 'gls' or estimate.details.instruments_taken
             found.append([stiffness(estimate, j) / true[j] - 1.0 for j in JOINTS])
             low, high = estimate.interval(0.99)
             if method == 'elastic':
@@ -78,8 +79,8 @@ def test_with_precise_encoders_instruments_change_little() -> None:
                                        np.random.default_rng(seed))) for seed in range(2))
     plain, ours = (ESTIMATORS[m].fit(data) for m in ('gls', 'elastic'))
     assert ours.method == 'elastic'
-    assert not ours.details['instruments_taken']
-    assert not ESTIMATORS['elastic'].fit(again).details['instruments_taken']
+    assert not ours.details.instruments_taken
+    assert not ESTIMATORS['elastic'].fit(again).details.instruments_taken
     for j in JOINTS:
         assert stiffness(ours, j) == pytest.approx(stiffness(plain, j), rel=0.01)
 
@@ -115,7 +116,7 @@ def test_feasible_gears_and_rotors_are_positive(method: str) -> None:
             assert standard[f'{name}{j + 1}'] > 0.0, name
     assert stiffness(estimate, 0) == pytest.approx(STIFFER * elastic_arms.K[0], rel=0.2)
     assert isinstance(ESTIMATORS[method], Feasible)
-    assert estimate.certificate.plain()
+    assert to_plain(estimate.details)
 
 
 def _negative(estimate: Estimate) -> bool:

@@ -14,8 +14,8 @@ from robot_dynid.identification.validate import validate
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.robot_file import load_robot
 
-METHODS = {'wls': ('wls', 'huber'), 'gls': ('gls', 'huber'), 'huber': ('irls', 'huber'),
-           'tukey': ('irls', 'tukey'), 'iv': ('iv', 'huber')}
+METHODS = {'wls': {'name': 'wls'}, 'gls': {'name': 'gls'}, 'iv': {'name': 'iv'},
+           'huber': {'name': 'irls'}, 'tukey': {'name': 'irls', 'robust': 'tukey'}}
 
 
 @pytest.fixture(scope='module')
@@ -23,8 +23,8 @@ def results(ur10e_data: Path) -> dict[str, IdentificationResult]:
     """Return the identification from all training files by every method."""
     robot = load_robot('ur10e')
     logs = [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())]
-    return {name: identify(robot, logs, method, Recipe(friction='coulomb', robust=robust))
-            for name, (method, robust) in METHODS.items()}
+    return {name: identify(robot, logs, recipe=Recipe(friction='coulomb', estimator=estimator))
+            for name, estimator in METHODS.items()}
 
 
 @pytest.mark.slow
@@ -43,11 +43,11 @@ def test_no_method_predicts_worse_than_weighted_least_squares(
 @pytest.mark.slow
 def test_what_the_methods_tell_about_the_robot(results: dict[str, IdentificationResult]) -> None:
     told = {name: result.estimate.details for name, result in results.items()}
-    correlation = np.array(told['gls']['correlation'])
+    correlation = np.array(told['gls'].correlation)
     # joints 4 and 5 share most of what no model explains
     assert np.argmin(correlation) in (3 * 6 + 4, 4 * 6 + 3) and correlation.min() < -0.25
     for name in ('huber', 'tukey'):
-        assert max(told[name]['down_weighted'].values()) < 0.1
+        assert max(told[name].down_weighted.values()) < 0.1
     # its encoders are fine and the cut-off is narrow: nothing for instruments to mend
     assert not told['iv']['durbin_wu_hausman']['least_squares_biased']
     assert told['iv']['left_to_least_squares'] == []

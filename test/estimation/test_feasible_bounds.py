@@ -13,9 +13,9 @@ from robot_dynid.estimation.feasible.bounds import (
     Bounds,
     Ellipsoid,
     LinkBounds,
-    bounds_from_dict,
     limits_of,
 )
+from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
@@ -155,10 +155,12 @@ def test_recipes_hold_bounds():
             'mass': [1, 2], 'com': [[0, 0, 0], [1, 1, 1]], 'symmetric': ['x'],
             'ellipsoid': {'centre': [0, 0, 0], 'radii': [1, 1, 1]}}}}}
     recipe = recipe_from_dict(content)
-    assert recipe == Recipe(prior='euclidean', prior_weight=1e-3, sweeps=3, bounds=Bounds(
-        ((LINK, LinkBounds((1.0, 2.0), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0),
-                           Ellipsoid((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)), ('x',))),), (1.0, 9.0)))
-    assert recipe_from_dict({'bounds': None}) == Recipe()
+    assert recipe.estimator_for('sequential-feasible') == SequentialFeasible(
+        'euclidean', 1e-3, sweeps=3, bounds=Bounds(
+            ((LINK, LinkBounds((1.0, 2.0), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0),
+                               Ellipsoid((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)), ('x',))),),
+            (1.0, 9.0)))
+    assert recipe_from_dict({'bounds': None}).estimator_for('feasible') == Feasible()
 
 
 @pytest.mark.parametrize(('content', 'message'), [
@@ -181,6 +183,6 @@ def test_broken_recipes_say_where(content, message):
 def test_bounds_of_unknown_links_stop_an_identification_before_it_reads():
     robot = load_robot('planar_3r')
     log = RawLog('empty', robot.joints, np.zeros(0), np.zeros((0, 3)))
-    recipe = Recipe(bounds=bounds_from_dict({'links': {'hand': {'mass': [1, 2]}}}, 'x'))
+    recipe = Recipe(estimator={'bounds': {'links': {'hand': {'mass': [1, 2]}}}})
     with pytest.raises(UsageError, match='moves no link hand'):
         identify(robot, [log], 'feasible', recipe)

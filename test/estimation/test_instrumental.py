@@ -154,11 +154,11 @@ def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estim
 @pytest.mark.slow
 def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estimate]]) -> None:
     for fit in fits['iv']:
-        test = fit.details['durbin_wu_hausman']
-        assert test['least_squares_biased'] and test['p_value'] < 1e-6
+        test = fit.details.durbin_wu_hausman
+        assert test.least_squares_biased and test.p_value < 1e-6
         assert fit.warnings[-1].startswith('least squares is biased, most clearly in ')
         assert 'Izz1 -' in fit.warnings[-1]
-    told = {row['name']: row['bias'] for row in fits['iv'][0].details['bias_of_least_squares']}
+    told = {row.name: row.bias for row in fits['iv'][0].details.bias_of_least_squares}
     true = truth_of(torque_model('planar_3r'))
     for name in ('Izz1', 'mx1', 'Ia3'):  # these least squares has wrong by 20 to 60 %
         i = fits['wls'][0].names.index(name)
@@ -167,16 +167,17 @@ def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estima
 
 @pytest.mark.slow
 def test_without_noise_of_the_encoders_the_test_rejects_rarely(model: TorqueModel) -> None:
-    rejected = [ESTIMATORS['iv'].fit(noisy(model, seed, 0.0, 20.0)).details['durbin_wu_hausman'][
-        'least_squares_biased'] for seed in range(40)]
+    rejected = [ESTIMATORS['iv'].fit(noisy(
+        model, seed, 0.0, 20.0)).details.durbin_wu_hausman.least_squares_biased
+                for seed in range(40)]
     assert sum(rejected) <= 6  # 5 % of 40 are 2; more than 6 in one of 300 cases
 
 
 def test_the_reference_is_used_where_it_was_recorded(model: TorqueModel) -> None:
     fit = ESTIMATORS['iv'].fit(noisy(model, 0, NOISE, seconds=10.0, lag=0.008))
-    assert fit.details['instruments'] == 'the recorded reference'
+    assert fit.details.instruments == 'the recorded reference'
     other = ESTIMATORS['iv'].fit(noisy(model, 0, NOISE, seconds=10.0))
-    assert other.details['instruments'].startswith('the motion below 1.')
+    assert other.details.instruments.startswith('the motion below 1.')
 
 
 def test_the_reference_survives_files_and_repair(model: TorqueModel, tmp_path) -> None:
@@ -210,9 +211,9 @@ def test_weak_instruments_leave_their_directions_to_least_squares(model: TorqueM
     still = replace(log, position=position)
     samples = prepare(model.robot, repair(model.robot, still), Preprocessing(WIDE))
     fit = ESTIMATORS['iv'].fit(Experiment.of(model, [samples]))
-    assert fit.details['first_stage_f'] < 10.0
+    assert fit.details.first_stage_f < 10.0
     assert 'hardly show' in fit.warnings[0] and 'reference_position' in fit.warnings[0]
-    assert fit.details['left_to_least_squares']
+    assert fit.details.left_to_least_squares
     assert np.all(np.isfinite(fit.values))
 
 

@@ -51,7 +51,7 @@ def test_it_is_that_of_statsmodels_in_units_of_each_joint(model: TorqueModel, ro
     estimate = RobustLeastSquares(robust, tolerance=1e-13, rounds=1000).fit(
         Experiment.of(model, [samples]))
     assert estimate.status is Status.OK
-    scale = np.array(estimate.details['scale'])
+    scale = np.array(estimate.details.scale)
     design, effort = stacked(model, samples)
     residual = (effort - design @ estimate.values).reshape(-1, model.robot.n)
     for j, column in enumerate(residual.T):
@@ -73,7 +73,7 @@ def test_a_single_joint_is_that_of_statsmodels(robust: str) -> None:
     start = None if robust == 'huber' else estimate.values + 1e-3
     theirs = sm.RLM(effort, design, M=THEIRS[robust]).fit(
         maxiter=1000, tol=1e-14, conv='coefs', start_params=start,
-        start_scale=None if start is None else estimate.details['scale'][0])
+        start_scale=None if start is None else estimate.details.scale[0])
     assert estimate.values == pytest.approx(theirs.params, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)
 
 
@@ -92,7 +92,7 @@ def test_gross_errors_do_not_spoil_the_fit(model: TorqueModel, robust: str) -> N
 def estimate_share(experiment: Experiment, robust: str) -> float:
     """Return the share of down-weighted samples, mean over the joints."""
     return float(np.mean(list(RobustLeastSquares(robust).fit(
-        experiment).details['down_weighted'].values())))
+        experiment).details.down_weighted.values())))
 
 
 def test_a_joint_with_many_outliers_is_named(model: TorqueModel) -> None:
@@ -134,7 +134,7 @@ def test_weights_near_reversals_stay(model: TorqueModel) -> None:
     assert weights is not None and np.mean(weights < 1.0) > 0.02
     fit = RobustLeastSquares(tolerance=1e-13, rounds=500).fit(experiment)
     design, effort = stacked(model, samples)
-    unit = weights.ravel() / np.tile(np.array(fit.details['scale']), len(samples))
+    unit = weights.ravel() / np.tile(np.array(fit.details.scale), len(samples))
     theirs = sm.RLM(effort * unit, design * unit[:, None]).fit(
         maxiter=1000, tol=1e-14, conv='coefs', scale_est=lambda *_: 1.0)
     assert fit.values == pytest.approx(theirs.params, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)

@@ -58,7 +58,7 @@ def test_it_is_that_of_statsmodels(model: TorqueModel) -> None:
         Experiment.of(model, [samples]))
     assert estimate.status is Status.OK
     assert estimate.values == pytest.approx(values, rel=SAME_ESTIMATE, abs=SAME_ESTIMATE)
-    assert np.array(estimate.details['omega']) == pytest.approx(omega, rel=1e-7)
+    assert np.array(estimate.details.omega) == pytest.approx(omega, rel=1e-7)
 
 
 def test_it_gains_as_much_as_theory_says(model: TorqueModel) -> None:
@@ -72,7 +72,7 @@ def test_it_gains_as_much_as_theory_says(model: TorqueModel) -> None:
             low, high = fit.interval()
             errors.append(fit.values - true)
             inside[method].append((low < true) & (true < high))
-        found = np.array(fit.details['correlation'])
+        found = np.array(fit.details.correlation)
         # a correlation r from N samples has the deviation (1 - r^2) / sqrt(N)
         assert np.all(np.abs(found - CORRELATION)
                       <= LARGEST * (1.0 - CORRELATION**2) / np.sqrt(COUNT) + 1e-9)
@@ -133,7 +133,7 @@ def test_joints_with_the_same_noise_are_named_and_counted_apart(model: TorqueMod
     one, two, _ = model.robot.joints
     estimate = ESTIMATORS['gls'].fit(experiment)
     assert estimate.warnings[0].startswith(f'the residuals of {one}, {two} depend on each other')
-    assert np.array(estimate.details['correlation']) == pytest.approx(np.eye(3))
+    assert np.array(estimate.details.correlation) == pytest.approx(np.eye(3))
     assert estimate.values == pytest.approx(ESTIMATORS['wls'].fit(experiment).values, rel=0.02)
 
 

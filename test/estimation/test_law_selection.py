@@ -88,9 +88,9 @@ def test_known_friction_is_chosen_and_found(name):
     _, unseen = recording(name, 7)
     for score in validate(result.model, [unseen]).model['all'].values():
         assert score.rmse < 1.8 * NOISE  # raw effort: the steps at reversals pass no low-pass
-    for entry in result.model.provenance['friction']:
-        ratio = {t['law']: t['error_over_coulomb'] for t in entry['tried']}[entry['law']]
-        assert ratio < 0.9 if entry['law'] != 'coulomb' else ratio == 1.0
+    for entry in result.model.record.friction:
+        ratio = entry.error_over_coulomb
+        assert ratio < 0.9 if entry.law != 'coulomb' else ratio == 1.0
 
 
 def test_amplitudes_of_presliding_are_found():

@@ -123,7 +123,7 @@ def lost() -> IdentificationResult:
 
 
 def test_an_unmodelled_effect_is_told_with_its_share(lost: IdentificationResult) -> None:
-    (reason,) = lost.model.provenance['refused'].values()
+    (reason,) = lost.model.record.refused.values()
     share = float(reason.split('%')[0])
     assert 100.0 * LARGEST_OUTSIDE < share < 75.0
     assert 'outside what any parameters explain' in reason
@@ -132,7 +132,7 @@ def test_an_unmodelled_effect_is_told_with_its_share(lost: IdentificationResult)
 def test_python_warns_once_for_every_model(lost: IdentificationResult, tmp_path: Path) -> None:
     model = identify(ROBOT, [healthy()], recipe=RECIPE).model
     replace(model, not_identified=lost.model.not_identified,
-            provenance=lost.model.provenance).save(tmp_path / 'm.yaml')
+            record=lost.model.record).save(tmp_path / 'm.yaml')
     zeros = np.zeros(3)
     uses = (lambda m: m.inverse(zeros, zeros, zeros), lambda m: m.forward(zeros, zeros, zeros),
             lambda m: m.rollout(zeros, zeros, np.zeros((2, 3)), 0.01), lambda m: m.gravity(zeros),

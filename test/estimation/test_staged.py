@@ -140,13 +140,13 @@ def test_recordings_become_a_model(procedure):
     samples = with_effort(model, planned(model, procedure=procedure), truth, 1e-3)
     log = RawLog('run', robot.joints, samples.time, samples.position, effort=samples.effort)
     result = identify(robot, [log], 'staged', Recipe(
-        cutoff=20.0, ramp_width=0.05, effort_lag=0.0, procedure=procedure))
+        cutoff=20.0, ramp_width=0.05, effort_lag=0.0, estimator={'procedure': procedure}))
     assert result.estimate.status is Status.OK
     assert np.abs(result.model.values - truth).max() < 0.01
-    stages = result.model.provenance['stages']
-    assert stages[0]['stage'] == 'joint_3'
-    assert stages[0]['found'][0]['combination'] == 'mx3'
-    assert IdentifiedModel.from_yaml(result.model.to_yaml()).provenance['stages'] == stages
+    stages = result.model.record.details.stages
+    assert stages[0].stage == 'joint_3'
+    assert stages[0].found[0].combination == 'mx3'
+    assert IdentifiedModel.from_yaml(result.model.to_yaml()).record.details.stages == stages
 
 
 def test_an_unknown_procedure_is_refused():

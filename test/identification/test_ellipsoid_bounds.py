@@ -13,8 +13,8 @@ from tolerances import SAME_FORMULA, SOLVER
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.feasible.bounds import COLLISION, Bounds, LinkBounds, limits_of
+from robot_dynid.estimation.feasible.ellipsoid_bounds import with_collision
 from robot_dynid.estimation.feasible.simultaneous import Feasible
-from robot_dynid.identification.ellipsoid_bounds import with_collision
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.robot.inertia import (
@@ -180,7 +180,7 @@ def test_recipes_say_collision_and_identifications_work_it_out(outside):
     recipe = recipe_from_dict({
         'cutoff': 20.0, 'ramp_width': 0.05, 'effort_lag': 0.0, 'prior_weight': 1e-3,
         'bounds': {'links': {'arm': {'ellipsoid': 'collision'}}}})
-    assert recipe.bounds == COLLIDES
+    assert recipe.estimator_for('feasible').bounds == COLLIDES
     robot = replace(outside.model.robot, drive=Drive('torque'))
     samples = outside.samples
     log = RawLog('arm', robot.joints, samples.time, samples.position, effort=samples.effort)
@@ -235,7 +235,7 @@ def test_other_misuse_is_refused(robot_of, tmp_path):
     robot = load_robot(screws)
     with pytest.raises(UsageError, match='not described by a URDF file; give ellipsoid'):
         ellipsoid_of(robot, robot.bodies[0])
-    recipe = Recipe(bounds=Bounds((('hand', LinkBounds(ellipsoid=COLLISION)),)))
+    recipe = Recipe(estimator={'bounds': Bounds((('hand', LinkBounds(ellipsoid=COLLISION)),))})
     with pytest.raises(UsageError, match='moves no link hand'):
         identify(robot, [RawLog('empty', robot.joints, np.zeros(0), np.zeros((0, 1)))],
                  'feasible', recipe)

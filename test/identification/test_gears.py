@@ -61,19 +61,19 @@ def test_fine_encoders_are_told_without_a_warning() -> None:
     robot, truth = elastic_arm()
     result = identify(robot, [log_of(5e-6)], 'wls', FIXED)
     assert not any('deflects' in text for text in result.warnings)
-    gears = result.model.provenance['gears']
+    gears = result.model.record.gears
     for j, gear in enumerate(gears):
-        assert gear['joint'] == robot.joints[j]
-        assert gear['stiffness'] == pytest.approx(K[j], rel=1e-3)
-        assert gear['damping'] == pytest.approx(D[j], rel=0.1)
-        assert gear['rotor_inertia'] == pytest.approx(truth.rotor_inertia[j], rel=0.02)
-        assert abs(gear['offset'] - OFFSETS[j]) < ENCODER_OFFSET
-        assert gear['resolution_link'] == pytest.approx(5e-6, rel=1e-6)
-        assert gear['resolution_motor'] == pytest.approx(5e-6, rel=1e-6)
-        assert gear['deflection_rms'] < gear['deflection_peak'] < 0.02
-        assert gear['attenuation'] < 1e-5
+        assert gear.joint == robot.joints[j]
+        assert gear.stiffness == pytest.approx(K[j], rel=1e-3)
+        assert gear.damping == pytest.approx(D[j], rel=0.1)
+        assert gear.rotor_inertia == pytest.approx(truth.rotor_inertia[j], rel=0.02)
+        assert abs(gear.offset - OFFSETS[j]) < ENCODER_OFFSET
+        assert gear.resolution_link == pytest.approx(5e-6, rel=1e-6)
+        assert gear.resolution_motor == pytest.approx(5e-6, rel=1e-6)
+        assert gear.deflection_rms < gear.deflection_peak < 0.02
+        assert gear.attenuation < 1e-5
     again = IdentifiedModel.from_yaml(result.model.to_yaml())
-    assert again.provenance['gears'] == gears
+    assert again.record.gears == gears
 
 
 def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
@@ -82,22 +82,22 @@ def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
     told = [text for text in result.warnings if 'deflects' in text]
     assert len(told) == 1 and told[0].startswith('joint_3: its gear deflects by 2 mrad')
     assert 'steps of its encoders, 1.2 mrad' in told[0]
-    gear = result.model.provenance['gears'][2]
-    missing = 1.0 - gear['stiffness'] / K[2]
-    assert gear['attenuation'] > 0.01
-    assert missing == pytest.approx(gear['attenuation'], rel=ATTENUATION)
+    gear = result.model.record.gears[2]
+    missing = 1.0 - gear.stiffness / K[2]
+    assert gear.attenuation > 0.01
+    assert missing == pytest.approx(gear.attenuation, rel=ATTENUATION)
 
 
 def test_a_rigid_fit_stands_beside_the_elastic_one() -> None:
     robot, _ = elastic_arm()
     log = log_of(5e-6)
-    rows = identify(robot, [log], 'wls', FIXED).model.provenance['rigid_beside']
-    assert [row['joint'] for row in rows] == list(robot.joints)
-    assert rows[0]['matters'] and rows[0]['rigid_error'] > 1.5 * rows[0]['elastic_error']
+    rows = identify(robot, [log], 'wls', FIXED).model.record.rigid_beside
+    assert [row.joint for row in rows] == list(robot.joints)
+    assert rows[0].matters and rows[0].rigid_error > 1.5 * rows[0].elastic_error
     alone = identify(robot.rigid, [log], 'wls', FIXED)
     information = Experiment.of(alone.experiment.model, alone.experiment.recordings).information
-    assert np.sqrt(held_out(information).raw) == pytest.approx([r['rigid_error'] for r in rows])
-    assert 'gears' not in alone.model.provenance
+    assert np.sqrt(held_out(information).raw) == pytest.approx([r.rigid_error for r in rows])
+    assert alone.model.record.gears == ()
 
 
 def test_behind_torque_sensors_the_whole_effort_is_compared() -> None:
@@ -106,10 +106,11 @@ def test_behind_torque_sensors_the_whole_effort_is_compared() -> None:
     assert log.motor_position is not None
     seen = replace(log, joint_torque=np.array(K) * (log.motor_position - OFFSETS - log.position))
     arm = replace(robot, drive=replace(robot.drive, torque_sensors=(1,)))
-    rows = identify(arm, [seen], 'wls', FIXED).model.provenance['rigid_beside']
-    plain = identify(robot, [log], 'wls', FIXED).model.provenance['rigid_beside']
+    rows = identify(arm, [seen], 'wls', FIXED).model.record.rigid_beside
+    plain = identify(robot, [log], 'wls', FIXED).model.record.rigid_beside
     for key in ('rigid_error', 'elastic_error'):
-        assert [r[key] for r in rows] == pytest.approx([r[key] for r in plain], rel=0.2)
+        assert [getattr(r, key) for r in rows] == pytest.approx(
+            [getattr(r, key) for r in plain], rel=0.2)
 
 
 def geared(robot: RobotModel) -> RobotModel:
@@ -151,7 +152,7 @@ def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys)
     assert main([*command, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert [g['joint'] for g in found['gears']] == ['joint_1', 'joint_3']
-    assert [(r['joint'], r['elastic']) for r in found['rigid_beside']] == [
+    assert [(r.joint, r.elastic) for r in found['rigid_beside']] == [
         ('joint_1', True), ('joint_2', False), ('joint_3', True)]
     assert {'joint_2', 'motor of joint_3'} <= set(found['joints']) & set(found['residual'])
     page = Path(paths['r.html']).read_text()

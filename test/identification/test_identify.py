@@ -57,7 +57,7 @@ def test_every_method_finds_the_model(planar, method):
     assert result.model.inverse(q, qd, qdd) == pytest.approx(
         expected, abs=0.03 * np.abs(expected).max())
     assert result.estimate.status is Status.OK and result.model.method == method
-    assert result.model.provenance['recordings'] == ['run1.csv']
+    assert result.model.record.recordings == ('run1.csv',)
     scores = validate(result.model, [recording(planar, seed=2)]).model['all']
     assert max(s.relative_error for s in scores.values()) < 0.03
 
@@ -176,7 +176,7 @@ def test_several_recordings_are_better_than_one(planar):
     one = identify(planar.robot, [recording(planar, noise=0.1)], recipe=FIXED)
     logs = [recording(planar, seed=s, noise=0.1) for s in range(1, 5)]
     four = identify(planar.robot, logs, recipe=FIXED)
-    assert four.model.provenance['samples'] > 3.9 * one.model.provenance['samples']
+    assert four.model.record.samples > 3.9 * one.model.record.samples
     assert np.median(four.estimate.std / one.estimate.std) < 0.75
 
 

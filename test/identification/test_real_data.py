@@ -99,7 +99,7 @@ def test_ur10e_shows_its_choices_and_the_control_row(ur10e):
     assert set(control) == set(ur10e.model.joints)
     assert all(s.relative_error < 0.6 for s in control.values())
     # the data's README: textbook deviations were 3 to 14 times too small
-    assert 3.0 < ur10e.model.provenance['std_over_textbook'] < 14.0
+    assert 3.0 < ur10e.model.record.std_over_textbook < 14.0
 
 
 @dataclass

@@ -11,12 +11,13 @@ import pytest
 from synthetic_recordings import recording
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.estimation import DEFAULT, ESTIMATORS, owned_settings
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
+from robot_dynid.estimation.irls import RobustLeastSquares
 from robot_dynid.estimation.staged.least_squares import StagedLeastSquares
 from robot_dynid.identification.elastic_joints import with_elastic_joints
-from robot_dynid.identification.identify import IdentificationResult, _estimator, identify
+from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.robot.robot_file import load_robot
@@ -24,6 +25,11 @@ from robot_dynid.types import RawLog
 
 ROBOT = load_robot('planar_3r')
 QUICK = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0}
+
+
+def _estimator(method: str, settings: dict[str, Any]) -> Any:
+    """Return the estimator of a method, by the settings as they stand beside other keys."""
+    return recipe_from_dict(settings).estimator_for(method)
 
 
 def identified(content: dict[str, Any], method: str = 'wls') -> IdentificationResult:
@@ -72,25 +78,25 @@ def friction() -> None:
 
 def procedure() -> None:
     name = 'body-by-body'
-    assert _estimator('staged', Recipe(procedure=name)) == StagedLeastSquares(name)
+    assert _estimator('staged', {'procedure': name}) == StagedLeastSquares(name)
 
 
 def prior() -> None:
-    assert _estimator('feasible', Recipe(prior='euclidean')) == Feasible('euclidean')
+    assert _estimator('feasible', {'prior': 'euclidean'}) == Feasible('euclidean')
 
 
 def prior_weight() -> None:
-    assert _estimator('feasible', Recipe(prior_weight=0.5)) == Feasible(prior_weight=0.5)
+    assert _estimator('feasible', {'prior_weight': 0.5}) == Feasible(prior_weight=0.5)
 
 
 def bounds() -> None:
-    recipe = recipe_from_dict({'bounds': {'total_mass': [1, 2]}})
     for method in ('feasible', 'sequential-feasible'):
-        assert _estimator(method, recipe).bounds.total_mass == (1.0, 2.0)  # type: ignore[attr-defined]
+        found = _estimator(method, {'bounds': {'total_mass': [1, 2]}})
+        assert found.bounds.total_mass == (1.0, 2.0)
 
 
 def sweeps() -> None:
-    found = _estimator('sequential-feasible', Recipe(sweeps=7))
+    found = _estimator('sequential-feasible', {'sweeps': 7})
     assert found == SequentialFeasible(sweeps=7)
 
 
@@ -106,12 +112,11 @@ def warm_up() -> None:
 
 
 def robust() -> None:
-    assert _estimator('irls', Recipe(robust='tukey')).robust == 'tukey'  # type: ignore[attr-defined]
+    assert _estimator('irls', {'robust': 'tukey'}).robust == 'tukey'
 
 
 def instrument_cutoff() -> None:
-    found = _estimator('iv', Recipe(instrument_cutoff=3.0))
-    assert found.instrument_cutoff == 3.0  # type: ignore[attr-defined]
+    assert _estimator('iv', {'instrument_cutoff': 3.0}).instrument_cutoff == 3.0
 
 
 def residual() -> None:
@@ -124,18 +129,27 @@ def loops() -> None:
         identified({'loops': 'three'}, 'ols')
 
 
+def estimator() -> None:
+    recipe = recipe_from_dict({'estimator': {'name': 'irls', 'robust': 'tukey'}})
+    assert recipe.estimator_for(None) == RobustLeastSquares('tukey')
+    assert recipe_from_dict({'estimator': 'ols'}).estimator_for(None) == ESTIMATORS['ols']
+    assert Recipe().estimator_for(None) == ESTIMATORS[DEFAULT]
+
+
 def elastic_joints() -> None:
-    found = [with_elastic_joints(ROBOT, [], 'wls', recipe_from_dict({'elastic_joints': joints}))
+    found = [with_elastic_joints(ROBOT, [], ESTIMATORS['wls'],
+                                 recipe_from_dict({'elastic_joints': joints}))
              for joints in ([], ['joint_3', 'joint_1'])]
     assert [robot.drive.elastic for robot in found] == [(), (0, 2)]
 
 
 CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
     cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior, prior_weight,
-    bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops, elastic_joints)}
+    bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops, elastic_joints,
+    estimator)}
 
 
-@pytest.mark.parametrize('key', [f.name for f in fields(Recipe)])
+@pytest.mark.parametrize('key', [*(f.name for f in fields(Recipe)), *owned_settings()])
 def test_every_key_has_its_effect(key: str) -> None:
     assert key in CASES, f'no test shows what the key {key} does'
     CASES[key]()
@@ -143,4 +157,35 @@ def test_every_key_has_its_effect(key: str) -> None:
 
 @pytest.mark.parametrize('method', ESTIMATORS)
 def test_methods_are_as_they_are_where_the_recipe_is_silent(method: str) -> None:
-    assert _estimator(method, Recipe()) == ESTIMATORS[method]
+    assert Recipe().estimator_for(method) == ESTIMATORS[method]
+
+
+@pytest.mark.parametrize(('content', 'method', 'message'), [
+    ({'robust': 'tukey'}, 'wls', 'robust is a setting of the method irls, not of wls: choose '
+                                 '--method irls, or leave robust out'),
+    ({'robust': 'tukey'}, None, 'robust is a setting of the method irls, not of wls'),
+    ({'prior': 'euclidean'}, 'iv', 'setting of the method feasible and sequential-feasible, not'),
+    ({'estimator': {'name': 'irls'}}, 'iv', 'the estimator is irls, but method iv is asked for'),
+    ({}, 'guess', "method 'guess': choose one of ols, wls"),
+])
+def test_settings_of_another_method_are_refused_by_name(
+        content: dict[str, Any], method: str | None, message: str) -> None:
+    recipe = recipe_from_dict(content)
+    with pytest.raises(UsageError, match=message):
+        recipe.estimator_for(method)
+
+
+@pytest.mark.parametrize(('content', 'message'), [
+    ({'estimator': {'name': 'irls', 'sweeps': 2}}, 'sweeps is a setting of the method sequential'),
+    ({'estimator': {'name': 'irls', 'bend': 2}}, 'unknown setting bend of the method irls'),
+    ({'estimator': {'bend': 2}}, 'unknown setting bend of a method'),
+    ({'estimator': {'name': 'best'}}, "method 'best': choose one of"),
+    ({'estimator': 3}, 'estimator must be the name of a method, or a mapping'),
+    ({'estimator': {'robust': 'tukey'}, 'robust': 'huber'}, 'robust stands in estimator and'),
+    ({'sweeps': 2.5}, 'sweeps must be a whole number'),
+    ({'rotor_inertia': 1}, 'rotor_inertia must be true or false'),
+])
+def test_estimators_that_cannot_be_are_refused_when_read(
+        content: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        recipe_from_dict(content)

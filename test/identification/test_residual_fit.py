@@ -68,8 +68,9 @@ def test_joints_without_gain_are_switched_off_and_told(
     for joint in (robot.joints[0], robot.joints[2]):
         assert any(f'joint {joint}: no residual model' in w and 'does not fall' in w
                    for w in result.warnings)
-    rows = {r['joint']: r for r in result.model.provenance['residual']['joints']}
-    assert rows[robot.joints[1]]['with_residual'] < 0.3 * rows[robot.joints[1]]['physics']
+    assert result.model.record.residual is not None
+    rows = {r.joint: r for r in result.model.record.residual.joints}
+    assert rows[robot.joints[1]].with_residual < 0.3 * rows[robot.joints[1]].physics
 
 
 def test_noise_alone_switches_everything_off(robot: RobotModel) -> None:

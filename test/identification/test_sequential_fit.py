@@ -91,10 +91,10 @@ def test_sweeps_are_left_out_of_the_second_loop(
 
 
 def test_the_loops_are_timed(result: IdentificationResult) -> None:
-    told = result.model.provenance['residual']
-    assert told['loops'] == 'three'
-    assert told['seconds'] == dict.fromkeys(('friction', 'links', 'residual'),
-                                            float(told['rounds']))
+    told = result.model.record.residual
+    assert told is not None
+    assert told.loops == 'three'
+    assert told.seconds == dict.fromkeys(('friction', 'links', 'residual'), float(told.rounds))
 
 
 def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(

@@ -35,8 +35,10 @@ def test_file_keeps_every_bit(name, tmp_path):
     for field in ('values', 'std', 'control'):
         assert np.array_equal(getattr(loaded, field), getattr(model, field))
     for field in ('method', 'status', 'not_identified', 'warnings', 'preprocessing', 'structure',
-                  'provenance', 'names', 'labels', 'joints'):
+                  'names', 'labels', 'joints'):
         assert getattr(loaded, field) == getattr(model, field)
+    assert loaded.record.plain() == model.record.plain() == {
+        'recordings': ['x.csv'], 'samples': 5}
     assert loaded.to_yaml() == model.to_yaml()
     assert [p.name for p in tmp_path.iterdir()] == ['m.yaml']
 
@@ -69,7 +71,8 @@ def test_every_missing_key_is_refused(planar):
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
-    ('robot_dynid model 1', 'robot_dynid model 9', "reads 'robot_dynid model 1'"),
+    ('robot_dynid model 2', 'robot_dynid model 9',
+     "reads 'robot_dynid model 2' and 'robot_dynid model 1'"),
     ('laws: [coulomb', 'laws: [magic', 'choose one of'),
     ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
     ('width: 0.05', 'width: 0.0', 'must be positive'),

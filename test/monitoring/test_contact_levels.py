@@ -1,4 +1,4 @@
-"""When external torque is contact: levels of quiet motion, hysteresis, friction that holds."""
+"""When external torque is contact: noise levels, hysteresis, friction that holds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ import pytest
 from monitored import model_of, motion
 
 from robot_dynid.dynamics.momentum import Momentum
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
 from robot_dynid.monitoring.monitor import REST, Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import (
     QUANTILE,
-    QUIET,
-    NoiseLevels,
     holding_torque,
     learn_noise_levels,
 )
@@ -38,7 +37,7 @@ class Touch:
         model = model_of(robot)
         model = replace(model, values=model.reduction.base(np.concatenate([
             robot.nominal.ravel(), np.zeros(len(model.reduction.standard) - 30)])),
-            provenance={QUIET: levels.plain(robot.joints)})
+            noise_levels=levels)
         self._rate = Momentum(robot)
         self.monitor = Monitor(model, MonitorSettings(gain, settings))
         self._time = 0.0
@@ -110,7 +109,7 @@ def test_levels_bound_the_motion_they_are_from() -> None:
     model = model_of(load_robot('seven_axis'))
     log = motion(model.robot)
     levels = learn_noise_levels(model, [monitor_input(model, log)])
-    carried = replace(model, provenance={QUIET: levels.plain(model.joints)})
+    carried = replace(model, noise_levels=levels)
     again = IdentifiedModel.from_yaml(carried.to_yaml())
     monitor = Monitor(again)
     assert monitor.levels is not None
@@ -125,8 +124,9 @@ def test_levels_bound_the_motion_they_are_from() -> None:
         above.append(np.abs(reading.external - reading.claimed) > bound)
     assert np.mean(above, axis=0).max() < 2.0 * (1.0 - QUANTILE)
     assert np.any(above)
-    with pytest.raises(DataError, match='levels of quiet motion are damaged'):
-        Monitor(replace(model, provenance={QUIET: {'gain': 30.0}}))
+    text = carried.to_yaml()
+    with pytest.raises(ModelError, match='noise levels are damaged'):
+        IdentifiedModel.from_yaml(text.replace('{moving:', '{going:'))
 
 
 @pytest.mark.parametrize(('settings', 'words'), [

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
+from robot_dynid.document import number, percent
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.validate import Trace, validate
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.report import figures, html, sections, thinning
-from robot_dynid.report.texts import number, percent
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 

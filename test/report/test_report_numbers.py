@@ -10,9 +10,10 @@ import pytest
 from nominal import nominal_model
 
 from robot_dynid.cli.scores import joint_scores
+from robot_dynid.document import Section
 from robot_dynid.identification.validate import Validation, joint_score
-from robot_dynid.report.parts import Section
 from robot_dynid.report.sections import data, parameters, truth
+from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 
 MODEL = nominal_model('planar_3r')
@@ -33,9 +34,8 @@ def test_recordings_and_settings_in_their_units() -> None:
 
 
 def test_noise_of_a_mean_falls_with_the_root_of_the_periods() -> None:
-    mean = {'source': 'run.csv', 'period': 8.0, 'periods': 4, 'position_noise': [0.2] * 3,
-            'effort_noise': [3.0] * 3}
-    model = replace(MODEL, provenance={**MODEL.provenance, 'averaging': [mean]})
+    mean = Averaging('run.csv', 8.0, 0.0, 4, (0.2,) * 3, (3.0,) * 3)
+    model = replace(MODEL, record=replace(MODEL.record, averaging=(mean,)))
     assert rows(data([], model), 2) == [
         (name, '0.2', '3', '0.1', '1.5') for name in MODEL.joints]
 

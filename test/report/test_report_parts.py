@@ -8,13 +8,22 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 
+from robot_dynid.estimation.feasible.certificate import CertificateSummary
+from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
 from robot_dynid.estimation.friction_sweeps.friction_curve import friction_curve
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
+from robot_dynid.estimation.staged.least_squares import (
+    Combination,
+    StagedDetails,
+    StageSummary,
+)
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import FitRecord, SweepCurve
+from robot_dynid.plain import from_plain
 from robot_dynid.report.friction_curves import curve_figure, friction_curves
 from robot_dynid.report.links import links
-from robot_dynid.report.stages import stages
+from robot_dynid.report.sections import method
 
 
 @pytest.fixture(scope='module')
@@ -25,15 +34,15 @@ def plain() -> IdentifiedModel:
 
 def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedModel) -> None:
     assert link_table(plain) == ()
-    assert links(plain) == () and stages(plain) == () and friction_curves(plain) == ()
+    assert links(plain) == () and method(plain) == () and friction_curves(plain) == ()
 
 
 def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> None:
     standard = np.zeros(len(plain.reduction.standard))
     standard[:30] = plain.robot.nominal.ravel()
-    model = replace(plain, feasible=standard, values=plain.reduction.base(standard), provenance={
-        'certificate': {'from_prior': ['m1', 'Ixx2'], 'active': ['inertia of link_3 at its least']
-                        }})
+    model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
+                    record=FitRecord(details=FeasibleDetails(certificate=CertificateSummary(
+                        from_prior=('m1', 'Ixx2'), active=('inertia of link_3 at its least',)))))
     rows = link_table(model)
     assert [row.from_prior for row in rows] == [('m1',), ('Ixx2',), ()]
     assert rows[0].mass == rows[0].nominal_mass == 4.5
@@ -45,11 +54,9 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
 
 
 def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
-    found = [{'combination': c, 'value': 1.0, 'std': 0.1} for c in ('mx3', 'Izz3 + Ia3')]
-    model = replace(plain, provenance={'stages': [
-        {'stage': 'joint_3', 'motions': 2, 'samples': 9, 'condition_number': 3.0,
-         'condition_number_raw': 9.0, 'found': found}]})
-    (section,) = stages(model)
+    found = tuple(Combination(c, 1.0, 0.1) for c in ('mx3', 'Izz3 + Ia3'))
+    details = StagedDetails((StageSummary('joint_3', 2, 9, 3.0, 9.0, found),))
+    (section,) = method(replace(plain, record=FitRecord(details=details)))
     assert [row.cells[0] for row in section.tables[0].rows] == ['joint_3', '']
     assert [row.cells[3] for row in section.tables[0].rows] == ['mx3', 'Izz3 + Ia3']
 
@@ -57,9 +64,9 @@ def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
 def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> None:
     speeds = np.geomspace(0.05, 2.0, 6)
     known = [SpeedPoint(v, 2.0 * v + 3.0, 0.05, 4, 1, 9.0) for v in speeds.tolist()]
-    curves = [friction_curve(joint, some)[0].plain()
-              for joint, some in (('joint_1', known), ('joint_3', known[:2]))]
-    (section,) = friction_curves(replace(plain, provenance={'friction_curves': curves}))
+    curves = tuple(from_plain(SweepCurve, friction_curve(joint, some)[0].plain())
+              for joint, some in (('joint_1', known), ('joint_3', known[:2])))
+    (section,) = friction_curves(replace(plain, record=FitRecord(friction_curves=curves)))
     rows = [row.cells for row in section.tables[0].rows]
     assert rows[0][:2] == ('joint_1', 'coulomb')
     assert 'fv 2 ±' in rows[0][2] and 'fc 3 ±' in rows[0][2]

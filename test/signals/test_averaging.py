@@ -223,9 +223,9 @@ def test_identify_weighs_by_the_noise_of_the_mean(robot):
     fixed = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, friction='coulomb')
     result = identify(model.robot, [log], 'wls', replace(fixed, period=PERIOD))
     assert result.experiment.information.noise == pytest.approx(size / 2.0, rel=NOISE_LEVEL)
-    (told,) = result.model.provenance['averaging']
-    assert (told['periods'], told['period']) == (4, PERIOD)
-    assert told['effort_noise'] == pytest.approx(size, rel=NOISE_LEVEL)
+    (told,) = result.model.record.averaging
+    assert (told.periods, told.period) == (4, PERIOD)
+    assert told.effort_noise == pytest.approx(size, rel=NOISE_LEVEL)
     once = identify(model.robot, [log], 'wls', fixed)
     truth = model.values
     off = [np.sqrt(np.mean(((r.model.values - truth) / r.estimate.std) ** 2))

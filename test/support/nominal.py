@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.robot.robot_file import load_robot
@@ -29,7 +30,7 @@ def nominal_model(name, rotors=ROTORS, viscous=VISCOUS, coulomb=COULOMB, kind=No
     return IdentifiedModel(
         robot, structure, model.reduction, base, np.full(len(base), 0.1), 0.5 * base,
         Preprocessing(10.0, effort_lag=0.001), 'wls', 'fine', (robot.joints[-1],), ('a warning',),
-        {'recordings': ['x.csv'], 'samples': 5},
+        FitRecord(recordings=('x.csv',), samples=5),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -24,6 +23,25 @@ TESTED = 0.25
 ROUNDING = 1e-9
 #: parameters named in a warning
 NAMED = 5
+
+
+@dataclass(frozen=True)
+class HausmanTest:
+    """Durbin-Wu-Hausman test: F with its two ``degrees_of_freedom``, and what follows from it."""
+
+    f: float
+    degrees_of_freedom: tuple[int, int]
+    p_value: float
+    least_squares_biased: bool
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Least squares minus instrumental variables in one parameter, with its deviation."""
+
+    name: str
+    bias: float
+    std: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +83,15 @@ class Comparison:
                f'{self.degrees[1]}) = {self.statistic:.3g}, p = {self.p_value:.2g}. Noise of the '
                'encoders in the regressor does that, but also an effect the model lacks')
 
-    def plain(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the comparison in plain types, for files and reports."""
-        return {
-            'durbin_wu_hausman': {
-                'f': self.statistic, 'degrees_of_freedom': list(self.degrees),
-                'p_value': self.p_value, 'least_squares_biased': self.rejected},
-            'bias_of_least_squares': [
-                {'name': name, 'bias': float(bias), 'std': float(std)}
-                for name, bias, std in zip(names, self.bias, self.std, strict=True)]}
+    @property
+    def test(self) -> HausmanTest:
+        """The test by itself."""
+        return HausmanTest(self.statistic, self.degrees, self.p_value, self.rejected)
+
+    def biases(self, names: Sequence[str]) -> tuple[Bias, ...]:
+        """Return the difference of every parameter."""
+        return tuple(Bias(name, float(bias), float(std))
+                     for name, bias, std in zip(names, self.bias, self.std, strict=True))
 
 
 def compare(

@@ -9,7 +9,7 @@ Sources: Janot, Vandanjon, Gautier, IEEE Trans. Control Systems Technology 22(1)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from robot_dynid.document import Row, Table, number
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.errors_in_variables.exogeneity import compare
+from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest, compare
 from robot_dynid.estimation.errors_in_variables.instruments import (
     instrument_samples,
     motion_cutoff,
 )
-from robot_dynid.estimation.estimate import Estimate
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment, Regression
 from robot_dynid.estimation.information import Information, merged_batch
 from robot_dynid.estimation.least_squares import (
@@ -36,6 +37,7 @@ from robot_dynid.estimation.least_squares import (
     solve_rows,
     weighted_factor,
 )
+from robot_dynid.estimation.settings import read_number, setting
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.types import FloatArray, Samples
 
@@ -50,8 +52,44 @@ CLEAN = 0.7
 OVERLAP = float(np.sqrt(1.5))
 
 
+@dataclass(frozen=True, eq=False)
+class InstrumentDetails(Details):
+    """What the ``instruments`` are made of, how strong they are, and the test of least squares.
+
+    ``smallest_correlation`` with the regressor and ``first_stage_f`` of the weakest direction;
+    ``left_to_least_squares`` names the parameters they do not show.
+    """
+
+    instruments: str
+    smallest_correlation: float
+    first_stage_f: float
+    left_to_least_squares: tuple[str, ...]
+    durbin_wu_hausman: HausmanTest
+    bias_of_least_squares: tuple[Bias, ...]
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return the instruments with their strength, and whether least squares is biased."""
+        test = self.durbin_wu_hausman
+        degrees = ', '.join(str(d) for d in test.degrees_of_freedom)
+        verdict = 'is biased' if test.least_squares_biased else 'is not found to be biased'
+        return (f'instruments from {self.instruments}; least correlation with the regressor '
+                f'{number(self.smallest_correlation)}, first-stage F '
+                f'{number(self.first_stage_f)}; Durbin-Wu-Hausman F({degrees}) = '
+                f'{number(test.f)}, p = {test.p_value:.2g}: least squares {verdict}')
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the bias of least squares in every parameter."""
+        found = []
+        for entry in self.bias_of_least_squares:
+            deviations = entry.bias / entry.std if entry.std > 0.0 else 0.0
+            found.append(Row((entry.name, number(entry.bias), number(entry.std, 2),
+                              f'{deviations:+.1f}'), 'fair' if abs(deviations) > 3.0 else ''))
+        return (Table(('parameter', 'least squares − instruments', 'std', 'in deviations'),
+                      tuple(found), 'What least squares is off'),)
+
+
 @dataclass(frozen=True)
-class InstrumentalVariables:
+class InstrumentalVariables(Estimator):
     """Instruments are the regressor along a motion free of noise.
 
     ``instrument_cutoff`` [Hz] of the smoothed motion where no reference was recorded; None: chosen
@@ -59,9 +97,12 @@ class InstrumentalVariables:
     are free of noise, too.
     """
 
-    instrument_cutoff: float | None = None
+    instrument_cutoff: float | None = setting(
+        None, read_number, 'cut-off of the instruments [Hz]; chosen from the data unless given')
     motors: Callable[[Samples], Samples] | None = None
     name = 'iv'
+    summary = 'instrumental variables: unbiased with noisy encoders'
+    details_type = InstrumentDetails
 
     def __post_init__(self) -> None:
         if self.instrument_cutoff is not None and not 0.0 < self.instrument_cutoff < 1e9:
@@ -81,10 +122,9 @@ class InstrumentalVariables:
                              fit.basis[:, fit.strong])
         told = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
         left = [estimate.names[i] for i in fit.left]
-        details = {
-            'instruments': told, 'smallest_correlation': float(fit.correlations.min(initial=1.0)),
-            'first_stage_f': float(fit.f.min(initial=np.inf)), 'left_to_least_squares': left,
-            **comparison.plain(estimate.names)}
+        details = InstrumentDetails(
+            told, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
+            tuple(left), comparison.test, comparison.biases(estimate.names))
         return replace(estimate, details=details,
                        warnings=(*_weak(told, fit, left),
                                  *([] if referenced else _noisy(experiment, cutoff)),

@@ -202,9 +202,8 @@ class _Task:
 
     def counts(self, velocity: FloatArray, speed: float) -> FloatArray:
         """Return (N, rows) 1 where the axis of the equation turns faster than ``speed``."""
-        robot = self.model.robot
-        axes = [robot.n + robot.drive.elastic.index(j) if j in robot.drive.elastic else j
-                for j in robot.row_joints]
+        motors = {gear.joint: gear.motor for gear in self.model.gears}
+        axes = [motors.get(j, j) for j in self.model.robot.row_joints]
         slowest = minimum_filter1d(np.abs(velocity[:, axes]), AROUND, axis=0)
         return np.asarray((slowest > speed).astype(np.float64))
 
@@ -260,7 +259,7 @@ class _Task:
         sides = [(np.arange(n), joints)]
         if count > n:
             motors = np.full(n, -1)
-            motors[list(robot.drive.elastic)] = np.arange(n, count)
+            motors[[gear.joint for gear in self.model.gears]] = np.arange(n, count)
             sides.append((np.arange(n, count), motors[joints]))
         links = self._links([signal[:, :n] for signal in motion], values)
         beside = self._beside(motion, values)

@@ -187,21 +187,22 @@ def _link_rows(link: LinkBounds) -> list[tuple[str, FloatArray, float, bool]]:
     return rows
 
 
-def bounds_from_dict(content: Any, source: str) -> Bounds:
-    """Build bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``.
+def read_bounds(value: Any, key: str) -> Bounds:
+    """Return bounds from ``{total_mass: [a, b], links: {NAME: {...}}}``; Bounds are kept.
 
     Keys of a link: ``mass`` is ``[a, b]``, ``com`` is ``[[x, y, z], [x, y, z]]``,
     ``ellipsoid`` is ``{centre: [x, y, z], radii: [x, y, z]}`` or ``collision``, ``symmetric`` a
     list of axes. Raises UsageError naming the key.
     """
-    where = f'{source}: bounds'
-    known = _mapping(content, where, ('total_mass', 'links'))
+    if isinstance(value, Bounds):
+        return value
+    known = _mapping(value or {}, key, ('total_mass', 'links'))
     total = known.get('total_mass')
     names = known.get('links') or {}
     if not isinstance(names, Mapping):
-        raise UsageError(f'{where}: links must be a mapping of names, is {names!r}')
-    links = tuple((str(name), _link(entry, f'{where}: {name}')) for name, entry in names.items())
-    return Bounds(links, None if total is None else _range(total, f'{where}: total_mass'))
+        raise UsageError(f'{key}: links must be a mapping of names, is {names!r}')
+    links = tuple((str(name), _link(entry, f'{key}: {name}')) for name, entry in names.items())
+    return Bounds(links, None if total is None else _range(total, f'{key}: total_mass'))
 
 
 def _link(content: Any, where: str) -> LinkBounds:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,26 @@ ACTIVE = 1e-4
 AT_LEAST = 10.0
 #: a parameter of which the prior decides more than this share comes from the prior
 MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class LinkMargin:
+    """Least eigenvalue of the pseudo-inertia of a link, and the least share of its nominal one."""
+
+    smallest_eigenvalue: float
+    share_of_nominal: float
+
+
+@dataclass(frozen=True)
+class CertificateSummary:
+    """What files and reports keep of a Certificate: margins by link, constraints, prior."""
+
+    links: Mapping[str, LinkMargin] = field(default_factory=dict)
+    active: tuple[str, ...] = ()
+    gap: float = 0.0
+    rise_of_residual: float = 0.0
+    directions_from_prior: int = 0
+    from_prior: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +70,13 @@ class Certificate:
         """Standard parameters which the prior decided rather than the data."""
         return tuple(n for n, s in zip(self.names, self.share, strict=True) if s > MOSTLY)
 
-    def plain(self) -> dict[str, Any]:
-        """Return the certificate in plain types, for files and reports."""
-        links = {name: {'smallest_eigenvalue': float(s), 'share_of_nominal': float(m)}
+    @property
+    def summary(self) -> CertificateSummary:
+        """The certificate for files and reports."""
+        links = {name: LinkMargin(float(s), float(m))
                  for name, s, m in zip(self.links, self.smallest, self.margin, strict=True)}
-        return {'links': links, 'active': list(self.active), 'gap': self.gap,
-                'rise_of_residual': self.rise, 'directions_from_prior': self.directions,
-                'from_prior': list(self.from_prior)}
+        return CertificateSummary(links, self.active, float(self.gap), float(self.rise),
+                                  int(self.directions), self.from_prior)
 
 
 def certificate(

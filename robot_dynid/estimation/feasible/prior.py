@@ -132,13 +132,13 @@ def _owners(model: TorqueModel) -> NDArray[np.int64]:
 
 def _floor(model: TorqueModel) -> FloatArray:
     """Return the least (p,) of the dimensionless parameters."""
-    own = {f'{name}{j + 1}' for j in model.robot.drive.elastic for name in ('Ia', *GEAR[:2])}
+    own = {gear.parameter(name) for gear in model.gears for name in ('Ia', *GEAR[:2])}
     return np.array([POSITIVE if name in own else 0.0 for name in model.reduction.standard])
 
 
-def _bent(states: Samples, robot: RobotModel) -> Samples:
+def _bent(states: Samples, model: TorqueModel) -> Samples:
     """Return states whose motors are near their links, as far as gears bend."""
-    n, own = robot.n, list(robot.drive.elastic)
+    n, own = model.robot.n, [gear.joint for gear in model.gears]
     signals = []
     for signal in (states.position, states.velocity, states.acceleration):
         near = signal.copy()
@@ -153,7 +153,7 @@ def _sizes(model: TorqueModel, bodies: FloatArray) -> FloatArray:
     fast = random_states(model.robot, 50, np.random.default_rng(0))
     share = MODERATE_SPEED / float(np.sqrt(np.mean(fast.velocity**2)))
     states = replace(fast, velocity=share * fast.velocity, acceleration=share * fast.acceleration)
-    states = _bent(states, model.robot)
+    states = _bent(states, model)
     columns = model.columns(states)
     links, matrix = 10 * model.robot.n, model.reduction.matrix
     nominal = np.concatenate([parameters_from_pseudo_inertia(body) for body in bodies])

@@ -32,6 +32,7 @@ from robot_dynid.estimation.feasible.simultaneous import (
     least_squares,
 )
 from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
+from robot_dynid.estimation.settings import read_whole_number, setting
 from robot_dynid.types import FloatArray
 
 #: a polishing sweep that lowers the objective by less than this share of it is the last one
@@ -108,9 +109,10 @@ class SequentialFeasible(Feasible):
     Every problem holds ``generations`` of links: 1 is the procedure of the source.
     """
 
-    sweeps: int = 2
+    sweeps: int = setting(2, read_whole_number, 'sweeps of polishing at most')
     generations: int = 2
     name = 'sequential-feasible'
+    summary = 'parameters of bodies that can exist, link by link from the last one'
 
     def __post_init__(self) -> None:
         super().__post_init__()

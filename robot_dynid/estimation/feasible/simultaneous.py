@@ -12,17 +12,22 @@ IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
-from robot_dynid.estimation.feasible.certificate import Certificate, certificate
+from robot_dynid.estimation.feasible.bounds import Bounds, limits_of, read_bounds
+from robot_dynid.estimation.feasible.certificate import (
+    Certificate,
+    CertificateSummary,
+    certificate,
+)
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
+from robot_dynid.estimation.feasible.ellipsoid_bounds import with_collision
 from robot_dynid.estimation.feasible.prior import whitening
 from robot_dynid.estimation.feasible.program import PRIORS, Answer, FeasibleSet, Program
 from robot_dynid.estimation.information import FILTERED, RAW, Information
@@ -34,7 +39,9 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
+from robot_dynid.estimation.settings import SETTING, Setting, read_number, read_plain, setting
 from robot_dynid.estimation.uncertainty.held_out import folds
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
 #: weights of the prior that cross-validation chooses from, the largest first
@@ -55,6 +62,24 @@ FARTHEST = 1e-5
 
 #: returns the answer for a weight of the prior
 Fitter = Callable[[float], Answer]
+
+
+@dataclass(frozen=True)
+class FeasibleDetails(Details):
+    """``prior_weight``, 0 where least squares was feasible, and the ``certificate``."""
+
+    prior_weight: float = 0.0
+    certificate: CertificateSummary = field(default_factory=CertificateSummary)
+
+    @property
+    def from_prior(self) -> tuple[str, ...]:
+        """Standard parameters that the prior decided rather than the data."""
+        return self.certificate.from_prior
+
+    @property
+    def active_constraints(self) -> tuple[str, ...]:
+        """Constraints that hold with equality, in words."""
+        return self.certificate.active
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -160,16 +185,32 @@ def _check(prior: str, weight: float | None) -> None:
 
 
 @dataclass(frozen=True)
-class Feasible:
+class Feasible(Estimator):
     """All links at once, as the problem is stated."""
 
-    prior: str = 'entropic'
-    prior_weight: float | None = None
-    bounds: Bounds = field(default_factory=Bounds)
+    prior: str = setting('entropic', read_plain,
+                         f'distance to the nominal links: {" or ".join(PRIORS)}')
+    prior_weight: float | None = setting(
+        None, read_number, 'weight of the prior; cross-validated unless given')
+    bounds: Bounds = field(default_factory=Bounds, metadata={SETTING: Setting(
+        read_bounds, 'bounds of links, see docs/feasible.md')})
     name = 'feasible'
+    summary = 'parameters of bodies that can exist, all links at once'
+    details_type = FeasibleDetails
+    physically_feasible = True
+    open_parameters = 'what the data leaves open is near the nominal robot'
 
     def __post_init__(self) -> None:
         _check(self.prior, self.prior_weight)
+
+    def for_robot(self, robot: RobotModel) -> Feasible:
+        """Return it with the ellipsoids that its bounds take from the collision primitives.
+
+        Raises UsageError for bounds of links that do not exist, or that contradict each other.
+        """
+        bounds = with_collision(self.bounds, robot)
+        limits_of(bounds, robot, 10 * robot.n)
+        return replace(self, bounds=bounds)
 
     def fit(self, experiment: Experiment) -> FeasibleEstimate:
         """Estimate; numerical trouble is in the status.
@@ -283,7 +324,7 @@ def finished(task: Task, answer: Answer, method: str) -> FeasibleEstimate:
     kept = {f.name: getattr(plain, f.name) for f in fields(Estimate)}
     kept.update(values=values, noise=residual_noise(experiment.information, values),
                 method=method, status=status, warnings=(*plain.warnings, *warnings))
-    return FeasibleEstimate(
-        **kept, standard=standard, prior_weight=answer.weight,
-        certificate=certificate(task.feasible, answer, design @ task.matrix, share,
-                                (objective, mean, least)))
+    proof = certificate(task.feasible, answer, design @ task.matrix, share,
+                        (objective, mean, least))
+    kept.update(standard=standard, details=FeasibleDetails(float(answer.weight), proof.summary))
+    return FeasibleEstimate(**kept, prior_weight=answer.weight, certificate=proof)

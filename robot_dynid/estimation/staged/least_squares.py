@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.document import Row, Section, Table, number
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.estimate import Estimate, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import FILTERED, Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
+from robot_dynid.estimation.settings import read_plain, setting
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
@@ -37,8 +38,55 @@ from robot_dynid.types import FloatArray
 OPEN_SHARE = 1e-9
 #: a combination is refused when its deviation is worth more than this share of the effort
 REFUSED = 0.1
+STAGES = (
+    'One joint moves at a time; what a stage finds enters the later ones as known. Deviations are '
+    'those of the stage itself; the table of base parameters has them with what later stages add. '
+    'Locked rows: the effort of the joints that rest. Friction may hold them, so only variations '
+    'count there, and what would stay too uncertain is left at its nominal value.')
 #: weight of nominal values that know nothing of a rotor or of friction, against those of links
 FAINT = 1e-3
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A combination of base parameters that a stage solved, with its deviation."""
+
+    combination: str
+    value: float
+    std: float
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """The name of a stage, its data, and what it found."""
+
+    stage: str
+    motions: int
+    samples: int
+    condition_number: float
+    condition_number_raw: float
+    found: tuple[Combination, ...]
+
+
+@dataclass(frozen=True)
+class StagedDetails(Details):
+    """The stages that found something, in their order."""
+
+    stages: tuple[StageSummary, ...] = ()
+
+    def sections(self, method: str, rows: Sequence[str]) -> tuple[Section, ...]:
+        """Return what every stage found."""
+        cells = tuple(
+            Row((stage.stage if first else '', str(stage.motions) if first else '',
+                 number(stage.condition_number) if first else '', entry.combination,
+                 number(entry.value), number(entry.std, 2)))
+            for stage in self.stages
+            for first, entry in zip((True, *(False for _ in stage.found[1:])), stage.found,
+                                    strict=False))
+        if not cells:
+            return ()
+        columns = ('stage', 'motions', 'condition', 'found', 'value', 'std')
+        return (Section('Stages', text=STAGES, tables=(Table(columns, cells, words=True),)),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,33 +106,37 @@ class StageResult:
     samples: int
     degrees_of_freedom: int
 
-    def plain(self) -> dict[str, Any]:
-        """Return the result in plain types, for files and reports."""
-        found = [{'combination': label, 'value': float(value), 'std': float(std)}
-                 for label, value, std in zip(self.labels, self.values, self.std, strict=True)]
-        return {'stage': self.stage.name, 'motions': len(self.stage.motions),
-                'samples': self.samples, 'condition_number': self.condition,
-                'condition_number_raw': self.condition_raw, 'found': found}
+    @property
+    def summary(self) -> StageSummary:
+        """The result for files and reports."""
+        found = tuple(Combination(label, float(value), float(std)) for label, value, std in
+                      zip(self.labels, self.values, self.std, strict=True))
+        return StageSummary(self.stage.name, len(self.stage.motions), self.samples,
+                            self.condition, self.condition_raw, found)
 
 
 @dataclass(frozen=True, eq=False)
 class StagedEstimate(Estimate):
     """An estimate with the stages it was made of.
 
-    ``share`` (n,) of the variance of each joint's effort that is predicted while it moves; None
-    where the stages were written by hand.
+    ``shares`` are those predicted while each joint moves; None where the stages were written by
+    hand.
     """
 
     stages: tuple[StageResult, ...] = ()
-    share: FloatArray | None = None
 
 
 @dataclass(frozen=True)
-class StagedLeastSquares:
+class StagedLeastSquares(Estimator):
     """Least squares stage by stage; ``procedure`` is one of PROCEDURES."""
 
-    procedure: str = 'distal-to-proximal'
+    procedure: str = setting('distal-to-proximal', read_plain,
+                             f'order of the stages: {" or ".join(PROCEDURES)}')
     name = 'staged'
+    summary = 'least squares joint by joint, from recordings in which one joint moves at a time'
+    details_type = StagedDetails
+    single_joint_motions = True
+    open_parameters = 'what no stage determines keeps its nominal value'
 
     def __post_init__(self) -> None:
         if self.procedure not in PROCEDURES:
@@ -102,10 +154,10 @@ class StagedLeastSquares:
         held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
         stages = PROCEDURES[self.procedure](model, motions)
         estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
-        return replace(estimate, share=_share(_of_stages(own, data), estimate.values))
+        return replace(estimate, shares=_shares(_of_stages(own, data), estimate.values))
 
 
-def _share(own: Sequence[Information], values: FloatArray) -> FloatArray:
+def _shares(own: Sequence[Information], values: FloatArray) -> FloatArray:
     """Return the share (n,) of variance predicted, from the own stages, the last joint's first."""
     shares = []
     for joint, information in enumerate(reversed(own)):
@@ -148,6 +200,7 @@ def fit_stages(
         degrees_of_freedom=min(r.degrees_of_freedom for r in results),
         method='staged', status=Status.NOT_EXCITED if lost else Status.OK,
         not_excited=tuple(model.reduction.names[i] for i in sorted(lost)), stages=tuple(results),
+        details=StagedDetails(tuple(result.summary for result in results)),
     )
 
 

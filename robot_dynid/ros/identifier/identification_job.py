@@ -7,13 +7,11 @@ from enum import IntEnum
 from functools import partial
 from pathlib import Path
 
-import yaml
-
 from robot_dynid.errors import Cancelled, DataError, DynIdError, ModelError, UsageError
 from robot_dynid.estimation import Status
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.payload import PayloadResult, identify_payload
-from robot_dynid.identification.recipe import Recipe, recipe_from_dict
+from robot_dynid.identification.recipe import Recipe, recipe_from_text
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE
@@ -51,13 +49,15 @@ class Recorded:
 class Job:
     """One identification; ``sources`` are files, a recording, or a log itself.
 
+    ``method`` is empty for that of the recipe.
+
     With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
     motion, or where there are none against ``arm``, the text of a model file.
     """
 
     robot: RobotModel
     sources: tuple[str | Recorded | RawLog, ...]
-    method: str = 'wls'
+    method: str = ''
     recipe: str = ''
     out: str = ''
     report: str = ''
@@ -89,7 +89,7 @@ class _Failure(Exception):
 def run(job: Job, progress: Progress) -> Outcome:
     """Read, identify, save and report; whatever goes wrong is in the outcome."""
     try:
-        recipe = read_recipe(job.recipe)
+        recipe = recipe_from_text(job.recipe)
         logs = _read(job, progress)
         if job.payload:
             return _payload(job, logs, progress)
@@ -104,17 +104,6 @@ def run(job: Job, progress: Progress) -> Outcome:
         return Outcome(failure.code, str(failure))
     except Exception as error:  # a fault of the program must reach the user, too
         return Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
-
-
-def read_recipe(text: str) -> Recipe:
-    """Return the recipe in a YAML text; raises UsageError when it is none."""
-    try:
-        content = yaml.safe_load(text) if text else {}
-    except yaml.YAMLError as error:
-        raise UsageError(f'recipe is not YAML: {error}') from None
-    if not isinstance(content, dict):
-        raise UsageError('recipe must be a mapping of names to values')
-    return recipe_from_dict(content)
 
 
 def _read(job: Job, progress: Progress) -> list[RawLog]:
@@ -169,7 +158,7 @@ def _identified(
     job: Job, logs: list[RawLog], recipe: Recipe, progress: Progress
 ) -> IdentificationResult:
     try:
-        result = identify(job.robot, logs, job.method, recipe, _later(progress))
+        result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         _require_any_joint(result)
         return result
     except (Cancelled, UsageError):

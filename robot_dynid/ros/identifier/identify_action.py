@@ -23,7 +23,6 @@ from robot_dynid_interfaces.action import Identify
 PERIOD = 0.02  # s between looks at the worker while a goal runs
 DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
 RESULT_TIMEOUT = 60  # s a result can be asked for
-DEFAULT_METHOD = 'wls'
 
 
 class IdentifyAction:
@@ -135,7 +134,7 @@ class IdentifyAction:
             arm = '' if self._models.model is None else self._models.model.to_yaml()
             return Job(self._robot, sources, payload=True, unloaded=tuple(goal.unloaded_files),
                        arm=arm)
-        return Job(self._robot, sources, goal.method or DEFAULT_METHOD,
+        return Job(self._robot, sources, goal.method,
                    goal.recipe or self._recipe, goal.out, goal.report)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:

@@ -17,13 +17,13 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
 from robot_dynid.ros.common.params import load_parameters, parameter
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.identification_job import read_recipe
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
@@ -120,7 +120,7 @@ def _recipe_text(path: str) -> str:
         text = Path(path).expanduser().read_text('utf-8')
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f'parameter recipe: {path}: cannot be read ({error})') from None
-    read_recipe(text)
+    recipe_from_text(text)
     return text
 
 

@@ -192,7 +192,7 @@ def test_identify_from_files(client: Client, data: Data) -> None:
 @pytest.mark.parametrize(('goal', 'code', 'words'), [
     ({'method': 'guess'}, Code.INVALID, "method 'guess'"),
     ({'recipe': 'cutof: 3'}, Code.INVALID, 'unknown key cutof'),
-    ({'recipe': '['}, Code.INVALID, 'recipe is not YAML'),
+    ({'recipe': '['}, Code.INVALID, 'recipe: not valid YAML'),
     ({'files': ['nowhere.csv']}, Code.NO_DATA, 'nowhere.csv: no such file'),
     ({'files': ['motion.txt']}, Code.NO_DATA, 'motion.txt: unknown kind of recording'),
 ])

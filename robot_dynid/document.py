@@ -1,8 +1,26 @@
-"""What a report is made of: cards, tables, figures, in sections."""
+"""Sections of a document as data: cards, tables, figures; and how numbers are written in them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
+
+DASH = '–'
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number with few digits, a dash where there is none."""
+    if value is None or np.isnan(value):
+        return DASH
+    return '∞' if np.isinf(value) else f'{value:.{digits}g}'
+
+
+def percent(share: float | None) -> str:
+    """Return a share as per cent."""
+    if share is None or np.isnan(share):
+        return DASH
+    return '∞' if np.isinf(share) else f'{100.0 * share:.1f}'
 
 
 @dataclass(frozen=True)
@@ -51,7 +69,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report; everything but the title may be absent."""
+    """A part of a document; everything but the title may be absent."""
 
     title: str
     text: str = ''

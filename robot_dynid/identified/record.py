@@ -1,0 +1,224 @@
+"""Record of an identification: what was chosen, tried and found beside the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from robot_dynid.estimation import ESTIMATORS, Details
+from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.signals.alignment import Lag
+from robot_dynid.signals.prepare import Averaging
+
+
+@dataclass(frozen=True)
+class CutoffScore:
+    """A cut-off [Hz] that was tried, and its held-out score (less is better)."""
+
+    cutoff: float
+    held_out_score: float
+
+
+@dataclass(frozen=True)
+class LawScore:
+    """A friction law that was tried on an axis: held-out error over that of Coulomb friction."""
+
+    law: str
+    error_over_coulomb: float
+
+
+@dataclass(frozen=True)
+class LawChoice:
+    """The friction law of an axis, what was tried, and a remark."""
+
+    axis: str
+    law: str
+    note: str = ''
+    tried: tuple[LawScore, ...] = ()
+
+    @property
+    def error_over_coulomb(self) -> float:
+        """Held-out error of the chosen law over that of Coulomb friction."""
+        return next(one.error_over_coulomb for one in self.tried if one.law == self.law)
+
+
+@dataclass(frozen=True)
+class SweepFriction:
+    """Friction at one ``speed`` [rad/s, m/s] from sweeps: ``friction``, 95 % bounds [N m, N].
+
+    ``degrees`` of freedom of ``std``; ``pairs`` of stretches; ``even`` is the mean of
+    (there + back) / 2.
+    """
+
+    speed: float
+    friction: float
+    std: float
+    degrees: int
+    pairs: int
+    even: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class FittedParameter:
+    """A parameter of the law through the points, with its deviation."""
+
+    name: str
+    value: float
+    std: float
+
+
+@dataclass(frozen=True)
+class LawBand:
+    """The law through the points, with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
+
+    speed: tuple[float, ...]
+    friction: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SweepCurve:
+    """Friction over speed of one joint; without a ``law`` (''), there is no ``curve``.
+
+    ``errors_at_speeds_left_out`` of the laws tried count in deviations of the points; ``settings``
+    are those of the law, of which ``shapes`` matter at these speeds.
+    """
+
+    joint: str
+    points: tuple[SweepFriction, ...]
+    law: str = ''
+    errors_at_speeds_left_out: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
+    parameters: tuple[FittedParameter, ...] = ()
+    curve: LawBand | None = None
+
+
+@dataclass(frozen=True)
+class JointDeflection:
+    """Held-out errors [N m] of one joint: after friction, links, and the residual model."""
+
+    joint: str
+    used: bool
+    note: str
+    friction: float
+    physics: float
+    with_residual: float
+
+
+@dataclass(frozen=True)
+class DeflectionRecord:
+    """What residual models of the deflection are worth.
+
+    ``rounds`` of the ``rounds_tried`` (root mean squares per joint [N m]) were taken; ``loops`` is
+    'three' where friction and links were fitted in turn, which took the ``seconds`` of each.
+    """
+
+    kind: str = 'none'
+    rounds: int = 1
+    joints: tuple[JointDeflection, ...] = ()
+    rounds_tried: tuple[tuple[float, ...], ...] = ()
+    loops: str = 'joint'
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GearRecord:
+    """The gear and the encoders of one elastic joint.
+
+    ``stiffness`` [N m/rad], ``damping`` [N m s/rad], ``rotor_inertia`` [kg m^2], each with its
+    ``_std``; ``offset`` [rad] by which the motor encoder reads more than that of the link where
+    nothing bends the gear; rms and peak ``deflection`` [rad], filtered; ``resolution`` [rad] of
+    both encoders, 0 where no step shows, and the ``noise`` [rad] of a single deflection;
+    ``attenuation``, the share by which that noise draws the stiffness down in least squares.
+    """
+
+    joint: str
+    stiffness: float
+    stiffness_std: float
+    offset: float
+    offset_std: float
+    deflection_rms: float
+    deflection_peak: float
+    resolution_link: float
+    resolution_motor: float
+    noise: float
+    attenuation: float
+    damping: float
+    damping_std: float
+    rotor_inertia: float
+    rotor_inertia_std: float
+
+
+@dataclass(frozen=True)
+class RigidComparison:
+    """Held-out errors [N m] of a joint by a rigid and by the elastic model.
+
+    ``matters`` says whether elasticity makes a difference.
+    """
+
+    joint: str
+    elastic: bool
+    rigid_error: float
+    elastic_error: float
+    matters: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FitRecord:
+    """How a model was found.
+
+    ``recordings`` and ``samples`` of the fit; ``weights_near_reversals`` of every equation;
+    ``std_over_textbook``, how many times the deviations exceed those for white residuals;
+    ``degrees_of_freedom`` of the deviations; ``refused`` joints with the reason; ``details`` of
+    the method. What was not looked for is empty, or None.
+    """
+
+    recordings: tuple[str, ...] = ()
+    samples: int = 0
+    weights_near_reversals: tuple[float, ...] = ()
+    std_over_textbook: float | None = None
+    degrees_of_freedom: float | None = None
+    cutoffs_tried: tuple[CutoffScore, ...] = ()
+    friction: tuple[LawChoice, ...] = ()
+    effort_lag: Lag | None = None
+    averaging: tuple[Averaging, ...] = ()
+    friction_curves: tuple[SweepCurve, ...] = ()
+    residual: DeflectionRecord | None = None
+    gears: tuple[GearRecord, ...] = ()
+    rigid_beside: tuple[RigidComparison, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    details: Details = field(default_factory=Details)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the record in plain types; what is empty is left out."""
+        return {key: value for key, value in to_plain(self).items()
+                if value not in (None, [], {})}
+
+    @classmethod
+    def from_plain(cls, content: Mapping[str, Any], method: str) -> FitRecord:
+        """Read what `plain` returned for a model of ``method``.
+
+        Details of a method that is not registered are left out. Raises ValueError, TypeError.
+        """
+        others = {key: value for key, value in content.items() if key != 'details'}
+        record = from_plain(cls, others)
+        if 'details' not in content or method not in ESTIMATORS:
+            return record
+        return replace(record, details=ESTIMATORS[method].read_details(content['details']))
+
+
+def record_from_provenance(content: Mapping[str, Any], method: str) -> FitRecord:
+    """Read the ``provenance`` of a file of format 1, where methods had no entry of their own.
+
+    Raises ValueError, TypeError.
+    """
+    details = {**content.get('estimator', {}), **{key: content[key] for key in (
+        'stages', 'prior_weight', 'certificate') if key in content}}
+    others = {key: value for key, value in content.items()
+              if key not in (*details, 'estimator', 'quiet')}
+    return FitRecord.from_plain({**others, **({'details': details} if details else {})}, method)
