@@ -28,10 +28,10 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'body_poses', 'caution', 'excitation_segments', 'faults', 'identification_report',
+    'caution', 'excitation_segments', 'faults', 'identification_report',
     'interval_factor', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by', 'link_table',
-    'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'noise_levels_of',
-    'parse_request', 'read_recipe', 'recipe_from_dict', 'save_trajectory', 'scene_of',
+    'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'owned_settings',
+    'parse_request', 'read_recipe', 'recipe_from_text', 'save_trajectory', 'scene_of',
     'set_load', 'set_payload', 'validation_report', 'with_moves', 'write_report',
 }
 THREADS, MANY = 2, 20_000

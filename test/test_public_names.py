@@ -29,7 +29,8 @@ LIGHT = {
     'from robot_dynid import load_log, RobotModel, Samples, DynIdError': {'scipy', 'numba'},
     'from robot_dynid import load_trajectory': {'scipy.signal', 'scipy.stats', 'numba'},
     'from robot_dynid import IdentifiedModel, identify, Monitor': set(),
-    'from robot_dynid.cli.main import parser; parser().format_help()': {'numpy', 'scipy', 'numba'},
+    "from robot_dynid.cli.main import parser; parser(['--help']).format_help()": {
+        'numpy', 'scipy', 'numba'},
 }
 #: never imported before they are used
 HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2'}
