@@ -9,14 +9,14 @@ import numpy as np
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.dynamics.momentum import Momentum
-from robot_dynid.dynamics.rollout import AxisFriction, Integrator
+from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
-from robot_dynid.friction.hysteresis import dahl_state, stop_states
+from robot_dynid.friction import AxisFriction, AxisMotion, Coulomb
+from robot_dynid.friction.terms import table_of
+from robot_dynid.kernels.friction import fill_sliding
 from robot_dynid.monitoring.state_monitor import (
-    COLUMNS,
     ContactLevels,
     Follower,
-    FrictionTables,
 )
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import Limits, RobotModel
@@ -44,16 +44,16 @@ def warm_up() -> None:
     rigid_body.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
     columns_of_several_blocks = np.zeros((2, 25, 3))
     rigid_body.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
-    stop_states(np.zeros(3), np.array([0, 3]), np.ones(1))
-    dahl_state(np.zeros(3), np.array([0, 3]), 1.0)
-    friction = AxisFriction(np.eye(2), np.ones((2, 4)))
+    law, one = Coulomb(), np.zeros(3)
+    law.columns(AxisMotion(one, one, one))
+    fill_sliding(table_of(law.table), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)))
+    friction = AxisFriction.of(np.eye(2), (law, law), np.ones((2, 3)))
+    friction.torque(state)
     integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
     integrator(state, state, np.zeros((3, 1, 2)), 1e-3)
-    tables = FrictionTables(np.eye(2), np.ones((2, 2)), np.ones((1, COLUMNS)), np.eye(2),
-                            robot.nominal)
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
-    Follower(Links(robot, robot.nominal, rotors), tables, levels, 1.0, 1.0)(
-        np.zeros((1, 3, 2)), np.zeros((1, 2, 2)), np.zeros(1))
+    Follower(Links(robot, robot.nominal, rotors), friction, levels, 1.0, 1.0)(
+        np.zeros((1, 3, 2)), np.zeros(1))
     link_poses(robot, state)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.rollout import AxisFriction, Springs
+from robot_dynid.dynamics.rollout import Springs
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.robot.model import RobotModel
@@ -157,11 +157,3 @@ def all_rotors(rotors: Rotors | FloatArray, gears: Gears) -> Rotors:
     motions = np.zeros((len(given.motions), len(full)))
     motions[:, list(gears.motors(n))] = given.motions
     return Rotors(full, given.carriers, given.axes, motions)
-
-
-def on_motors(friction: AxisFriction, gears: Gears) -> AxisFriction:
-    """Return friction of joints, axes (m, n), as that of their motors, axes (m, n+e)."""
-    m, n = friction.axes.shape
-    axes = np.zeros((m, n + len(gears.joints)))
-    axes[:, list(gears.motors(n))] = friction.axes
-    return AxisFriction(axes, friction.table)

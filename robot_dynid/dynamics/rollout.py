@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels import rollout
-from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS, WIDTH
+from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.types import FloatArray
@@ -93,17 +94,6 @@ class Rollout:
 
 
 @dataclass(frozen=True, eq=False)
-class AxisFriction:
-    """Friction f0 + fv x + fc clip(x / width, -1, 1) of m axes, x = axes @ joint velocity.
-
-    ``axes`` (m, n); ``table`` (m, 4) of fv, fc, f0, width.
-    """
-
-    axes: FloatArray
-    table: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Springs:
     """Springs with dampers between coordinates.
 
@@ -138,7 +128,8 @@ class Integrator:
 
     ``parameters`` (n, 10) standard parameters; ``rotors`` or their inertia (N, N) kg m^2. With
     ``springs`` the N coordinates are those of the n joints, then motors that move apart from
-    them: all arrays have as many columns. Source of the scheme: see the kernel.
+    them: all arrays have as many columns. Friction is that of steady sliding; where it grows with
+    load, that is the load without acceleration. Source of the scheme: see the kernel.
     """
 
     def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
@@ -149,7 +140,7 @@ class Integrator:
         own = Rotors.of(rotors)
         self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
         self._gravity = _constant(robot.gravity)
-        self._friction = _table_of(friction, springs)
+        self._friction = _tables_of(friction, springs)
         limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
         open_ended = np.array([[-np.inf], [np.inf]])
         self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
@@ -166,15 +157,17 @@ class Integrator:
         return result
 
 
-def _table_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, FloatArray]:
-    """Return the axes (m, n) and the table (m, 5) of the kernel: friction, then springs."""
-    axes, table = friction.axes, np.pad(friction.table, ((0, 0), (0, 1)))
+def _tables_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, ...]:
+    """Return the tables of the kernel, in steady sliding: axes with friction, then springs."""
+    own = friction.sliding
+    axes, straight = own.axes, np.pad(own.straight, ((0, 0), (0, 1)))
     if springs is not None:
-        own = np.zeros((len(springs.axes), 5))
-        own[:, VISCOUS], own[:, OFFSET] = springs.damping, springs.offset
-        own[:, WIDTH], own[:, STIFFNESS] = 1.0, springs.stiffness
-        axes, table = np.vstack([axes, springs.axes]), np.vstack([table, own])
-    return _constant(axes), _constant(table)
+        gears = np.zeros((len(springs.axes), 3))
+        gears[:, VISCOUS], gears[:, OFFSET] = springs.damping, springs.offset
+        gears[:, STIFFNESS] = springs.stiffness
+        axes, straight = np.vstack([axes, springs.axes]), np.vstack([straight, gears])
+    return tuple(_constant(table) for table in (
+        axes, straight, own.terms, own.transmission, own.links))
 
 
 def _constant(array: FloatArray) -> FloatArray:

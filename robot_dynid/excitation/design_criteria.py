@@ -125,7 +125,7 @@ def _smooth(robot: RobotModel, blocks: Sequence[Block]) -> tuple[Block, ...]:
     for block in blocks:
         if isinstance(block, JointFriction):
             widths = RAMP_SHARE * np.abs(block.axes.matrix) @ speeds
-            found.append(SlidingFriction(block.axes, frozen(widths)))
+            found.append(SlidingFriction(block.axes, block.laws, frozen(widths)))
         elif isinstance(block, SmoothBlock):
             found.append(block)
     return tuple(found)

@@ -1,56 +1,18 @@
-"""What may be added to a friction law: one more effect, linear in parameters of its own."""
+"""Additions to friction laws: one more effect each, linear in parameters of its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from robot_dynid.friction.law import (
-    AxisMotion,
-    Range,
-    Shape,
-    both_ways,
-    known_settings,
-    ramp,
-    read_range,
-    require_positive,
-    tanh_continued,
-)
-from robot_dynid.types import FloatArray
-
-
-class Addition(Protocol):
-    """An effect beside a law whose dry friction (N,), between -1 and 1, it knows."""
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters."""
-
-    @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """Which of them a passive axis has at zero or above."""
-
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """What is searched for."""
-
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return (k, N): the torque of each parameter at one; all odd in the motion."""
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray | None:
-        """Return rows (r, 4) of fv, fc, f0, width for states without a past, if there are.
-
-        ``width`` is that of the ramp of the dry friction.
-        """
-
-    def settings(self) -> dict[str, Any]:
-        """Return what has to be stored."""
+from robot_dynid.friction.law import Addition, Shape, both_ways
+from robot_dynid.friction.terms import POWER, RAMP, Parameter, Range, Term
 
 
 @dataclass(frozen=True)
-class Levelling:
+class Levelling(Addition):
     """``fl clip(v / speed, -1, 1)``: viscous friction that levels off at ``speed`` [rad/s, m/s].
 
     Greased gears shear-thin: friction rises quickly at low speed and slowly above. Where the
@@ -59,38 +21,20 @@ class Levelling:
 
     speed: float = 0.3
     speeds: Range = None
-    parameters: ClassVar[tuple[str, ...]] = ('fl',)
-    nonnegative: ClassVar[tuple[str, ...]] = ('fl',)
+    name: ClassVar[str] = 'levelling'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.05, 1.6, 6),)
 
     def __post_init__(self) -> None:
-        require_positive('levelling', 'speed', self.speed)
-        read_range(self, 'levelling', 'speeds')
+        self.require_positive('speed')
+        self.read_range('speeds')
 
-    @property
-    def levels(self) -> bool:
-        """Whether the speeds of the fit reach ``speed``."""
-        known = both_ways(self.speeds)
-        return known is None or known[1] >= self.speed
-
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return the wide ramp (1, N)."""
-        v = motion.velocity
-        return (ramp(v, self.speed) if self.levels else v / self.speed)[None]
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray:
-        """Return the wide ramp (1, 4)."""
-        if self.levels:
-            return np.array([[0.0, values[0], 0.0, self.speed]])
-        return np.array([[values[0] / self.speed, 0.0, 0.0, self.speed]])
-
-    def settings(self) -> dict[str, Any]:
-        """Return the speed, and those of the fit."""
-        return {'speed': self.speed, **known_settings({'speeds': self.speeds})}
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return the wide ramp."""
+        return (Parameter('fl', (Term(RAMP, self.speed, speeds=both_ways(self.speeds)),)),)
 
 
 @dataclass(frozen=True)
-class Breakaway:
+class Breakaway(Addition):
     """``fb (1 - tanh(|v| / speed)) dry``: dry friction that is larger at rest, Stribeck's.
 
     ``speed`` [rad/s, m/s] over which it fades. On a law with presliding it makes friction build up
@@ -101,56 +45,35 @@ class Breakaway:
 
     speed: float = 0.1
     speeds: Range = None
-    parameters: ClassVar[tuple[str, ...]] = ('fb',)
-    nonnegative: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str] = 'breakaway'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.02, 0.4, 6),)
 
     def __post_init__(self) -> None:
-        require_positive('breakaway', 'speed', self.speed)
-        read_range(self, 'breakaway', 'speeds')
+        self.require_positive('speed')
+        self.read_range('speeds')
 
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return the dry friction that fades with the speed (1, N)."""
-        faded = tanh_continued(np.abs(motion.velocity), self.speed, self.speeds)
-        return ((1.0 - faded) * dry)[None]
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray | None:
-        """Return None: it has no straight pieces."""
-        return None
-
-    def settings(self) -> dict[str, Any]:
-        """Return the speed, and those of the fit."""
-        return {'speed': self.speed, **known_settings({'speeds': self.speeds})}
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return the dry friction that fades with the speed."""
+        fading = replace(dry, fade=self.speed, speeds=both_ways(self.speeds))
+        return (Parameter('fb', (fading,), nonnegative=False),)
 
 
 @dataclass(frozen=True)
-class LoadDependent:
+class LoadDependent(Addition):
     """``fw |load| dry``: dry friction that grows with the torque the axis transmits.
 
     ``fw`` has no unit. Source: Hamon, Gautier, Garrec, Janot 2010.
     """
 
-    parameters: ClassVar[tuple[str, ...]] = ('fw',)
-    nonnegative: ClassVar[tuple[str, ...]] = ('fw',)
-    shapes: ClassVar[tuple[Shape, ...]] = ()
+    name: ClassVar[str] = 'load'
 
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return the size of the load with the sign of the dry friction (1, N)."""
-        if motion.load is None:
-            return np.zeros((1, len(dry)))
-        return (np.abs(motion.load) * dry)[None]
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray | None:
-        """Return None: it depends on the load."""
-        return None
-
-    def settings(self) -> dict[str, Any]:
-        """Return nothing."""
-        return {}
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return the size of the load with the sign of the dry friction."""
+        return (Parameter('fw', (replace(dry, load=True),)),)
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(Addition):
     """``fd exp(-t / seconds) dry``: dry friction of a joint that warms up.
 
     ``t`` counts from the first sample of a recording, so every recording is taken to begin with
@@ -160,37 +83,21 @@ class Drift:
 
     seconds: float = 30.0
     longest: float | None = None
-    parameters: ClassVar[tuple[str, ...]] = ('fd',)
-    nonnegative: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str] = 'drift'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('seconds', 5.0, 500.0, 5),)
 
     def __post_init__(self) -> None:
-        require_positive('drift', 'seconds', self.seconds)
-        if self.longest is not None:
-            require_positive('drift', 'longest', self.longest)
+        self.require_positive('seconds', *(() if self.longest is None else ('longest',)))
 
-    @property
-    def warm(self) -> float:
-        """What is left of it in a joint that is warm."""
-        return 0.0 if self.longest is None else float(np.exp(-self.longest / self.seconds))
-
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return the fading dry friction (1, N)."""
-        since = motion.time - motion.time[0] if len(motion.time) else motion.time
-        share = np.maximum(np.exp(-since / self.seconds), self.warm)
-        return (np.where(motion.single, self.warm, share) * dry)[None]
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray:
-        """Return what is left of it (1, 4)."""
-        return np.array([[0.0, self.warm * values[0], 0.0, width]])
-
-    def settings(self) -> dict[str, Any]:
-        """Return the time constant, and the longest time of the fit."""
-        return {'seconds': self.seconds, **known_settings({'longest': self.longest})}
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return the fading dry friction."""
+        least = 0.0 if self.longest is None else float(np.exp(-self.longest / self.seconds))
+        return (Parameter('fd', (replace(dry, seconds=self.seconds, least=least),),
+                          nonnegative=False),)
 
 
 @dataclass(frozen=True)
-class TemperatureDependent:
+class TemperatureDependent(Addition):
     """``(T - reference) (ft dry + fu v)``: dry and viscous friction linear in temperature.
 
     ``reference`` [deg C]; a joint of unknown temperature is taken to have it. Beyond the
@@ -199,26 +106,13 @@ class TemperatureDependent:
 
     reference: float = 25.0
     temperatures: Range = None
-    parameters: ClassVar[tuple[str, ...]] = ('ft', 'fu')
-    nonnegative: ClassVar[tuple[str, ...]] = ()
-    shapes: ClassVar[tuple[Shape, ...]] = ()
+    name: ClassVar[str] = 'temperature'
 
     def __post_init__(self) -> None:
-        read_range(self, 'temperature', 'temperatures')
+        self.read_range('temperatures')
 
-    def columns(self, motion: AxisMotion, dry: FloatArray) -> FloatArray:
-        """Return dry friction and velocity (2, N), each times the excess temperature."""
-        if motion.temperature is None:
-            return np.zeros((2, len(dry)))
-        known = motion.temperature
-        if self.temperatures is not None:
-            known = np.clip(known, *self.temperatures)
-        return (known - self.reference) * np.stack([dry, motion.velocity])
-
-    def sliding(self, values: FloatArray, width: float) -> FloatArray:
-        """Return nothing (0, 4): states have the reference temperature."""
-        return np.zeros((0, 4))
-
-    def settings(self) -> dict[str, Any]:
-        """Return the reference temperature, and those of the fit."""
-        return {'reference': self.reference, **known_settings({'temperatures': self.temperatures})}
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return dry friction and velocity, each times the excess temperature."""
+        return tuple(Parameter(name, (replace(term, reference=self.reference,
+                                              temperatures=self.temperatures),), nonnegative=False)
+                     for name, term in (('ft', dry), ('fu', Term(POWER))))

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
-from robot_dynid.friction.law import AxisMotion, Shape, ramp, require_positive
-from robot_dynid.types import FloatArray
+from robot_dynid.friction.law import FrictionLaw, Shape
+from robot_dynid.friction.terms import POWER, RAMP, Parameter, Term
 
 
 @dataclass(frozen=True)
-class Asymmetric:
+class Asymmetric(FrictionLaw):
     """``fvp v + fcp r`` forward, ``fvn v + fcn r`` backward, ``r = clip(v / width, -1, 1)``.
 
     ``width`` [rad/s or m/s]. An offset would only repeat half the difference of the Coulomb terms.
     """
 
     width: float = 0.01
-    parameters: ClassVar[tuple[str, ...]] = ('fvp', 'fvn', 'fcp', 'fcn')
-    holding: ClassVar[tuple[str, ...]] = ('fcp', 'fcn')
-    nonnegative: ClassVar[tuple[str, ...]] = ('fvp', 'fvn', 'fcp', 'fcn')
-    odd: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str] = 'asymmetric'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7),)
 
     def __post_init__(self) -> None:
-        require_positive('asymmetric', 'width', self.width)
+        self.require_positive('width')
 
-    def columns(self, motion: AxisMotion) -> FloatArray:
-        """Return (4, N): velocity forward and backward, ramp forward and backward."""
-        v, r = motion.velocity, self.dry(motion)
-        return np.stack([np.maximum(v, 0.0), np.minimum(v, 0.0),
-                         np.maximum(r, 0.0), np.minimum(r, 0.0)])
+    @property
+    def table(self) -> tuple[Parameter, ...]:
+        """Velocity forward and backward, ramp forward and backward."""
+        return (Parameter('fvp', (Term(POWER, side=1.0),)),
+                Parameter('fvn', (Term(POWER, side=-1.0),)),
+                Parameter('fcp', (replace(self.dry, side=1.0),), holds=True),
+                Parameter('fcn', (replace(self.dry, side=-1.0),), holds=True))
 
-    def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return the ramp (N,)."""
-        return ramp(motion.velocity, self.width)
-
-    def sliding(self, values: FloatArray) -> FloatArray | None:
-        """Return None: the directions differ."""
-        return None
-
-    def settings(self) -> dict[str, float]:
-        """Return the width of the ramp."""
-        return {'width': self.width}
+    @property
+    def dry(self) -> Term:
+        """The ramp."""
+        return Term(RAMP, self.width)

@@ -1,22 +1,19 @@
-"""What a friction law is: torque columns from the motion of one axis."""
+"""Friction laws: settings that give the table of terms, from which all else is derived."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
-from typing import Any, Protocol
+from itertools import pairwise, product
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
+from robot_dynid.friction.terms import Parameter, Range, Term, slid, table_of, warm
+from robot_dynid.kernels.friction import fill_columns
 from robot_dynid.types import FloatArray
-
-#: ramp [rad/s, m/s] about zero speed, where a law in steady sliding has none of its own
-SLIDING_WIDTH = 0.01
-#: lowest and highest of what a law was fitted to; None where nothing is known of it
-Range = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +36,6 @@ class AxisMotion:
         """Index (S + 1,) of the first sample of every segment, and the end."""
         return np.array([*self.starts, len(self.time)], dtype=np.int64)
 
-    @property
-    def begin(self) -> FloatArray:
-        """Dry friction (S,) at the start of every segment: of steady sliding, none at rest."""
-        return ramp(np.append(self.velocity, 0.0)[self.first[:-1]], SLIDING_WIDTH)
-
-    @property
-    def single(self) -> NDArray[np.bool_]:
-        """Which samples (N,) are a segment of their own: states without a past."""
-        lengths = np.diff(self.first)
-        return np.repeat(lengths == 1, lengths)
-
     def reversed(self) -> AxisMotion:
         """Return the mirrored motion."""
         return replace(self, position=-self.position, velocity=-self.velocity)
@@ -57,12 +43,16 @@ class AxisMotion:
 
 @dataclass(frozen=True)
 class Shape:
-    """A nonlinear setting of a law and where it is searched: ``count`` values, log-spaced."""
+    """A nonlinear setting of a law and where it is searched: ``count`` values, log-spaced.
+
+    ``shared``: one value is chosen for all axes of a robot, before their laws are.
+    """
 
     name: str
     low: float
     high: float
     count: int
+    shared: bool = False
 
     @property
     def grid(self) -> tuple[float, ...]:
@@ -70,63 +60,226 @@ class Shape:
         return tuple(float(f'{v:.3g}') for v in np.geomspace(self.low, self.high, self.count))
 
 
-class FrictionLaw(Protocol):
+#: a setting of a law, or that of one of its additions after the name of the addition
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a law or of an addition: its fields; ``shapes`` are those that are searched."""
+
+    name: ClassVar[str] = ''
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+
+    def settings(self) -> dict[str, Any]:
+        """Return what has to be stored to rebuild it: the fields that are not None."""
+        known = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value
+                for name, value in known.items() if value is not None}
+
+    def within(self, ranges: Mapping[str, Any]) -> Self:
+        """Return it with those of ``ranges``, by name of its setting, that it has.
+
+        ``ranges`` are ``speeds`` [rad/s, m/s] and ``temperatures`` [deg C], (lowest, highest), and
+        ``longest`` [s], of the axis in the fit, beyond which friction is linear or constant.
+        """
+        own = {f.name for f in fields(self)}
+        return replace(self, **{name: known for name, known in ranges.items() if name in own})
+
+    @classmethod
+    def candidates(cls) -> Sequence[Self]:
+        """Return it in every combination of its shapes; of two speeds the first is lower."""
+        return [cls(**{s.name: v for s, v in zip(cls.shapes, values, strict=True)})
+                for values in product(*(shape.grid for shape in cls.shapes))
+                if all(a < b for a, b in pairwise(values))]
+
+    def require_positive(self, *names: str) -> None:
+        """Raise UsageError unless the settings ``names`` are positive, finite numbers."""
+        for name in names:
+            _require_positive(self.name, name, getattr(self, name))
+
+    def read_range(self, name: str) -> None:
+        """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""
+        known = getattr(self, name)
+        if known is None:
+            return
+        if not isinstance(known, (list, tuple)) or len(known) != 2 or not all(
+                isinstance(x, (int, float)) and np.isfinite(x) for x in known) or (
+                    known[0] > known[1]):
+            raise UsageError(f'friction law {self.name}: {name} must be the lowest and the '
+                             f'highest value, is {known!r}')
+        object.__setattr__(self, name, (float(known[0]), float(known[1])))
+
+    def read_increasing(self, name: str, most: int) -> None:
+        """Make a tuple of the setting ``name``: at most that many positive, increasing numbers.
+
+        Raises UsageError for anything else.
+        """
+        values = getattr(self, name)
+        if not isinstance(values, (list, tuple)) or len(values) > most:
+            raise UsageError(f'friction law {self.name}: {name} must be a list of at most {most} '
+                             f'numbers, is {values!r}')
+        object.__setattr__(self, name, tuple(values))
+        if not values:
+            raise UsageError(f'friction law {self.name}: {name} must hold at least one number')
+        for value in values:
+            _require_positive(self.name, name, value)
+        if any(b <= a for a, b in pairwise(values)):
+            raise UsageError(f'friction law {self.name}: {name} must increase, are {list(values)}')
+
+
+@dataclass(frozen=True)
+class FrictionLaw(Settings):
     """A torque linear in its own parameters, seen by one axis.
 
-    A law with a past carries it along segments. A state without a past (a segment of its own) is
-    in steady sliding, so that inverse and forward dynamics of unrelated states have a meaning.
+    A law is the ``table`` of its parameters with their terms, and the term that is its ``dry``
+    friction, between -1 and 1, which additions scale. Terms with a past carry it along segments. A
+    state without a past (a segment of its own) is in steady sliding, so that inverse and forward
+    dynamics of unrelated states have a meaning.
     """
+
+    @property
+    def table(self) -> tuple[Parameter, ...]:
+        """The parameters and their terms."""
+        raise NotImplementedError
+
+    @property
+    def dry(self) -> Term:
+        """The dry friction."""
+        raise NotImplementedError
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Short names of the parameters, such as ``fv``."""
+        return tuple(p.name for p in self.table)
 
     @property
     def holding(self) -> tuple[str, ...]:
         """Which of them hold an axis at rest against a load of either sign, such as ``fc``."""
+        return tuple(p.name for p in self.table if p.holds)
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
         """Which of them a passive axis has at zero or above, such as ``fv``."""
+        return tuple(p.name for p in self.table if p.nonnegative)
 
     @property
     def odd(self) -> tuple[str, ...]:
         """Which of them have a torque that changes its sign with the motion."""
+        return tuple(p.name for p in self.table if all(term.odd for term in p.terms))
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """What is searched for."""
+    def viscous(self) -> tuple[str, ...]:
+        """Which of them are proportional to the velocity, in one direction at least."""
+        return tuple(p.name for p in self.table if any(term.viscous for term in p.terms))
 
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
+        terms, none = table_of(self.table), np.empty(0)
+        found = np.empty((len(self.table), len(motion.time)))
+        along = (motion.time, motion.position, motion.velocity,
+                 none if motion.load is None else motion.load,
+                 none if motion.temperature is None else motion.temperature)
+        fill_columns((terms, slid(warm(terms))), tuple(
+            np.ascontiguousarray(part, np.float64) for part in along), motion.first, found)
+        return found
 
-    def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return (N,): the dry friction of the law, between -1 and 1."""
+    def added(self, addition: Addition) -> FrictionLaw:
+        """Return the law with one more addition."""
+        return Compound(self, (addition,))
 
-    def sliding(self, values: FloatArray) -> FloatArray | None:
-        """Return rows (r, 4) of fv, fc, f0, width whose sum is the law of states without a past.
+    @property
+    def searched(self) -> tuple[tuple[Path, Shape], ...]:
+        """The shapes that are searched axis by axis, and where ``settings`` has them."""
+        return tuple(((s.name,), s) for s in self.shapes if not s.shared)
 
-        Each stands for ``f0 + fv v + fc clip(v / width, -1, 1)``; None where there are none.
-        """
+    def reshaped(self, values: Mapping[Path, float]) -> FrictionLaw:
+        """Return the law with other values of settings; raises UsageError if they are at odds."""
+        return replace(self, **{path[0]: value for path, value in values.items()})
+
+    @property
+    def prunable(self) -> tuple[str, ...]:
+        """Which parameters the law can do without, such as amplitudes of several springs."""
+        return ()
+
+    def without(self, parameters: Collection[str]) -> FrictionLaw:
+        """Return the law without these of the ``prunable`` ones; one always stays."""
+        return self
+
+    def unpruned(self) -> FrictionLaw:
+        """Return the law with all it can be pruned of."""
+        return self
+
+
+@dataclass(frozen=True)
+class Addition(Settings):
+    """An effect beside a law, linear in parameters of its own."""
+
+    def table(self, dry: Term) -> tuple[Parameter, ...]:
+        """Return the parameters and their terms; ``dry`` is the dry friction of the law."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Compound(FrictionLaw):
+    """A friction law with additions to it.
+
+    It has no ``shapes``: base and additions are searched one after the other.
+    """
+
+    base: FrictionLaw
+    additions: tuple[Addition, ...]
+
+    @property
+    def table(self) -> tuple[Parameter, ...]:
+        """That of the base, then those of the additions."""
+        return (*self.base.table, *(p for a in self.additions for p in a.table(self.base.dry)))
+
+    @property
+    def dry(self) -> Term:
+        """That of the base."""
+        return self.base.dry
 
     def settings(self) -> dict[str, Any]:
-        """Return what has to be stored to rebuild the law."""
+        """Return those of the base, and by name those of the additions."""
+        return {**self.base.settings(), **{a.name: a.settings() for a in self.additions}}
 
+    def within(self, ranges: Mapping[str, Any]) -> Self:
+        """Return it with all parts within ``ranges``."""
+        return replace(self, base=self.base.within(ranges),
+                       additions=tuple(a.within(ranges) for a in self.additions))
 
-def ramp(velocity: FloatArray, width: float) -> FloatArray:
-    """Return ``clip(v / width, -1, 1)``."""
-    return np.asarray(np.clip(velocity / width, -1.0, 1.0))
+    def added(self, addition: Addition) -> FrictionLaw:
+        """Return the law with one more addition."""
+        return replace(self, additions=(*self.additions, addition))
 
+    @property
+    def searched(self) -> tuple[tuple[Path, Shape], ...]:
+        """Those of the base, then those of the additions."""
+        return (*self.base.searched, *(((a.name, s.name), s)
+                                       for a in self.additions for s in a.shapes))
 
-def continued(
-    function: Callable[[FloatArray], FloatArray], slope: Callable[[FloatArray], FloatArray],
-    velocity: FloatArray, speeds: Range,
-) -> FloatArray:
-    """Return ``function(velocity)`` (N,), which goes on along its tangent beyond ``speeds``."""
-    if speeds is None:
-        return function(velocity)
-    edge = np.clip(velocity, *speeds)
-    return np.asarray(function(edge) + slope(edge) * (velocity - edge))
+    def reshaped(self, values: Mapping[Path, float]) -> FrictionLaw:
+        """Return the law with other values of settings of base and additions."""
+        def own(addition: Addition) -> Addition:
+            return replace(addition, **{path[1]: value for path, value in values.items()
+                                        if path[0] == addition.name and len(path) > 1})
+
+        base = self.base.reshaped({p: value for p, value in values.items() if len(p) == 1})
+        return replace(self, base=base, additions=tuple(own(a) for a in self.additions))
+
+    @property
+    def prunable(self) -> tuple[str, ...]:
+        """Those of the base."""
+        return self.base.prunable
+
+    def without(self, parameters: Collection[str]) -> FrictionLaw:
+        """Return it with the base without these parameters."""
+        return replace(self, base=self.base.without(parameters))
+
+    def unpruned(self) -> FrictionLaw:
+        """Return it with all of the base."""
+        return replace(self, base=self.base.unpruned())
 
 
 def both_ways(speeds: Range) -> Range:
@@ -140,48 +293,6 @@ def both_ways(speeds: Range) -> Range:
     return -top, top
 
 
-def tanh_continued(velocity: FloatArray, scale: float, speeds: Range) -> FloatArray:
-    """Return ``tanh(v / scale)`` (N,), linear beyond the higher of ``speeds`` in both ways."""
-    return continued(lambda v: np.asarray(np.tanh(v / scale)),
-                     lambda v: np.asarray((1.0 - np.tanh(v / scale)**2) / scale),
-                     velocity, both_ways(speeds))
-
-
-def known_within(part: Any, ranges: Mapping[str, Any]) -> Any:
-    """Return a law or an addition with those of ``ranges``, by name of its setting, it has."""
-    own = {f.name for f in fields(part)}
-    return replace(part, **{name: known for name, known in ranges.items() if name in own})
-
-
-def known_settings(ranges: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of ``ranges``, by name, that are known, as plain types."""
-    return {name: list(known) if isinstance(known, tuple) else known
-            for name, known in ranges.items() if known is not None}
-
-
-def read_range(part: Any, law: str, name: str) -> None:
-    """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""
-    known = getattr(part, name)
-    if known is None:
-        return
-    if not isinstance(known, (list, tuple)) or len(known) != 2 or not all(
-            isinstance(x, (int, float)) and np.isfinite(x) for x in known) or known[0] > known[1]:
-        raise UsageError(f'friction law {law}: {name} must be the lowest and the highest value, '
-                         f'is {known!r}')
-    object.__setattr__(part, name, (float(known[0]), float(known[1])))
-
-
-def require_positive(law: str, name: str, value: float) -> None:
-    """Raise UsageError unless the setting ``name`` is a positive, finite number."""
+def _require_positive(law: str, name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < np.inf:
         raise UsageError(f'friction law {law}: {name} must be positive, is {value!r}')
-
-
-def require_increasing(law: str, name: str, values: Sequence[float]) -> None:
-    """Raise UsageError unless there are values, all positive, each larger than the one before."""
-    if not len(values):
-        raise UsageError(f'friction law {law}: {name} must hold at least one number')
-    for value in values:
-        require_positive(law, name, value)
-    if any(b <= a for a, b in pairwise(values)):
-        raise UsageError(f'friction law {law}: {name} must increase, are {list(values)}')

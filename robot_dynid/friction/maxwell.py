@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_lowercase
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
-import numpy as np
-
-from robot_dynid.errors import UsageError
-from robot_dynid.friction.hysteresis import stop_states
-from robot_dynid.friction.law import (
-    SLIDING_WIDTH,
-    AxisMotion,
-    Shape,
-    ramp,
-    require_increasing,
-    require_positive,
-)
-from robot_dynid.types import FloatArray
+from robot_dynid.friction.law import FrictionLaw
+from robot_dynid.friction.terms import CONSTANT, POWER, STOP, Parameter, Term
+from robot_dynid.kernels.friction import SLIDING
 
 #: what the lengths are chosen from [rad or m]: two per decade; the amplitudes of nearer ones could
 #: not be told apart
@@ -28,7 +19,7 @@ DRY_LENGTH = 6e-5
 
 
 @dataclass(frozen=True)
-class Maxwell:
+class Maxwell(FrictionLaw):
     """``fv v + sum_k fc_k z_k + f0``; each z_k a spring that slips at the travel ``lengths[k]``.
 
     ``z_k`` grows by dq / lengths[k] and stops at -1 and 1. The torque is linear in the amplitudes
@@ -40,61 +31,42 @@ class Maxwell:
     """
 
     lengths: tuple[float, ...] = (1e-4, 1e-3)
-    width: float = SLIDING_WIDTH
-    shapes: ClassVar[tuple[Shape, ...]] = ()
+    width: float = SLIDING
+    name: ClassVar[str] = 'maxwell'
 
     def __post_init__(self) -> None:
-        if not isinstance(self.lengths, (list, tuple)) or len(self.lengths) > len(ascii_lowercase):
-            raise UsageError(f'friction law maxwell: lengths must be a list of at most '
-                             f'{len(ascii_lowercase)} numbers, is {self.lengths!r}')
-        object.__setattr__(self, 'lengths', tuple(self.lengths))
-        require_increasing('maxwell', 'lengths', self.lengths)
-        require_positive('maxwell', 'width', self.width)
+        self.read_increasing('lengths', len(ascii_lowercase))
+        self.require_positive('width')
 
     @property
-    def holding(self) -> tuple[str, ...]:
-        """The amplitudes."""
-        return tuple(f'fc{letter}' for letter in ascii_lowercase[:len(self.lengths)])
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
+    def table(self) -> tuple[Parameter, ...]:
         """Viscous friction, amplitudes, offset."""
-        return ('fv', *self.holding, 'f0')
+        return (Parameter('fv', (Term(POWER),)),
+                *(Parameter(f'fc{letter}', (Term(STOP, length, width=self.width),), holds=True)
+                  for letter, length in zip(ascii_lowercase, self.lengths, strict=False)),
+                Parameter('f0', (Term(CONSTANT),), nonnegative=False))
 
     @property
-    def nonnegative(self) -> tuple[str, ...]:
-        """All but the offset."""
-        return ('fv', *self.holding)
+    def dry(self) -> Term:
+        """A state that does not depend on the lengths chosen."""
+        return Term(STOP, DRY_LENGTH, width=self.width)
+
+    @classmethod
+    def candidates(cls) -> Sequence[Self]:
+        """Return the law with all lengths, of which data takes away."""
+        return [cls(LENGTHS)]
 
     @property
-    def odd(self) -> tuple[str, ...]:
-        """All but the offset."""
-        return ('fv', *self.holding)
+    def prunable(self) -> tuple[str, ...]:
+        """The amplitudes, unless there is one only."""
+        return self.holding if len(self.lengths) > 1 else ()
 
-    def columns(self, motion: AxisMotion) -> FloatArray:
-        """Return (k + 2, N): velocity, states, one."""
-        v = motion.velocity
-        return np.stack([v, *self._states(motion, self.lengths), np.ones_like(v)])
+    def without(self, parameters: Collection[str]) -> Maxwell:
+        """Return the law without the lengths of these amplitudes; one always stays."""
+        kept = tuple(length for name, length in zip(self.holding, self.lengths, strict=True)
+                     if name not in parameters)
+        return replace(self, lengths=kept or self.lengths[:1])
 
-    def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return a state (N,) that does not depend on the lengths chosen."""
-        found: FloatArray = self._states(motion, (DRY_LENGTH,))[0]
-        return found
-
-    def _states(self, motion: AxisMotion, lengths: tuple[float, ...]) -> FloatArray:
-        states = stop_states(motion.position, motion.first, np.array(lengths), motion.begin)
-        return np.where(motion.single, ramp(motion.velocity, self.width), states)
-
-    def sliding(self, values: FloatArray) -> FloatArray:
-        """Return Coulomb's law (1, 4) with the sum of the amplitudes."""
-        return np.array([[values[0], np.sum(values[1:-1]), values[-1], self.width]])
-
-    def pruned(self, values: FloatArray) -> Maxwell:
-        """Return the law without the lengths whose amplitude is zero; one always stays."""
-        amplitudes = values[1:-1]
-        kept = [x for x, a in zip(self.lengths, amplitudes, strict=True) if a > 0.0]
-        return replace(self, lengths=tuple(kept) or self.lengths[:1])
-
-    def settings(self) -> dict[str, Any]:
-        """Return lengths and width."""
-        return {'lengths': list(self.lengths), 'width': self.width}
+    def unpruned(self) -> Maxwell:
+        """Return the law with all lengths."""
+        return replace(self, lengths=LENGTHS)

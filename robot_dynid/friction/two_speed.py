@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction.law import (
-    AxisMotion,
-    Range,
-    Shape,
-    continued,
-    known_settings,
-    read_range,
-    require_positive,
-)
-from robot_dynid.types import FloatArray
-
-Power = Callable[[FloatArray], FloatArray]
+from robot_dynid.friction.law import FrictionLaw, Shape
+from robot_dynid.friction.terms import POWER, TANH, Parameter, Range, Term
 
 
 @dataclass(frozen=True)
-class TwoSpeed:
+class TwoSpeed(FrictionLaw):
     """Coulomb friction alone below the speed ``threshold``, cubic viscous friction above it.
 
     With ``s = tanh(v / steepness)``, forward (v >= 0)::
@@ -46,56 +33,35 @@ class TwoSpeed:
     steepness: float = 0.01
     threshold: float = 0.05
     speeds: Range = None
-    parameters: ClassVar[tuple[str, ...]] = (
-        'fcp', 'fcn', 'fvp', 'fvn', 'fqp', 'fqn', 'fkp', 'fkn')
-    holding: ClassVar[tuple[str, ...]] = ('fcp', 'fcn')
-    nonnegative: ClassVar[tuple[str, ...]] = ('fcp', 'fcn')
-    odd: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str] = 'two-speed'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('steepness', 3e-3, 0.03, 2),
                                            Shape('threshold', 0.02, 0.2, 3))
 
     def __post_init__(self) -> None:
-        require_positive('two-speed', 'steepness', self.steepness)
-        require_positive('two-speed', 'threshold', self.threshold)
+        self.require_positive('steepness', 'threshold')
         if self.threshold < self.steepness:
             raise UsageError(f'friction law two-speed: threshold {self.threshold:g} must not be '
                              f'below steepness {self.steepness:g}')
-        read_range(self, 'two-speed', 'speeds')
+        self.read_range('speeds')
 
-    def columns(self, motion: AxisMotion) -> FloatArray:
-        """Return (8, N), forward and backward in turn: Coulomb, linear, square, cube."""
-        v, s = motion.velocity, self.dry(motion)
-        sets = []
-        for way in (v >= 0.0, v < 0.0):
-            sets.append([way * s * 0.5 * (1.0 + np.abs(s)), *(way * fast for fast in (
-                self._fast(v, self._opened, self._opened_slope),
-                self._fast(v, lambda x: x * np.abs(x), lambda x: 2.0 * np.abs(x)),
-                self._fast(v, lambda x: x**3, lambda x: 3.0 * x**2)))])
-        return np.stack([column for pair in zip(*sets, strict=True) for column in pair])
+    @property
+    def table(self) -> tuple[Parameter, ...]:
+        """Forward and backward in turn: Coulomb, linear, square, cube."""
+        ways = [('p', 1.0), ('n', -1.0)]
+        dry = [Parameter(f'fc{way}', self._opened(replace(self.dry, side=side)), holds=True)
+               for way, side in ways]
+        fast = [(letter, Term(POWER, power, above=self.threshold, speeds=self.speeds))
+                for letter, power in (('v', 1.0), ('q', 2.0), ('k', 3.0))]
+        return (*dry, *(Parameter(f'f{letter}{way}', self._opened(replace(term, side=side))
+                                  if letter == 'v' else (replace(term, side=side),),
+                                  nonnegative=False)
+                        for letter, term in fast for way, side in ways))
 
-    def _fast(self, v: FloatArray, power: Power, slope: Power) -> FloatArray:
-        """Return what acts above the threshold (N,)."""
-        def above(of: Power) -> Power:
-            return lambda x: np.where(np.abs(x) >= self.threshold, of(x), 0.0)
+    def _opened(self, term: Term) -> tuple[Term, ...]:
+        """Return terms of (1 + |s|) / 2 = 1 - (1 - |s|) / 2 times a term."""
+        return term, replace(term, weight=-0.5, fade=self.steepness)
 
-        return continued(above(power), above(slope), v, self.speeds)
-
-    def _opened(self, v: FloatArray) -> FloatArray:
-        return np.asarray(v * 0.5 * (1.0 + np.abs(np.tanh(v / self.steepness))))
-
-    def _opened_slope(self, v: FloatArray) -> FloatArray:
-        s = np.abs(np.tanh(v / self.steepness))
-        return np.asarray(0.5 * (1.0 + s + np.abs(v) * (1.0 - s**2) / self.steepness))
-
-    def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return the hyperbolic tangent (N,)."""
-        return np.asarray(np.tanh(motion.velocity / self.steepness))
-
-    def sliding(self, values: FloatArray) -> FloatArray | None:
-        """Return None: it has no straight pieces."""
-        return None
-
-    def settings(self) -> dict[str, Any]:
-        """Return steepness, threshold, and the speeds of the fit."""
-        return {'steepness': self.steepness, 'threshold': self.threshold,
-                **known_settings({'speeds': self.speeds})}
+    @property
+    def dry(self) -> Term:
+        """The hyperbolic tangent."""
+        return Term(TANH, self.steepness)

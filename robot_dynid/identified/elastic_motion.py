@@ -15,12 +15,10 @@ from robot_dynid.dynamics.elastic import (
     ElasticDynamics,
     Gears,
     coordinates,
-    on_motors,
 )
-from robot_dynid.dynamics.rollout import Integrator, Rollout, Springs, limit_table
+from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.friction_torque import FrictionTorque
-from robot_dynid.identified.rollout_by_law import integrate_by_law
 from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -47,18 +45,11 @@ class ElasticMotion:
         self.gears = gears_of(model.robot, model.standard)
         links = model.links
         self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears)
-        self.springs: Springs | None = self.gears.springs(self._n)
-        self.limits = limit_table(model.robot.limits)
         self._friction = FrictionTorque(model.structure.friction_of(links.robot), model.standard)
-        rows = model.sliding_friction
-        self._integrator = None if rows is None else Integrator(
+        count = self._n + len(self.gears.joints)
+        self._integrator = Integrator(
             links.robot, links.parameters, self.dynamics.rotors,
-            on_motors(rows, self.gears), self.springs)
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of the joints."""
-        return self._model.joints
+            model.axis_friction.on(self.gears.motors(self._n), count), self.gears.springs(self._n))
 
     def accelerations(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray, theta: FloatArray,
@@ -80,32 +71,13 @@ class ElasticMotion:
     ) -> Rollout:
         """Return the motions from ``start`` (q, qd, motor position, motor velocity; each (K, n)).
 
-        ``effort`` (K, T, n) is held for ``dt`` [s] each. Compiled where friction is Coulomb's on
-        every axis, or a sum of such.
+        ``effort`` (K, T, n) is held for ``dt`` [s] each.
         """
         q, qd, theta, theta_d = start
         x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
         drives = np.zeros((*effort.shape[:2], x.shape[1]))
         drives[:, :, list(self.gears.motors(self._n))] = effort
-        if self._integrator is not None:
-            found = self._integrator(x, v, drives, dt)
-        else:
-            found = integrate_by_law(self, x, v, drives, dt)
-        return found.of_joints(self.gears.joints)
-
-    def mass_matrix(self, x: FloatArray) -> FloatArray:
-        """Return the inertia (K, n+e, n+e) of coordinates (K, n+e)."""
-        return self.dynamics.mass_matrix(x)
-
-    def bias(self, x: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the effort (K, n+e) that keeps the velocity, gears and friction left out."""
-        return self.dynamics.bias(x, v)
-
-    def friction(self, x: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the friction (K, n+e) on the coordinates."""
-        torque = np.zeros_like(x)
-        torque[:, list(self.gears.motors(self._n))] = self._drive_friction(x, v)
-        return torque
+        return self._integrator(x, v, drives, dt).of_joints(self.gears.joints)
 
     def _drive_friction(
         self, x: FloatArray, v: FloatArray, a: FloatArray | None = None

@@ -204,10 +204,9 @@ def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], i
     Amplitudes of presliding add up to friction; a law by direction is averaged.
     """
     law = model.structure.laws[joint - 1]
-    ways = 1 if 'fv' in law.parameters else 2
-    viscous = [p for p in law.parameters if p in ('fv', 'fvp', 'fvn')]
+    ways = 1 if set(law.viscous) <= set(law.odd) else 2
     return {tag: ([f'{p}{joint}' for p in names], ways)
-            for tag, names in (('damping', viscous), ('friction', list(law.holding)))}
+            for tag, names in (('damping', law.viscous), ('friction', law.holding))}
 
 
 def _left_out(model: IdentifiedModel) -> Iterator[str]:

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.blas import one_blas_thread, one_blas_thread_for
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.momentum import InverseDynamics
-from robot_dynid.dynamics.rollout import AxisFriction, Integrator, Rollout
+from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import warn
 from robot_dynid.identified.elastic_motion import ElasticMotion
@@ -130,9 +131,9 @@ class IdentifiedModel:
         return rigid_body.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
 
     @property
-    def sliding_friction(self) -> AxisFriction | None:
-        """Friction as that of Coulomb on axes of the joints; None with a law that is not."""
-        return self._friction_torque.rows
+    def axis_friction(self) -> AxisFriction:
+        """The friction of all axes with their parameters."""
+        return self._friction_torque.axes
 
     @property
     def friction_needs_load(self) -> bool:
@@ -147,12 +148,9 @@ class IdentifiedModel:
         return ElasticMotion(self)
 
     @cached_property
-    def integrator(self) -> Integrator | None:
-        """The compiled integration of motions; None with a friction law it does not know."""
-        rows = self.sliding_friction
-        if rows is None:
-            return None
-        return Integrator(self._dynamics_robot, self._links, self._rotors, rows)
+    def integrator(self) -> Integrator:
+        """The compiled integration of motions."""
+        return Integrator(self._dynamics_robot, self._links, self._rotors, self.axis_friction)
 
     @cached_property
     def links(self) -> Links:

@@ -10,7 +10,6 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.rollout import Rollout
 from robot_dynid.errors import UsageError
-from robot_dynid.identified.rollout_by_law import rollout_by_law
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ def rollout(
     """Return the motions from ``states`` under efforts (K, T, n) [N m] held for ``dt`` [s].
 
     ``states`` are position and velocity (K, n), with elastic joints also those of the motors.
-    Friction is that of steady sliding. Compiled where it is Coulomb's on every axis, or a sum of
-    such, else by a loop in Python. Raises UsageError on wrong shapes.
+    Friction is that of steady sliding, under the load without acceleration where it grows with
+    load. Raises UsageError on wrong shapes.
     """
     if effort.ndim != 3 or effort.shape[::2] != states[0].shape:
         raise UsageError(f'rollout needs states (K, n) and efforts (K, T, n); found '
@@ -37,6 +36,4 @@ def rollout(
     if len(states) > 2:
         return model.elastic_motion.rollout(states, effort, dt)
     q0, qd0 = states
-    if model.integrator is None:
-        return rollout_by_law(model, q0, qd0, effort, dt)
     return model.integrator(q0, qd0, effort, dt)

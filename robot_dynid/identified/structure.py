@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.friction import FrictionLaw, law_from, within
+from robot_dynid.friction import FrictionLaw, law_from
 from robot_dynid.identified.trained import Extent
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import Block, JointFriction, axes_of, frictionless_blocks
@@ -52,7 +52,7 @@ class Structure:
 
     def within(self, extent: Extent) -> Structure:
         """Return it for a fit to recordings of ``extent``, beyond which no law bends."""
-        laws = [within(law, extent.of_axis(i)) for i, law in enumerate(self.laws)]
+        laws = [law.within(extent.of_axis(i)) for i, law in enumerate(self.laws)]
         return replace(self, settings=tuple(dict(law.settings()) for law in laws))
 
     @cached_property

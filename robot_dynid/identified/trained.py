@@ -58,7 +58,7 @@ class Extent:
                    max(p.seconds for p in parts))
 
     def of_axis(self, axis: int) -> dict[str, Any]:
-        """Return the ranges of one axis that `friction.within` takes."""
+        """Return the ranges of one axis that `FrictionLaw.within` takes."""
         found: dict[str, Any] = {'speeds': tuple(self.speeds[axis].tolist())}
         if self.seconds > 0.0:
             found['longest'] = self.seconds

@@ -1,19 +1,40 @@
 """Compiled steps with friction that acts implicitly, one tile of motions at a time.
 
-Friction of an axis is piecewise linear: f0 + fv x + fc clip(x / width, -1, 1). Which piece applies
-at the end of a step is found by Newton's method on the pieces. An axis may also be a spring: it
+Friction of an axis at its speed w at the end of a step is taken on its tangent, found by Newton's
+method: the tangent at a speed gives the next one. An axis that would reverse is taken at rest
+next, so it passes through the ramp of its dry friction and does not jump to and fro across a
+steep one. Friction that falls with the speed is held as it is. An axis may also be a spring: it
 acts on the difference of two coordinates, and its torque grows with the position, too.
 """
 
 from __future__ import annotations
 
 from robot_dynid.kernels.forward_dynamics import _eliminate, _substitute
+from robot_dynid.kernels.friction import (
+    ABOVE,
+    FADE,
+    HIGHEST,
+    KIND,
+    LOAD,
+    LOWEST,
+    RAMP,
+    ROW,
+    SCALE,
+    SIDE,
+    WEIGHT,
+    tangent,
+)
 from robot_dynid.kernels.newton_euler import LANES, inlined
 
-#: columns of the friction table: viscous, Coulomb, offset, width of the ramp, stiffness
-VISCOUS, COULOMB, OFFSET, WIDTH, STIFFNESS = 0, 1, 2, 3, 4
-#: most corrections of the pieces; none of 300 000 steps of hard-braked arms took more than five
+#: columns of what is straight: viscous, offset, stiffness
+VISCOUS, OFFSET, STIFFNESS = 0, 1, 2
+#: most tangents of a step; 300 000 steps of hard-braked arms with ramps took five at most
 MOST_CHANGES = 10
+#: what is kept of the axes and terms between steps, each (.., LANES): speeds at which tangents are
+#: taken, the tangents rest + slope * speed, sizes of all terms of an axis, and of each term
+AT, REST, SLOPE, BOUND, SIZES = 0, 1, 2, 3, 4
+#: share of the friction of an axis by which the tangents of two rounds may differ at the end
+SETTLED = 1e-10
 
 
 @inlined
@@ -29,53 +50,115 @@ def _along(axis, motion, out):
 
 
 @inlined
-def _explicit_friction(friction, v, load, speed):
-    """Take Coulomb coefficients below zero, which least squares may give, off ``load``."""
-    axes, table = friction
-    for i in range(axes.shape[0]):
-        height, width = table[i, COULOMB], table[i, WIDTH]
-        if height < 0.0:
-            _along(axes[i], v, speed)
-            for k in range(LANES):
-                speed[k] = height * min(max(speed[k] / width, -1.0), 1.0)
-            for j in range(load.shape[0]):
-                for k in range(LANES):
-                    load[j, k] -= axes[i, j] * speed[k]
+def _is_ramp(term):
+    return (term[KIND] == RAMP and term[SIDE] == 0.0 and term[FADE] == 0.0
+            and term[ABOVE] == 0.0)
 
 
 @inlined
-def _first_pieces(friction, v, piece, speed):
-    """Fill ``piece`` with -1, 0 (on the ramp) or 1 by the speed of each axis."""
-    axes, table = friction
-    for i in range(axes.shape[0]):
-        width, slides = table[i, WIDTH], 1.0 if table[i, COULOMB] > 0.0 else 0.0
-        _along(axes[i], v, speed)
+def _set_sizes(friction, pressed, lines):
+    """Fill BOUND and SIZES of ``lines`` under loads ``pressed`` (a, LANES)."""
+    terms, bound, sizes = friction[2], lines[BOUND], lines[SIZES]
+    for i in range(bound.shape[0]):
         for k in range(LANES):
-            piece[i, k] = slides if speed[k] > width else (-slides if speed[k] < -width else 0.0)
+            bound[i, k] = 0.0
+    for e in range(terms.shape[0]):
+        weight, load, i = terms[e, WEIGHT], terms[e, LOAD], int(terms[e, ROW])
+        for k in range(LANES):
+            sizes[e, k] = weight + load * abs(pressed[i, k])
+            bound[i, k] += abs(sizes[e, k])
 
 
 @inlined
-def _change_pieces(friction, v, change, piece, scratch):
-    """Correct ``piece`` by the speeds that followed from it; return whether any was wrong.
+def _explicit_friction(friction, v, sizes, load, row):
+    """Take ramps of sizes below zero, which least squares may give, off ``load``."""
+    axes, _, terms = friction
+    speed, torque = row
+    for e in range(terms.shape[0]):
+        term = terms[e]
+        if not _is_ramp(term) or (term[LOAD] == 0.0 and term[WEIGHT] >= 0.0):
+            continue
+        axis = axes[int(term[ROW])]
+        _along(axis, v, speed)
+        for k in range(LANES):
+            torque[k] = min(sizes[e, k], 0.0) * tangent(term, speed[k])[0]
+        for j in range(load.shape[0]):
+            for k in range(LANES):
+                load[j, k] -= axis[j] * torque[k]
 
-    A sliding axis passes through the ramp, or it would jump to and fro across a steep one.
+
+@inlined
+def _tangent_of_axis(terms, sizes, e, at, tangents):
+    """Fill rest and slope (LANES,) of the axis of term ``e``, its first, near the speed ``at``.
+
+    Return the first term of the next axis.
     """
-    axes, table = friction
-    speed, step, wrong = scratch
+    rest, slope = tangents
+    i = terms[e, ROW]
+    for k in range(LANES):
+        rest[k] = slope[k] = 0.0
+    falls = False
+    while e < terms.shape[0] and terms[e, ROW] == i:
+        term, size = terms[e], sizes[e]
+        if _is_ramp(term):
+            width, low, high = term[SCALE], term[LOWEST], term[HIGHEST]
+            for k in range(LANES):
+                edge, height = min(max(at[k], low), high), max(size[k], 0.0)
+                side = 1.0 if edge >= width else (-1.0 if edge <= -width else 0.0)
+                rest[k] += height * side
+                slope[k] += height / width * (1.0 - abs(side))
+        else:
+            falls = True
+            for k in range(LANES):
+                value, rise = tangent(term, at[k])
+                rest[k] += size[k] * (value - rise * at[k])
+                slope[k] += size[k] * rise
+        e += 1
+    if falls:
+        for k in range(LANES):
+            rest[k] += min(slope[k], 0.0) * at[k]
+            slope[k] = max(slope[k], 0.0)
+    return e
+
+
+@inlined
+def _first_tangents(friction, lines):
+    """Fill the tangents of all axes at the speeds where they are taken."""
+    terms, e = friction[2], 0
+    while e < terms.shape[0]:
+        i = int(terms[e, ROW])
+        e = _tangent_of_axis(terms, lines[SIZES], e, lines[AT][i],
+                             (lines[REST][i], lines[SLOPE][i]))
+
+
+@inlined
+def _first_speeds(friction, v, lines):
+    """Take the tangents of all axes at their speeds at the begin of a step."""
+    for i in range(friction[0].shape[0]):
+        _along(friction[0][i], v, lines[AT][i])
+
+
+@inlined
+def _change_tangents(friction, v, change, lines, scratch):
+    """Take the tangents at the speeds that followed from them; return whether it matters."""
+    axes, _, terms = friction
+    at, rest, slope, bound, sizes = lines
+    speed, step, wrong, other_rest, other_slope = scratch
     for k in range(LANES):
         wrong[k] = 0.0
-    for i in range(axes.shape[0]):
-        if table[i, COULOMB] > 0.0:
-            width = table[i, WIDTH]
-            _along(axes[i], v, speed)
-            _along(axes[i], change, step)
-            for k in range(LANES):
-                x, old = speed[k] + step[k], piece[i, k]
-                left = 1.0 if x > width else (-1.0 if x < -width else 0.0)
-                kept = old if old * x >= width else 0.0
-                new = left if old == 0.0 else kept
-                wrong[k] = wrong[k] if new == old else 1.0
-                piece[i, k] = new
+    e = 0
+    while e < terms.shape[0]:
+        i = int(terms[e, ROW])
+        _along(axes[i], v, speed)
+        _along(axes[i], change, step)
+        for k in range(LANES):
+            speed[k] += step[k]
+            at[i, k] = 0.0 if at[i, k] * speed[k] < 0.0 else speed[k]
+        e = _tangent_of_axis(terms, sizes, e, at[i], (other_rest, other_slope))
+        for k in range(LANES):
+            more = (other_slope[k] - slope[i, k]) * speed[k] + (other_rest[k] - rest[i, k])
+            wrong[k] = 1.0 if abs(more) > SETTLED * bound[i, k] else wrong[k]
+            rest[i, k], slope[i, k] = other_rest[k], other_slope[k]
     return wrong.max() > 0.0
 
 
@@ -106,12 +189,12 @@ def _spring(axis, stiffness, start, torque, damping, row):
 
 
 @inlined
-def _linear_step(friction, equations, start, piece, scratch, change):
-    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d, F on the given pieces.
+def _linear_step(friction, equations, start, lines, scratch, change):
+    """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d, F on its tangents.
 
     Springs are at the position q + reach (v + d).
     """
-    axes, table = friction
+    axes, straight, _ = friction
     matrix, load = equations
     v, duration = start[0], start[1]
     factor, least, speed, damping, stretch = scratch
@@ -122,29 +205,30 @@ def _linear_step(friction, equations, start, piece, scratch, change):
             for k in range(LANES):
                 factor[j, i, k] = matrix[j, i, k]
     for i in range(axes.shape[0]):
-        viscous, offset = duration * table[i, VISCOUS], duration * table[i, OFFSET]
-        height = duration * max(table[i, COULOMB], 0.0)
-        ramp = height / table[i, WIDTH]
+        viscous, offset = duration * straight[i, VISCOUS], duration * straight[i, OFFSET]
+        rest, slope = lines[REST][i], lines[SLOPE][i]
         _along(axes[i], v, speed)
         for k in range(LANES):
-            damping[k] = viscous + ramp * (1.0 - abs(piece[i, k]))
-            speed[k] = offset + height * piece[i, k] + damping[k] * speed[k]
-        if table[i, STIFFNESS] > 0.0:
-            _spring(axes[i], table[i, STIFFNESS] * duration, start, speed, damping, stretch)
+            damping[k] = viscous + duration * slope[k]
+            speed[k] = offset + duration * rest[k] + damping[k] * speed[k]
+        if straight[i, STIFFNESS] > 0.0:
+            _spring(axes[i], straight[i, STIFFNESS] * duration, start, speed, damping, stretch)
         _damp(axes[i], speed, damping, change, factor)
     _eliminate(factor, change, least)
     _substitute(factor, change)
 
 
 @inlined
-def _implicit_step(friction, equations, start, piece, scratch, change):
+def _implicit_step(friction, equations, start, lines, scratch, change):
     """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d.
 
-    ``start`` is (v, duration, q, reach): springs are at q + reach (v + d). Begins with the pieces
-    in ``piece`` and leaves those that apply at v + d.
+    ``start`` is (v, duration, q, reach): springs are at q + reach (v + d). Begins with the
+    tangents at the speeds in ``lines`` and leaves there those at v + d.
     """
-    _, _, row, other, flags = scratch
+    _, _, row, other, flags = scratch[0]
+    _first_tangents(friction, lines)
     for _ in range(MOST_CHANGES):
-        _linear_step(friction, equations, start, piece, scratch, change)
-        if not _change_pieces(friction, start[0], change, piece, (row, other, flags)):
+        _linear_step(friction, equations, start, lines, scratch[0], change)
+        if not _change_tangents(friction, start[0], change, lines,
+                                (row, other, flags, scratch[1], scratch[2])):
             break

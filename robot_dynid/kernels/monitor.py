@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.kernels.friction import friction_torque
 from robot_dynid.kernels.newton_euler import ROWS, compiled, inlined
 from robot_dynid.kernels.single_state import (
     add_rotor_effort,
@@ -17,16 +18,6 @@ from robot_dynid.kernels.single_state import (
     place,
 )
 
-#: columns of the elements of friction: axis, kind, scale of its argument, amplitude [N m], how it
-#: grows with the load of the axis, whether it may hold an axis at rest, direction in which it acts
-#: (0: both), speed below which it does not, lowest and highest velocity it is not linear beyond
-AXIS, KIND, SCALE, AMPLITUDE, LOAD, HOLDS, SIDE, ABOVE, LOWEST, HIGHEST, COLUMNS = range(11)
-#: kinds: ramp of the velocity, stop operator and Dahl's state of the position; hyperbolic tangent,
-#: the same opening from a half to one, the velocity so opened; powers of the velocity
-RAMP, STOP, DAHL, TANH, OPEN, OPENED, LINEAR, SQUARE, CUBE = (
-    0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
-#: speed [rad/s, m/s] from which a state begins as it slides; below, it begins the more relaxed
-SLIDING = 0.01
 #: rows of the memory: two stages of the low-pass of position, velocity, effort, friction; the
 #: observer; the shares of slowness and of friction claimed in it; how long contact is about to
 #: change, in seconds and states; contact
@@ -38,97 +29,6 @@ PREDICTED, RESIDUAL, EXTERNAL, CLAIMED, THRESHOLD, CONTACT, FRICTION, DRY, RESUL
 MOVING, HOLDING, SPEED = 0, 1, 2
 #: places of the settings: gain and corner of the low-pass [1/s], and of contact
 GAIN, CORNER, RELEASE, DURATION, LEAST = 0, 1, 2, 3, 4
-
-
-@inlined
-def _dot(a, b):
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
-
-
-@inlined
-def _slope(row, velocity):
-    """Return by how much an element of friction that has no past grows with the velocity."""
-    if row[KIND] == LINEAR:
-        return 1.0
-    if row[KIND] == SQUARE:
-        return 2.0 * abs(velocity)
-    if row[KIND] == CUBE:
-        return 3.0 * velocity**2
-    steep = abs(np.tanh(velocity / row[SCALE]))
-    rise = (1.0 - steep**2) / row[SCALE]
-    if row[KIND] == OPENED:
-        return 0.5 * (1.0 + steep + abs(velocity) * rise)
-    return rise
-
-
-@inlined
-def _within(row, velocity):
-    """Return the same at a velocity it is not linear beyond."""
-    if row[KIND] == RAMP:
-        return min(max(velocity / row[SCALE], -1.0), 1.0)
-    if row[KIND] == LINEAR:
-        return velocity
-    if row[KIND] == SQUARE:
-        return velocity * abs(velocity)
-    if row[KIND] == CUBE:
-        return velocity**3
-    steep = np.tanh(velocity / row[SCALE])
-    if row[KIND] == TANH:
-        return steep
-    return 0.5 * (1.0 + abs(steep)) * (steep if row[KIND] == OPEN else velocity)
-
-
-@inlined
-def _of_velocity(row, speed):
-    """Return an element of friction at an amplitude of one that has no past."""
-    velocity = min(max(speed, row[LOWEST]), row[HIGHEST])
-    if speed * row[SIDE] < 0.0 or abs(velocity) < row[ABOVE]:
-        return 0.0
-    if velocity != speed:
-        return _within(row, velocity) + _slope(row, velocity) * (speed - velocity)
-    return _within(row, velocity)
-
-
-@inlined
-def _element(row, z, travel, velocity, fresh):
-    """Return an element of friction at an amplitude of one; states from the last, z."""
-    if row[KIND] != STOP and row[KIND] != DAHL:
-        return _of_velocity(row, velocity)
-    if fresh:
-        return min(max(velocity / SLIDING, -1.0), 1.0)
-    if row[KIND] == STOP:
-        return min(max(z + travel / row[SCALE], -1.0), 1.0)
-    left = np.exp(-abs(travel) / row[SCALE])
-    return z * left + np.sign(travel) * (1.0 - left)
-
-
-@inlined
-def _friction(friction, state, load, past, fresh, out):
-    """Fill ``out`` (2, n) with the friction of the joints, and the dry part of it.
-
-    ``past`` (e + a,) holds the states of the elements and the positions of the axes before.
-    """
-    axes, transmission, straight, elements = friction
-    out[:] = 0.0
-    e, count = 0, elements.shape[0]
-    for i in range(axes.shape[0]):
-        position, velocity = _dot(axes[i], state[0]), _dot(axes[i], state[1])
-        pressed = abs(_dot(transmission[i], load)) if transmission.shape[0] > 0 else 0.0
-        torque, travel, dry = straight[i, 0] * velocity + straight[i, 1], 0.0, 0.0
-        travel, past[count + i] = position - past[count + i], position
-        while e < count and elements[e, AXIS] == i:
-            past[e] = _element(elements[e], past[e], travel, velocity, fresh)
-            size = (elements[e, AMPLITUDE] + elements[e, LOAD] * pressed) * past[e]
-            torque += size
-            if elements[e, HOLDS] != 0.0:
-                dry += size
-            e += 1
-        for j in range(axes.shape[1]):
-            out[0, j] += axes[i, j] * torque
-            out[1, j] += axes[i, j] * dry
 
 
 @inlined
@@ -206,14 +106,14 @@ def _compare(tree, links, rotors, middle, work, result):
 @compiled
 def follow(model, contact, memories, states, results):
     """Fill ``results`` (N, RESULT_ROWS, n) of ``states``: position, velocity, effort (N, 3, n),
-    friction and dry friction of axes with a law of their own (N, 2, n), steps (N,) [s].
+    steps (N,) [s] since the state before.
 
     A step of zero begins anew; there is no residual then, but NaN.
     """
     tree, links, rotors, friction, load_links = model
     settings = contact[1]
     memory, past = memories
-    inputs, other, steps = states
+    inputs, steps = states
     n = links.shape[0]
     work = np.zeros((n + 1, ROWS, 1))
     still, load, p, drive, total = (
@@ -224,8 +124,7 @@ def follow(model, contact, memories, states, results):
         place(tree, state[0], state[1], still, work)
         if load_links.shape[0] > 0:
             effort_of(tree[1], load_links, work, load)
-        _friction(friction, state, load, past, step <= 0.0, total)
-        total += other[k]
+        friction_torque(friction, state, load, past, step <= 0.0, total)
         momentum_of(tree, links, work, p, drive)
         add_rotor_momentum(tree[1], rotors, state[1], work, (p, drive))
         for j in range(n):

@@ -24,9 +24,12 @@ import numpy as np
 
 from robot_dynid.kernels.forward_dynamics import _eliminate, _mass_matrix
 from robot_dynid.kernels.implicit_friction import (
+    SIZES,
+    _along,
     _explicit_friction,
-    _first_pieces,
+    _first_speeds,
     _implicit_step,
+    _set_sizes,
 )
 from robot_dynid.kernels.newton_euler import (
     AXIS,
@@ -34,6 +37,7 @@ from robot_dynid.kernels.newton_euler import (
     INPUT,
     LANES,
     ROWS,
+    _accumulate,
     _base,
     _inertia,
     _inertial_force,
@@ -81,6 +85,29 @@ def _equations(tree, work, state, effort, scratch, equations):
     for j in range(load.shape[0]):
         for k in range(LANES):
             load[j, k] = effort[j, k] - load[j, k]
+
+
+@inlined
+def _press(tree, work, load, scratch, pressing):
+    """Fill the sizes of the terms of friction at the load of links where `_equations` put them.
+
+    ``load`` is (friction, transmission (a, n) of the axes, parameters (n, 10) of the links).
+    """
+    friction, transmission, links = load
+    _, turned, wrench = scratch[:3]
+    effort, pressed, lines = pressing
+    parents = tree[1]
+    n = parents.shape[0]
+    for j in range(n):
+        _inertia(work[j + 1], links[j], turned)
+        _inertial_force(work[j + 1], links[j, 0], wrench)
+    for j in range(n - 1, -1, -1):
+        _project(work[j + 1, AXIS:], work[j + 1, FORCE:], effort[j])
+        if parents[j] >= 0:
+            _accumulate(work[parents[j] + 1], work[j + 1], FORCE, 6)
+    for i in range(transmission.shape[0]):
+        _along(transmission[i], effort, pressed[i])
+    _set_sizes(friction, pressed, lines)
 
 
 @inlined
@@ -148,23 +175,26 @@ def _advance(h, state, stages):
 
 
 @inlined
-def _step(tree, friction, state, effort, h, memory):
+def _step(tree, axes, state, effort, h, memory):
     """Advance ``state`` (q, v) of a tile by ``h``; ``pivots`` get the least of mass matrices."""
-    links, passes, stages, equations, change, piece, pivots, scratch = memory
+    links, passes, stages, equations, change, lines, pivots, scratch, pressing = memory
+    friction, transmission, load_links = axes[:3], axes[3], axes[4]
     matrix, load = equations
-    factor, least, row, _, _ = scratch
-    _first_pieces(friction, state[1], piece, row)
+    factor, least, row, other, _ = scratch[0]
+    _first_speeds(friction, state[1], lines)
     for stage in range(STAGES):
         _stage_arguments(stage, h, state, stages)
         if load.shape[0] > tree[1].shape[0]:
             _spring_arguments(stage, h, state[0], stages)
         at, moving, before = stages[0], stages[1][stage], stages[2][stage]
         _equations(tree, links, (at, moving), effort, passes, equations)
-        _explicit_friction(friction, moving, load, row)
+        if transmission.shape[0] > 0:
+            _press(tree, links, (friction, transmission, load_links), passes, (*pressing, lines))
+        _explicit_friction(friction, moving, lines[SIZES], load, (row, other))
         if stage == 0:
             _least_pivots(matrix, factor, change, pivots)
         start = before, h * IMPLICIT[stage, stage], stages[4], h * SPRING[stage, stage]
-        _implicit_step(friction, equations, start, piece, scratch, change)
+        _implicit_step(friction, equations, start, lines, scratch, change)
         for k in range(LANES):
             pivots[k] = min(pivots[k], least[k])
         _finish_stage(stage, h, stages, change)
@@ -203,7 +233,7 @@ def _watch_limits(q, limits, joint, step, place):
 
 
 @inlined
-def _memory(joints, n, axes, gravity):
+def _memory(joints, n, friction, gravity):
     """Return the work arrays of a tile: links, passes, stages, equations, then those of a step."""
     links = np.zeros((joints + 1, ROWS, LANES))
     _base(links, gravity)
@@ -212,10 +242,14 @@ def _memory(joints, n, axes, gravity):
     stages = (np.zeros((n, LANES)), np.zeros((STAGES, n, LANES)), np.zeros((STAGES, n, LANES)),
               np.zeros((STAGES, n, LANES)), np.zeros((n, LANES)))
     equations = np.zeros((n, n, LANES)), np.zeros((n, LANES))
-    change, piece, pivots = np.zeros((n, LANES)), np.zeros((axes, LANES)), np.zeros(LANES)
-    scratch = (np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
-               np.zeros(LANES))
-    return links, passes, stages, equations, change, piece, pivots, scratch
+    change, axes, pivots = np.zeros((n, LANES)), friction[0].shape[0], np.zeros(LANES)
+    lines = (np.zeros((axes, LANES)), np.zeros((axes, LANES)), np.zeros((axes, LANES)),
+             np.zeros((axes, LANES)), np.zeros((friction[2].shape[0], LANES)))
+    scratch = ((np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
+                np.zeros(LANES)), np.zeros(LANES), np.zeros(LANES))
+    pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES))
+    _set_sizes(friction, pressing[1], lines)
+    return links, passes, stages, equations, change, lines, pivots, scratch, pressing
 
 
 @compiled
@@ -223,17 +257,18 @@ def rollout(tree, gravity, friction, limits, start, effort, clock, motion, event
     """Integrate K motions of T samples.
 
     ``tree`` (geometry, parents, parameters (joints, 10), rotors as in _rotor_kernel) with n
-    coordinates, those beyond the joints move by their rotors alone; ``friction`` (axes (m, n),
-    table (m, 5)); ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for
-    ``clock`` (internal step [s], internal steps per sample). Fills ``motion`` q, v (K, T, n) and
-    ``events`` (K,) each: sample and joint of the first excess of a limit, sample and cause of a
-    stop.
+    coordinates, those beyond the joints move by their rotors alone; ``friction``: axes (m, n),
+    straight (m, 3), terms of steady sliding (t, COLUMNS) by axis, transmission (m, joints) and
+    parameters (joints, 10) of the links that load them, or (0, ...); ``limits`` (2, n); ``start``
+    q, v (K, n); ``effort`` (K, T, n), held for ``clock`` (internal step [s], internal steps per
+    sample). Fills ``motion`` q, v (K, T, n) and ``events`` (K,) each: sample and joint of the
+    first excess of a limit, sample and cause of a stop.
     """
     h, steps = clock
     limit_step, limit_joint, stop_step, cause = events
     count, samples, n = effort.shape
     q, v, held = np.zeros((n, LANES)), np.zeros((n, LANES)), np.zeros((n, LANES))
-    memory = _memory(tree[1].shape[0], n, friction[0].shape[0], gravity)
+    memory = _memory(tree[1].shape[0], n, friction, gravity)
     for first in range(0, count, LANES):
         used = min(LANES, count - first)
         for k in range(LANES):

@@ -7,7 +7,6 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.friction_stream import FrictionStream
 from robot_dynid.monitoring.monitor_input import MonitorInput
 from robot_dynid.monitoring.state_monitor import EXTERNAL, ContactLevels, Follower
 from robot_dynid.signals.causal import corner_of
@@ -21,18 +20,17 @@ class Observer:
                  contact: ContactLevels | None = None) -> None:
         if not gain > 0.0 or not np.isfinite(gain):
             raise UsageError(f'gain of the observer must be positive, is {gain:g} 1/s')
-        self._friction = FrictionStream(model)
+        friction = model.structure.friction_of(model.torque_model.robot.rigid)
         unbounded = np.full(model.robot.n, np.inf)
         still = np.zeros(model.robot.n)
         self._follow = Follower(
-            model.links, self._friction.tables,
+            model.links, friction.with_values(model.standard),
             contact or ContactLevels(unbounded, still, still), gain,
             corner_of(model.preprocessing.cutoff))
 
     def __call__(self, states: FloatArray, steps: FloatArray) -> FloatArray:
         """Return the results (N, 9, n) of ``states`` (N, 3, n), ``steps`` (N,) after another."""
-        friction = self._friction.others(states[:, 0], states[:, 1])
-        return self._follow(states, friction, steps)
+        return self._follow(states, steps)
 
     def along(self, motion: MonitorInput) -> FloatArray:
         """Return the results (N, 9, n) of a recording."""

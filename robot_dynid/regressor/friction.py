@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.friction.law import AxisMotion, FrictionLaw
+from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
 from robot_dynid.regressor.block import Axes, spread
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
@@ -69,6 +69,14 @@ class JointFriction:
                    for axis, law in zip(self.axes.effort, self.laws, strict=True)
                    for p in law.parameters]
         return np.array(columns).T
+
+    def with_values(self, values: Mapping[str, float]) -> AxisFriction:
+        """Return the friction with standard parameters ``values`` by name, such as ``fv1``."""
+        load = None if self.load is None else (
+            self.load.transmitted(np.eye(self.load.robot.n)).T, self.load.links)
+        own = [np.array([values[f'{p}{label}'] for p in law.parameters])
+               for label, law in zip(self.axes.labels, self.laws, strict=True)]
+        return AxisFriction.of(self.axes.matrix, self.laws, own, load)
 
     def motions(self, samples: Samples) -> Iterator[AxisMotion]:
         """Yield the motion of every axis, with its load and temperature where they are known."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors, on_motors
-from robot_dynid.dynamics.rollout import AxisFriction, Integrator
+from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors
+from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction import AxisFriction, Coulomb
+from robot_dynid.friction.additions import Levelling
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import Truth, load_truth
@@ -64,11 +66,10 @@ class ElasticArm:
     @property
     def friction(self) -> AxisFriction:
         """Viscous friction, and dry friction that falls from rest to ``fallen`` (Stribeck)."""
-        truth, none = self.truth, np.zeros(self.robot.n)
-        excess = self.static - truth.coulomb
-        rows = [np.stack([truth.viscous, self.static, none, none + CREEP], axis=1),
-                np.stack([none, -excess, none, none + self.fallen], axis=1)]
-        return AxisFriction(np.tile(np.eye(self.robot.n), (2, 1)), np.vstack(rows))
+        truth, n = self.truth, self.robot.n
+        law = Coulomb(CREEP).added(Levelling(self.fallen))
+        values = [truth.viscous, self.static, np.zeros(n), truth.coulomb - self.static]
+        return AxisFriction.of(np.eye(n), [law] * n, np.stack(values, axis=1))
 
     def base(self, model: TorqueModel) -> FloatArray:
         """Return the true base parameters (b,) of a model; offsets and damping are zero."""
@@ -143,7 +144,7 @@ def record(arm: ElasticArm, progress: Progress) -> Motion:
     gravity = rigid_body.gravity_effort(arm.robot, wanted.position)
     ahead = wanted.position + gravity / arm.stiffness
     parameters, rotors = arm.robot.nominal, all_rotors(np.zeros((n, n)), arm.gears)
-    step = Integrator(arm.robot, parameters, rotors, on_motors(arm.friction, arm.gears),
+    step = Integrator(arm.robot, parameters, rotors, arm.friction.on(range(n, 2 * n), 2 * n),
                       arm.gears.springs(n))
     stiff, damping = arm.gains
     x, v = np.hstack([wanted.position[0], ahead[0]])[None], np.zeros((1, 2 * n))
@@ -164,10 +165,8 @@ def _motion(
     arm: ElasticArm, position: FloatArray, velocity: FloatArray, effort: FloatArray
 ) -> Motion:
     """Add the accelerations that the equations of motion give in these states."""
-    n, friction = arm.robot.n, arm.friction
-    axes, (viscous, dry, _, width) = friction.axes, friction.table.T
-    speed = velocity[:, n:] @ axes.T
-    lost = (viscous * speed + dry * np.clip(speed / width, -1.0, 1.0)) @ axes
+    n = arm.robot.n
+    lost = arm.friction.torque(velocity[:, n:])
     solve = ElasticDynamics(arm.robot, arm.robot.nominal, np.zeros((n, n)), arm.gears)
     acceleration, _ = solve(position, velocity, effort - lost)
     return Motion(STEP * np.arange(len(position), dtype=np.float64), position, velocity,

@@ -50,13 +50,7 @@ class Friction:
 
 def simulated(arm: ElasticArm) -> Friction:
     """Return the friction of the simulated arm."""
-    axes, (viscous, dry, _, width) = arm.friction.axes, arm.friction.table.T
-
-    def law(velocity: FloatArray) -> FloatArray:
-        speed = velocity @ axes.T
-        return np.asarray((viscous * speed + dry * np.clip(speed / width, -1.0, 1.0)) @ axes)
-
-    return Friction.of(law, arm.robot.n)
+    return Friction.of(arm.friction.torque, arm.robot.n)
 
 
 def found(model: IdentifiedModel) -> Friction:

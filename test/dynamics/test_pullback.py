@@ -11,6 +11,7 @@ from tolerances import DIFFERENCE
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.excitation.search.sliding import SlidingFriction
+from robot_dynid.friction import LAWS, law_from
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.regressor import (
     RigidLinks,
@@ -67,7 +68,10 @@ def test_gradients_of_rotors_and_friction(name):
     robot = load_robot(name)
     axes, rng = axes_of(robot), np.random.default_rng(3)
     states = random_states(robot, 50, rng)
-    for block in (RotorInertia(axes), SlidingFriction(axes, np.full(len(axes.labels), 3.0))):
+    count = len(axes.labels)
+    laws = [law_from(law) for law in (*LAWS, 'coulomb+breakaway+levelling')]
+    for block in (RotorInertia(axes), *(
+            SlidingFriction(axes, (law,) * count, np.full(count, 3.0)) for law in laws)):
         assert isinstance(block, SmoothBlock)
         slopes_agree(block, states, rng)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from nominal import nominal_model
 from scipy.integrate import solve_ivp
-from tolerances import BY_LAW, ROLLOUT
+from stepped_rollout import stepped_rollout
+from tolerances import ROLLOUT, STEPPED
 
-from robot_dynid import friction
-from robot_dynid.friction import Coulomb
+from robot_dynid.friction import ADDITIONS, LAWS
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing
 
 
 @pytest.mark.parametrize('name', ['planar_3r', 'tx40'])
@@ -133,27 +135,50 @@ def test_resolved_ramp_and_negative_coefficients_follow_an_adaptive_integrator()
     assert qd[0, -1] == pytest.approx(end[3:], abs=100 * ROLLOUT)
 
 
-@dataclass(frozen=True)
-class Other(Coulomb):
-    """Coulomb's law under another name: the kernel does not know it."""
-
-    def sliding(self, values):
-        return None
+NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
+         'maxwell+levelling+load+drift+temperature', 'stribeck+load+breakaway']
 
 
-@pytest.mark.parametrize(('name', 'bound'), [('planar_3r', BY_LAW[0]), ('tx40', BY_LAW[1])])
-def test_other_laws_move_as_the_kernel_does(monkeypatch, name, bound):
-    monkeypatch.setitem(friction.LAWS, 'other', Other)
-    model = nominal_model(name, rotors=0.1, viscous=0.5, coulomb=1.0, width=0.02)
-    robot = model.robot
-    other = replace(model, structure=Structure.uniform(robot, True, 'other', {'width': 0.02}))
-    assert len(axes_of(robot).labels) == len(other.structure.laws)
-    assert other.integrator is None
-    rng = np.random.default_rng(9)
-    q0, qd0 = rng.uniform(-0.5, 0.5, (2, 3, robot.n))
-    effort = model.gravity(q0)[:, None] + 3.0 * rng.normal(size=(3, 40, robot.n))
-    ours, theirs = model.rollout(q0, qd0, effort, 4e-3), other.rollout(q0, qd0, effort, 4e-3)
-    assert np.abs(ours.position - theirs.position).max() < bound
-    assert np.abs(ours.velocity - theirs.velocity).max() < bound
+def with_law(name, law, scale=0.3):
+    """Return nominal links and random friction, small parameters that may be below zero."""
+    robot = load_robot(name)
+    settings = {'drift': {'longest': 40.0}} if 'drift' in law else {}
+    load = [tuple(row) for row in robot.nominal.tolist()] if 'load' in law else None
+    structure = replace(Structure.uniform(robot, True, law, settings), load=load)
+    model = structure.torque_model(robot)
+    rng = np.random.default_rng(7)
+    standard = [rng.uniform(0.5, 1.0) * (0.02 if n.startswith('fw') else scale)
+                for n in model.reduction.standard]
+    standard[:10 * robot.n] = robot.nominal.ravel()
+    values = model.reduction.base(np.array(standard))
+    return IdentifiedModel(robot, structure, model.reduction, values, 0.0 * values, values,
+                           Preprocessing(10.0))
+
+
+@pytest.mark.parametrize('law', NAMES)
+@pytest.mark.parametrize(('name', 'elastic'), [('planar_3r', False), ('elastic_2r', True)])
+def test_every_law_moves_as_step_by_step(name, elastic, law):
+    model, rng = with_law(name, law), np.random.default_rng(9)
+    n = model.robot.n
+    q, qd = rng.uniform(-0.5, 0.5, (2, 5, n))
+    qd[0] = 0.0
+    sway = np.sin(np.arange(12))[None, :, None] * rng.normal(size=(5, 1, n))
+    effort = model.gravity(q)[:, None] + 20.0 * sway
+    motors = (q, qd) if elastic else None
+    found = model.rollout(q, qd, effort, 2e-3, motors)
+    again = stepped_rollout(model, q, qd, effort, 2e-3, motors)
+    assert np.any(found.velocity[:, 1:] * found.velocity[:, :-1] < 0.0)  # some reverse
+    np.testing.assert_allclose(found.position, again.position, rtol=0.0, atol=STEPPED)
+    np.testing.assert_allclose(found.velocity, again.velocity, rtol=0.0, atol=100.0 * STEPPED)
+
+
+@pytest.mark.parametrize('law', ['coulomb', 'stribeck+load', 'maxwell+load'])
+def test_motors_that_turn_two_joints_move_as_step_by_step(law):
+    model, rng = with_law('tx40', law, 1.0), np.random.default_rng(9)
+    q, qd = rng.uniform(-0.5, 0.5, (2, 3, 6))
+    effort = model.gravity(q)[:, None] + 3.0 * rng.normal(size=(3, 20, 6))
+    found = model.rollout(q, qd, effort, 2e-3)
+    again = stepped_rollout(model, q, qd, effort, 2e-3)
+    np.testing.assert_allclose(found.position, again.position, rtol=0.0, atol=STEPPED)
     for event in ('limit_step', 'limit_joint', 'stop_step', 'stop_cause'):
-        np.testing.assert_array_equal(getattr(ours, event), getattr(theirs, event))
+        np.testing.assert_array_equal(getattr(found, event), getattr(again, event))

@@ -20,15 +20,14 @@ from geared_robots import (
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from stepped_rollout import stepped_rollout
 from tolerances import BEGINNING, DIFFERENCE, REDUCED, ROLLOUT
 
 from robot_dynid import load_robot
-from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import RobotError
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
-from robot_dynid.identified.rollout_by_law import integrate_by_law, rollout_by_law
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED
 from robot_dynid.signals.prepare import Preprocessing
@@ -168,21 +167,15 @@ def test_free_motion_is_that_of_geared_bodies(name: str, elastic: tuple[int, ...
 
 @pytest.mark.parametrize('elastic', [(), (1, 4)])
 def test_compiled_motion_is_that_of_python(elastic: tuple[int, ...]) -> None:
-    """With friction, several motions at once; any law takes the steps in Python."""
+    """With friction, several motions at once."""
     geared = geared_arm('puma560', 1, elastic)
     model, n = identified(geared, fv=2.0, fc=1.5), geared.robot.n
     rng = np.random.default_rng(5)
     q, qd = rng.uniform(-1.0, 1.0, (2, 3, n))
     effort = np.repeat(model.gravity(q)[:, None] + rng.normal(size=(3, 1, n)), 40, axis=1)
-    if not elastic:
-        found = model.rollout(q, qd, effort, 1e-3)
-        again = rollout_by_law(model, q, qd, effort, 1e-3)
-    else:
-        found = model.rollout(q, qd, effort, 1e-3, (q, qd))
-        motion = model.elastic_motion
-        x, v, drives = (coordinates(part, part, motion.gears) for part in (q, qd, effort))
-        drives[..., list(elastic)] = 0.0
-        again = integrate_by_law(motion, x, v, drives, 1e-3).of_joints(elastic)
+    motors = (q, qd) if elastic else None
+    found = model.rollout(q, qd, effort, 1e-3, motors)
+    again = stepped_rollout(model, q, qd, effort, 1e-3, motors)
     np.testing.assert_allclose(found.position, again.position, rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(found.velocity, again.velocity, rtol=0.0, atol=1e-6)
 

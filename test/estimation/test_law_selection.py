@@ -13,9 +13,9 @@ from tolerances import AGAINST_FULL_SEARCH, PRESLIDING_AMPLITUDE
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_selection.law_scores import LawScores
-from robot_dynid.estimation.friction_selection.law_selection import choose_laws, excited_laws, grid
+from robot_dynid.estimation.friction_selection.law_selection import choose_laws, excited_laws
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
-from robot_dynid.friction import AxisMotion, Coulomb, law_from
+from robot_dynid.friction import LAWS, AxisMotion, Coulomb, law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.validate import validate
@@ -258,6 +258,6 @@ def test_prescribed_law_and_width():
 
 def test_grid_keeps_the_order_of_speeds():
     for name in ('stribeck', 'two-speed'):
-        kind = type(law_from(name))
-        made = grid(kind)
+        kind = LAWS[name]
+        made = kind.candidates()
         assert made and len(made) <= np.prod([s.count for s in kind.shapes])

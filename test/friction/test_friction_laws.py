@@ -7,14 +7,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from friction_formulas import sliding_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction import ADDITIONS, LAWS, AxisMotion, Coulomb, law_from
+from robot_dynid.friction import ADDITIONS, LAWS, AxisFriction, AxisMotion, Coulomb, law_from
 from robot_dynid.friction.dahl import Dahl
-from robot_dynid.friction.hysteresis import dahl_state, stop_states
 from robot_dynid.friction.maxwell import Maxwell
 from robot_dynid.friction.stribeck import Stribeck
 from robot_dynid.friction.two_speed import TwoSpeed
@@ -46,7 +46,6 @@ def test_law_is_rebuilt_from_its_settings(name):
     assert len(set(law.parameters)) == len(law.parameters)
     for some in (law.holding, law.nonnegative, law.odd):
         assert set(some) <= set(law.parameters)
-    assert np.abs(law.dry(wandering())).max() <= 1.0
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -112,9 +111,10 @@ def test_presliding_keeps_its_torque_at_rest(name):
 @given(st.integers(0, 2**32 - 1), st.lists(st.floats(1e-5, 1e-1), min_size=1, max_size=4))
 def test_stop_operator_by_brute_force(seed, lengths):
     """The spring is pulled until it slips: its end is dragged along at the stretch ``length``."""
-    motion = wandering(seed, 120, starts=(0, 40, 41))
-    found = stop_states(motion.position, motion.first, np.array(lengths))
-    for length, states_ in zip(lengths, found, strict=True):
+    motion = wandering(seed, 120, starts=(0, 40, 80))
+    motion.velocity[[0, 40, 80]] = 0.0
+    found = Maxwell(tuple(sorted(set(lengths)))).columns(motion)[1:-1]
+    for length, states_ in zip(sorted(set(lengths)), found, strict=True):
         for i, q in enumerate(motion.position):
             if i in motion.starts:
                 end = q
@@ -122,16 +122,22 @@ def test_stop_operator_by_brute_force(seed, lengths):
             assert states_[i] == pytest.approx((q - end) / length, abs=1e-9)
 
 
+def dahl_state(position):
+    """Return the state (N,) of Dahl's law over 3e-4 rad, from rest."""
+    still = np.zeros_like(position)
+    return Dahl(length=3e-4).columns(AxisMotion(still, position, still))[1]
+
+
 def test_dahl_state_solves_its_equation():
     position = 1e-3 * np.sin(np.linspace(0.0, 9.0, 200_001))
-    fine = dahl_state(position, np.array([0, len(position)]), 3e-4)
+    fine = dahl_state(position)
     slope = np.diff(fine) / np.diff(position)
     middle = 0.5 * (fine[1:] + fine[:-1])
     expected = (1.0 - np.sign(np.diff(position)) * middle) / 3e-4
     smooth = np.abs(np.diff(position)) > 1e-12
     np.testing.assert_allclose(slope[smooth], expected[smooth], rtol=1e-3, atol=5.0)
     # the recursion is exact while the direction holds, however long the steps
-    coarse = dahl_state(position[:1000:999], np.array([0, 2]), 3e-4)
+    coarse = dahl_state(position[:1000:999])
     assert coarse[1] == pytest.approx(fine[999], rel=1e-9)
 
 
@@ -148,27 +154,27 @@ def test_area_of_a_hysteresis_loop(amplitude):
         area = trapezoid(state[last], position[last])
         expected = 4.0 * (amplitude - length) if amplitude > length else 0.0
         assert area == pytest.approx(expected, abs=1e-4 * amplitude)
-    state = Dahl(length=3e-4).dry(motion)
+    state = Dahl(length=3e-4).columns(motion)[1]
     top = np.tanh(amplitude / 3e-4)  # where the loop turns
     expected = 4.0 * (amplitude - 3e-4 * top)
     assert trapezoid(state[last], position[last]) == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize('name', LAWS)
-def test_sliding_rows_are_the_law_of_single_states(name):
-    for added in ('', '+levelling', '+drift', '+levelling+temperature'):
-        law = law_from(name + added)
-        rng = np.random.default_rng(3)
-        values = rng.normal(size=len(law.parameters))
-        rows = law.sliding(values)
-        if rows is None:
-            assert name in ('asymmetric', 'two-speed', 'stribeck')
-            continue
-        motion = replace(states(), temperature=None)
-        v = motion.velocity[:, None]
-        fv, fc, f0, width = rows.T
-        expected = (f0 + fv * v + fc * np.clip(v / width, -1.0, 1.0)).sum(axis=1)
-        np.testing.assert_allclose(values @ law.columns(motion), expected, rtol=1e-9, atol=1e-12)
+@pytest.mark.parametrize('name', [*NAMES, 'coulomb+drift+breakaway'])
+def test_states_without_a_past_have_the_friction_of_the_formulas(name):
+    law = law_from(name, {'drift': {'seconds': 20.0, 'longest': 15.0}} if 'drift' in name else {})
+    motion = replace(states(), temperature=None)
+    expected = sliding_columns(name, law, motion.velocity, motion.load)
+    np.testing.assert_allclose(law.columns(motion), expected, rtol=1e-9, atol=1e-12)
+    values = np.random.default_rng(3).normal(size=(2, len(law.parameters)))
+    axes = np.array([[1.0, 0.0], [0.5, -1.0]])
+    velocity = np.stack([motion.velocity, motion.velocity[::-1]], axis=1)
+    load = np.stack([motion.load, motion.load[::-1]], axis=1)
+    friction = AxisFriction.of(axes, [law, law], values, (np.eye(2), np.ones((2, 10))))
+    by_axis = np.stack([values[i] @ sliding_columns(name, law, velocity @ axes[i], load[:, i])
+                        for i in range(2)], axis=1)
+    np.testing.assert_allclose(friction.torque(velocity, load), by_axis @ axes,
+                               rtol=1e-9, atol=1e-12 * np.abs(by_axis).max())
 
 
 def test_two_speed_by_hand():

@@ -10,10 +10,8 @@ from elastic_truth import ARM, TRUTH, WIDTH, random_states, start_at_rest, true_
 from tolerances import PLANT_MOTION, SAME_FORMULA
 
 from robot_dynid import load_robot
-from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rollout_by_law import integrate_by_law
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.elastic_accelerations import elastic_accelerations
 from robot_dynid.simulation.harmonic_drive import HarmonicDrive
@@ -83,21 +81,8 @@ def test_a_second_of_motion_ends_where_mujoco_ends(case) -> None:
         assert np.abs(ours[0, -1] - theirs).max() < PLANT_MOTION
 
 
-def test_by_law_and_compiled_motion_are_one() -> None:
-    """Steps in Python, which any law can take, on a law that the kernel knows."""
-    model, rng = true_model(), np.random.default_rng(3)
-    q, qd, motors = start_at_rest(model, rng.uniform(-1.0, 1.0, (3, 2)))
-    effort = model.gravity(q)[:, None] + np.tile(20.0 * rng.normal(size=(3, 1, 2)), (1, 60, 1))
-    found = model.rollout(q, qd, effort, 1e-3, motors)
-    x = coordinates(q, motors[0], model.elastic_motion.gears)
-    again = integrate_by_law(model.elastic_motion, x, 0.0 * x,
-                             np.pad(effort, ((0, 0), (0, 0), (2, 0))), 1e-3)
-    np.testing.assert_allclose(found.position, again.position[..., :2], atol=1e-9)
-    np.testing.assert_allclose(found.motor_velocity, again.velocity[..., 2:], atol=1e-7)
-
-
 def test_other_laws_and_spinning_rotors_move() -> None:
-    """A Stribeck law, which is not compiled; a rotor that spins on the first link."""
+    """A Stribeck law; a rotor that spins on the first link."""
     plain = true_model()
     drive = replace(ARM.drive, rotor_axes=np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     spinning = true_model(replace(ARM, drive=drive))
@@ -114,8 +99,8 @@ def test_other_laws_and_spinning_rotors_move() -> None:
     q, qd, theta, theta_d, effort = states
     links, rotors = spinning.forward_elastic(q, qd, effort, theta, theta_d)
     x = np.hstack([q, theta])
-    mass, bias = (spinning.elastic_motion.mass_matrix(x),
-                  spinning.elastic_motion.bias(x, np.hstack([qd, theta_d])))
+    mass, bias = (spinning.elastic_motion.dynamics.mass_matrix(x),
+                  spinning.elastic_motion.dynamics.bias(x, np.hstack([qd, theta_d])))
     # J/r about the same axis couples the second motor with the first link by a constant
     assert mass[:, 0, 3] == pytest.approx(np.full(5, TRUTH.rotor_inertia[1] / 100.0))
     gears = spinning.elastic_motion.gears

@@ -1,4 +1,4 @@
-"""What holds for every model: fit, inverse, forward, mass matrix, rollout and monitor are one."""
+"""Every model: fit, inverse, forward, mass matrix, rollout and monitor are one."""
 
 from __future__ import annotations
 
@@ -155,6 +155,6 @@ def test_elastic_accelerations_fulfil_every_equation(model: IdentifiedModel) -> 
     found = model.forward_elastic(x[:, :n], v[:, :n], drives, x[:, motors], v[:, motors])
     a = np.hstack([found[0], found[1][:, list(robot.drive.elastic)]])
     joints, own = predicted(model, x, v, a)
-    worst = np.abs(a).max() * np.abs(model.elastic_motion.mass_matrix(x)).max()
+    worst = np.abs(a).max() * np.abs(model.elastic_motion.dynamics.mass_matrix(x)).max()
     agree(joints, drives, REDUCED * worst)
     agree(own, drives[:, list(robot.drive.elastic)], REDUCED * worst)

@@ -12,12 +12,12 @@ import pytest
 from nominal import nominal_model
 from random_robots import random_urdf
 from scipy.integrate import solve_ivp
+from stepped_rollout import stepped_rollout
 from tolerances import ENERGY_DRIFT, LATE_ORDER, PLANT_MOTION, ROLLOUT
 
 from robot_dynid.dynamics.rollout import work_of
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.rollout_by_law import rollout_by_law
 from robot_dynid.identified.structure import Structure
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.kernels.rollout import EXPLICIT, IMPLICIT
@@ -232,7 +232,7 @@ def test_motion_through_an_indefinite_mass_matrix_stops_alone():
     assert sentence.startswith('2 of 3 motions stop: motion 1 in sample 0, the mass matrix is not')
 
 
-@pytest.mark.parametrize('rollout', [IdentifiedModel.rollout, rollout_by_law])
+@pytest.mark.parametrize('rollout', [IdentifiedModel.rollout, stepped_rollout])
 def test_motion_beyond_all_numbers_stops_alone(rollout):
     model = nominal_model('planar_3r')
     q0, qd0 = np.zeros((2, 3)), np.zeros((2, 3))

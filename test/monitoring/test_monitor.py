@@ -9,7 +9,7 @@ import pytest
 from monitored import model_of, motion
 from tolerances import SAME_FORMULA
 
-from robot_dynid.friction import LAWS, law_from
+from robot_dynid.friction import ADDITIONS, LAWS, law_from
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.contact import ContactSettings
@@ -69,7 +69,9 @@ def carried(model: IdentifiedModel, along: MonitorInput) -> FloatArray:
     return Observer(model, 30.0).along(along)[:, FRICTION]
 
 
-@pytest.mark.parametrize('law', [*LAWS, 'dahl+levelling', 'maxwell+load', 'coulomb+temperature'])
+@pytest.mark.parametrize('law', [
+    *LAWS, *(f'{law}+{added}' for law in ('maxwell', 'two-speed') for added in ADDITIONS),
+    'dahl+levelling', 'stribeck+breakaway', 'coulomb+temperature'])
 def test_friction_carries_its_past(law: str) -> None:
     robot = load_robot('tx40')  # with a motor that turns two joints
     structure = Structure.uniform(robot, True, law, {})
@@ -86,7 +88,7 @@ def test_friction_carries_its_past(law: str) -> None:
 
 def test_additions_of_all_kinds_are_followed_together() -> None:
     robot = load_robot('seven_axis')
-    names = ('maxwell+load+levelling', 'dahl+levelling+temperature', 'coulomb+load', 'asymmetric',
+    names = ('maxwell+load+breakaway', 'dahl+levelling+temperature', 'coulomb+load', 'asymmetric',
              'stribeck+load', 'two-speed', 'dahl+load')
     model = model_of(robot)
     structure = Structure.of(True, [(name, law_from(name)) for name in names], robot.nominal)

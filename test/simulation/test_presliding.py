@@ -10,7 +10,7 @@ import pytest
 
 from robot_dynid import load_robot
 from robot_dynid.errors import RobotError
-from robot_dynid.friction.hysteresis import dahl_state
+from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.simulation.plant import Plant
 from robot_dynid.simulation.presliding import Bristles
 from robot_dynid.simulation.truth import Truth, load_truth
@@ -31,7 +31,9 @@ def test_states_are_those_of_the_friction_law() -> None:
     bristles = Bristles(np.array([LENGTH, 0.0]))
     bristles.relax(np.full(2, position[0]))
     found = np.array([bristles.states(np.full(2, x)) for x in position])
-    expected = dahl_state(position, np.array([0, len(position)]), LENGTH)
+    still = np.zeros(len(position))
+    expected = law_from('dahl', {'length': LENGTH}).columns(
+        AxisMotion(still, position, still))[1]
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-12)
     assert not found[:, 1].any()
     assert Bristles.of(None) is None

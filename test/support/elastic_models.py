@@ -6,8 +6,9 @@ import numpy as np
 import pinocchio
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors, on_motors
-from robot_dynid.dynamics.rollout import AxisFriction, Integrator
+from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors
+from robot_dynid.dynamics.rollout import Integrator
+from robot_dynid.friction import AxisFriction, Coulomb
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -21,15 +22,17 @@ def gears_of(robot: RobotModel, joints=None, stiffness=2e4, damping=0.0, inertia
 
 def friction_of(n: int, viscous=0.0, coulomb=0.0, width=0.01) -> AxisFriction:
     """Return the same friction on every joint."""
-    return AxisFriction(np.eye(n), np.tile([viscous, coulomb, 0.0, width], (n, 1)))
+    values = np.tile([viscous, coulomb, 0.0], (n, 1))
+    return AxisFriction.of(np.eye(n), [Coulomb(width)] * n, values)
 
 
 def integrator_of(robot: RobotModel, gears: Gears, friction: AxisFriction | None = None,
                   rotors: FloatArray | None = None) -> Integrator:
     """Return the compiled integration of the nominal links with ``gears``."""
     rotors = np.zeros((robot.n, robot.n)) if rotors is None else rotors
-    friction = friction or friction_of(robot.n)
-    return Integrator(robot, robot.nominal, all_rotors(rotors, gears), on_motors(friction, gears),
+    own = (friction or friction_of(robot.n)).on(gears.motors(robot.n),
+                                                robot.n + len(gears.joints))
+    return Integrator(robot, robot.nominal, all_rotors(rotors, gears), own,
                       gears.springs(robot.n))
 
 

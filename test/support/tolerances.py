@@ -107,10 +107,9 @@ COEFFICIENT: Final = 2e-9
 # promises. MuJoCo diagonalises inertias to an absolute 1e-12.
 READ_BY_OTHERS: Final = 1e-9
 
-# Rollouts by the kernel and by the loop in Python: rounding; with coupled motors, whose friction
-# the loop linearises joint by joint, a stage may end near another piece of the ramp. Measured:
-# 2e-15 and 2e-4 (velocity).
-BY_LAW: Final = (1e-12, 5e-4)
+# Positions of rollouts by the kernel and by the stepped loop in NumPy: both end their search of the
+# friction when it has settled. TODO
+STEPPED: Final = 1e-9
 
 # Error of the model identified one joint at a time over that of nominal inertials with friction
 # from the same recordings, worst joint of the UR10e: measured 1.06 at the fourth joint.

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,78 +17,36 @@ from numpy.typing import NDArray
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
 from robot_dynid.estimation.uncertainty.held_out import FOLDS
-from robot_dynid.friction import AxisMotion, FrictionLaw
-from robot_dynid.friction.law import Shape
+from robot_dynid.friction import FrictionLaw
+from robot_dynid.friction.terms import Parameter, Term
 from robot_dynid.reduction.numeric import states_at
 from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
-#: samples of the motion by which equal columns of different laws are found; speeds and steps of
-#: all sizes, so that no two laws agree on it by accident
-PROBES = 256
-
-
-def _probe() -> AxisMotion:
-    rng = np.random.default_rng(0)
-    steps = 10.0 ** rng.uniform(-6.0, 0.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
-    position: FloatArray = np.cumsum(steps)
-    velocity = 10.0 ** rng.uniform(-5.0, 1.0, PROBES) * rng.choice([-1.0, 1.0], PROBES)
-    return AxisMotion(np.linspace(0.0, 6.3, PROBES), position, np.asarray(velocity), (0,),
-                      rng.normal(size=PROBES), 25.0 + rng.normal(size=PROBES))
-
-
-PROBE = _probe()
-
-
-def _keys(law: FrictionLaw) -> list[bytes]:
-    return [column.tobytes() for column in law.columns(PROBE)]
-
 
 @dataclass(frozen=True, eq=False)
-class Dictionary:
-    """The different columns of many laws, as one law of the same axis."""
+class Dictionary(FrictionLaw):
+    """The different columns of many laws, as one law of the same axis: equal terms are one."""
 
     laws: tuple[FrictionLaw, ...]
-    holding: ClassVar[tuple[str, ...]] = ()
-    nonnegative: ClassVar[tuple[str, ...]] = ()
-    odd: ClassVar[tuple[str, ...]] = ()
-    shapes: ClassVar[tuple[Shape, ...]] = ()
 
     @cached_property
-    def _place(self) -> dict[bytes, int]:
-        place: dict[bytes, int] = {}
+    def _place(self) -> dict[tuple[Term, ...], int]:
+        place: dict[tuple[Term, ...], int] = {}
         for law in self.laws:
-            for key in _keys(law):
-                place.setdefault(key, len(place))
+            for parameter in law.table:
+                place.setdefault(parameter.terms, len(place))
         return place
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
+    @cached_property
+    def table(self) -> tuple[Parameter, ...]:
         """Numbered columns."""
-        return tuple(f'd{i}_' for i in range(len(self._place)))
+        return tuple(Parameter(f'd{i}_', terms, nonnegative=False)
+                     for i, terms in enumerate(self._place))
 
     def index(self, law: FrictionLaw) -> NDArray[np.int64]:
         """Return which columns (k,) are those of ``law``; raises KeyError when one is missing."""
-        return np.array([self._place[key] for key in _keys(law)])
-
-    def columns(self, motion: AxisMotion) -> FloatArray:
-        """Return (d, N)."""
-        out = np.empty((len(self._place), len(motion.time)))
-        for law in self.laws:
-            out[self.index(law)] = law.columns(motion)
-        return out
-
-    def dry(self, motion: AxisMotion) -> FloatArray:
-        """Return that of the first law (N,)."""
-        return self.laws[0].dry(motion)
-
-    def sliding(self, values: FloatArray) -> FloatArray | None:
-        """Return None."""
-        return None
-
-    def settings(self) -> dict[str, float]:
-        """Return nothing: it is not stored."""
-        return {}
+        return np.array([self._place[parameter.terms] for parameter in law.table])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.information import triangle
 from robot_dynid.estimation.least_squares import OPEN_SHARE
-from robot_dynid.friction import Compound, FrictionLaw, Maxwell
+from robot_dynid.friction import FrictionLaw
 from robot_dynid.types import FloatArray
 
 #: singular values below this share of the largest tell nothing, columns scaled to one
@@ -63,18 +63,18 @@ class LawScores:
                    norms, _relative_reach(factors)[own - factors.links])
 
     def settled(self, law: FrictionLaw) -> FrictionLaw:
-        """Return the law with the presliding lengths only that its prediction needs.
+        """Return the law with those of its prunable parameters only that its prediction needs.
 
         Those to which the data gives no amplitude go, then one after the other that which is
         missed least, as long as the held-out error does not rise.
         """
-        base = law.base if isinstance(law, Compound) else law
-        if not isinstance(base, Maxwell):
+        if not law.prunable:
             return law
-        law = _with_lengths(law, base.pruned(self.values(law)[:len(base.parameters)]).lengths)
+        values = dict(zip(law.parameters, self.values(law).tolist(), strict=True))
+        law = law.without([p for p in law.prunable if not values[p] > 0.0])
         bound = self.score(self.errors(law))
         while True:
-            shorter = [_with_lengths(law, left) for left in _one_less(law)]
+            shorter = [law.without([p]) for p in law.prunable]
             scores = [self.score(self.errors(s)) for s in shorter]
             if not scores or min(scores) > bound:
                 return law
@@ -148,24 +148,6 @@ def solution(
                       for w, s in zip(factors.whole, noise, strict=True)])
     _, inverse = _range(tall[:, :-1])
     return columns, inverse @ tall[:, -1]
-
-
-def _lengths(law: FrictionLaw) -> tuple[float, ...]:
-    base = law.base if isinstance(law, Compound) else law
-    return base.lengths if isinstance(base, Maxwell) else ()
-
-
-def _one_less(law: FrictionLaw) -> list[tuple[float, ...]]:
-    lengths = _lengths(law)
-    return [(*lengths[:i], *lengths[i + 1:]) for i in range(len(lengths))] \
-        if len(lengths) > 1 else []
-
-
-def _with_lengths(law: FrictionLaw, lengths: tuple[float, ...]) -> FrictionLaw:
-    if isinstance(law, Compound):
-        return replace(law, base=_with_lengths(law.base, lengths))
-    assert isinstance(law, Maxwell)
-    return replace(law, lengths=lengths)
 
 
 def _relative_reach(factors: Factors) -> FloatArray:

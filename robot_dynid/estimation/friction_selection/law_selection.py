@@ -1,10 +1,9 @@
-"""Which friction law each axis gets, by the error on stretches of the data left out of the fit."""
+"""Friction law selection by held-out error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from robot_dynid.estimation.friction_selection.candidate_columns import Factors
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, noise_of
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.friction_selection.shape_search import refined
-from robot_dynid.friction import ADDITIONS, LAWS, Compound, FrictionLaw, Maxwell
-from robot_dynid.friction.maxwell import LENGTHS
+from robot_dynid.friction import ADDITIONS, LAWS, FrictionLaw
 from robot_dynid.types import FloatArray
 
 #: the choice that the data makes
@@ -70,14 +68,6 @@ class ScoredLaw:
 Improve = Callable[[int, LawScores, Named], tuple[Named, list[ScoredLaw]]]
 
 
-def grid(kind: Callable[..., Any]) -> list[Any]:
-    """Return ``kind`` in every combination of its shapes; of two speeds the first is lower."""
-    shapes = kind().shapes
-    return [kind(**{s.name: v for s, v in zip(shapes, values, strict=True)})
-            for values in product(*(shape.grid for shape in shapes))
-            if all(a < b for a, b in pairwise(values))]
-
-
 def bases(wanted: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
     """Return the laws to try without additions, Coulomb's with its ramp first.
 
@@ -89,19 +79,16 @@ def bases(wanted: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
     found: list[Named] = [('coulomb', coulomb)]
     for name in names:
         if name != 'coulomb':
-            made = [Maxwell(LENGTHS)] if name == 'maxwell' else grid(LAWS[name])
-            found += [(name, law) for law in made]
+            found += [(name, law) for law in LAWS[name].candidates()]
     return found
 
 
 def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
-    """Return a law with one more addition, in every shape; presliding with all lengths again."""
+    """Return a law with one more addition, in every shape, and with all it was pruned of."""
     name, law = named
-    base, others = (law.base, law.additions) if isinstance(law, Compound) else (law, ())
-    if isinstance(base, Maxwell):
-        base = Maxwell(LENGTHS)
-    made = [ADDITIONS[added](**settings)] if settings else grid(ADDITIONS[added])
-    return [(f'{name}+{added}', Compound(base, (*others, (added, a)))) for a in made]
+    kind = ADDITIONS[added]
+    made = [kind(**settings)] if settings else kind.candidates()
+    return [(f'{name}+{added}', law.unpruned().added(a)) for a in made]
 
 
 def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:

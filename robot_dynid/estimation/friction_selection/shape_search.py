@@ -17,8 +17,8 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Regression
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
-from robot_dynid.friction import AxisMotion, Compound, FrictionLaw, law_from
-from robot_dynid.friction.law import Shape
+from robot_dynid.friction import AxisMotion, FrictionLaw
+from robot_dynid.friction.law import Path
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.friction import Load, low_passed
 from robot_dynid.types import FloatArray
@@ -110,56 +110,37 @@ def _rest(
                                  samples.effort[None, :, j]]).T / noise[j] for j in joints])
 
 
-def free_shapes(named: Named) -> list[tuple[tuple[str, ...], Shape]]:
-    """Return the shapes of a law with where its settings hold them; not the Coulomb ramp."""
-    name, law = named
-    base = law.base if isinstance(law, Compound) else law
-    found: list[tuple[tuple[str, ...], Shape]] = []
-    if name.split('+')[0] != 'coulomb':
-        found += [((s.name,), s) for s in base.shapes]
-    if isinstance(law, Compound):
-        found += [((added, s.name), s) for added, a in law.additions for s in a.shapes]
-    return found
-
-
-def with_shapes(named: Named, values: Sequence[float]) -> FrictionLaw:
-    """Return the law with the values of its ``free_shapes``."""
-    name, law = named
-    settings = {k: dict(v) if isinstance(v, dict) else v for k, v in law.settings().items()}
-    for (place, _), value in zip(free_shapes(named), values, strict=True):
-        owner = settings if len(place) == 1 else settings[place[0]]
-        owner[place[-1]] = float(f'{value:.4g}')
-    return law_from(name, settings)
-
-
 def refined(
     data: FrictionData, factors: Factors, axis: int, laws: Sequence[Named], noise: FloatArray,
     load: Load | None,
 ) -> Named:
     """Return the law of ``axis`` with shapes that make the residual least, near those it has."""
-    named = laws[axis]
-    shapes = free_shapes(named)
-    if not shapes:
-        return named
+    name, law = laws[axis]
+    if not law.searched:
+        return name, law
+    paths, shapes = zip(*law.searched, strict=True)
     reduced = reduce(data, factors, axis, [law for _, law in laws], noise, load)
-    low, high = (np.log([getattr(s, end) for _, s in shapes]) for end in ('low', 'high'))
-    start = np.clip(np.log([_value(named, place) for place, _ in shapes]), low, high)
+    low, high = (np.log([getattr(s, end) for s in shapes]) for end in ('low', 'high'))
+    start = np.clip(np.log([_value(law, path) for path in paths]), low, high)
+
+    def shaped(logs: FloatArray) -> FrictionLaw:
+        values = (float(f'{value:.4g}') for value in np.exp(logs))
+        return law.reshaped(dict(zip(paths, values, strict=True)))
 
     def cost(logs: FloatArray) -> float:
         try:
-            return reduced.residual(with_shapes(named, np.exp(logs).tolist()))
+            return reduced.residual(shaped(logs))
         except UsageError:  # the two speeds of a law in the wrong order
             return np.inf
 
     found = minimize(cost, start, method='Nelder-Mead', bounds=list(zip(low, high, strict=True)),
                      options={'maxfev': EVALUATIONS * len(shapes), 'xatol': SETTLED,
                               'fatol': 1e-6 * cost(start)})
-    better = found.fun < cost(start)
-    return (named[0], with_shapes(named, np.exp(found.x).tolist())) if better else named
+    return (name, shaped(found.x) if found.fun < cost(start) else law)
 
 
-def _value(named: Named, place: tuple[str, ...]) -> float:
-    settings: Any = named[1].settings()
-    for key in place:
+def _value(law: FrictionLaw, path: Path) -> float:
+    settings: Any = law.settings()
+    for key in path:
         settings = settings[key]
     return float(settings)

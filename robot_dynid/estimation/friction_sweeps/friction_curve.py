@@ -236,7 +236,7 @@ def _tabulated(law: FrictionLaw, speeds: FloatArray) -> list[Tabulated]:
 
 def _shaped(law: FrictionLaw, shapes: Mapping[str, float]) -> FrictionLaw | None:
     try:
-        changed: FrictionLaw = replace(law, **shapes)  # type: ignore[type-var]
+        changed: FrictionLaw = replace(law, **shapes)
     except UsageError:  # shapes that contradict each other
         return None
     return changed

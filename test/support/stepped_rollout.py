@@ -1,13 +1,16 @@
-"""Motion of the identified model step by step in Python, for any friction law."""
+"""Motion of an identified model step by step in NumPy: the oracle of the compiled rollouts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
 
 import numpy as np
+from friction_formulas import sliding_columns
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.rollout import Rollout, Springs, limit_table, step_count
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.kernels.rollout import (
     EXPLICIT,
     IMPLICIT,
@@ -17,65 +20,82 @@ from robot_dynid.kernels.rollout import (
 )
 from robot_dynid.types import FloatArray
 
-if TYPE_CHECKING:
-    from robot_dynid.identified.model import IdentifiedModel
-
 #: half width [rad/s] of the difference quotient of the friction
-NUDGE = 1e-6
-#: linearisations of the friction per stage
-LINEARISATIONS = 4
+NUDGE = 1e-7
+#: linearisations of the friction per stage at most, and the change of speed that ends them
+LINEARISATIONS, SETTLED = 30, 1e-11
 
 
-class Equations(Protocol):
-    """M(x) a + bias(x, v) + friction(x, v) + springs = effort, in arrays (K, N).
+class AxesFriction:
+    """Friction of a model by the formulas of its laws; ``columns`` (n,): coordinates of motors."""
 
-    The joints are the first coordinates, ``limits`` (2, n) theirs.
-    """
+    def __init__(self, model: IdentifiedModel, columns: Sequence[int]) -> None:
+        robot, structure = model.torque_model.robot.rigid, model.structure
+        friction = structure.friction_of(robot)
+        self._names, self._laws, self._load = structure.friction, friction.laws, friction.load
+        self._axes, self._motors = friction.axes.matrix, list(columns)
+        self._values = [np.array([model.standard[f'{p}{label}'] for p in law.parameters])
+                        for label, law in zip(friction.axes.labels, friction.laws, strict=True)]
 
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of the joints."""
+    def load(self, q: FloatArray, qd: FloatArray) -> FloatArray | None:
+        """Return the load (K, a) of the axes by links at (K, n), without acceleration."""
+        return None if self._load is None else self._load(q, qd, np.zeros_like(q))
 
-    limits: FloatArray
-    springs: Springs | None
-
-    def mass_matrix(self, x: FloatArray) -> FloatArray:
-        """Return M (K, N, N)."""
-
-    def bias(self, x: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the effort that keeps the velocity, springs and friction left out."""
-
-    def friction(self, x: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the friction."""
+    def __call__(self, v: FloatArray, load: FloatArray | None) -> FloatArray:
+        """Return the friction (K, N) on coordinates that move at ``v`` (K, N)."""
+        speed, found = v[:, self._motors] @ self._axes.T, np.zeros_like(v)
+        for i, (name, law, values) in enumerate(zip(self._names, self._laws, self._values,
+                                                    strict=True)):
+            pressed = None if load is None else load[:, i]
+            torque = values @ sliding_columns(name, law, speed[:, i], pressed)
+            found[:, self._motors] += torque[:, None] * self._axes[i]
+        return found
 
 
 class RigidEquations:
-    """The equations of a model whose gears are stiff."""
+    """M(x) a + bias(x, v) + friction = effort of a model whose gears are stiff."""
 
     springs: Springs | None = None
 
     def __init__(self, model: IdentifiedModel) -> None:
         self.joints, self.mass_matrix = model.joints, model.mass_matrix
         self.limits, self._model = limit_table(model.robot.limits), model
+        self.friction = AxesFriction(model, range(model.robot.n))
 
     def bias(self, x: FloatArray, v: FloatArray) -> FloatArray:
         """Return the effort of links and rotors."""
         return self._model.frictionless_effort(x, v, np.zeros_like(x))
 
-    def friction(self, x: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the friction of states taken by themselves."""
-        return self._model.friction(x, v)
+
+class ElasticEquations:
+    """The same with elastic joints, gears as springs; joints are the first coordinates."""
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        dynamics, n = model.elastic_motion.dynamics, model.robot.n
+        self.joints, self.mass_matrix, self.bias = (
+            model.joints, dynamics.mass_matrix, dynamics.bias)
+        self.limits = limit_table(model.robot.limits)
+        self.springs: Springs | None = dynamics.gears.springs(n)
+        self.friction = AxesFriction(model, dynamics.gears.motors(n))
 
 
-def rollout_by_law(
-    model: IdentifiedModel, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float
+def stepped_rollout(
+    model: IdentifiedModel, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float,
+    motors: tuple[FloatArray, FloatArray] | None = None,
 ) -> Rollout:
-    """Return what the kernel would; friction is linearised in the velocity in every stage."""
-    return integrate_by_law(RigidEquations(model), q0, qd0, effort, dt)
+    """Return what the kernel should: the arguments are those of `IdentifiedModel.rollout`."""
+    if motors is None:
+        return integrated(RigidEquations(model), q0, qd0, effort, dt)
+    gears, n = model.elastic_motion.gears, model.robot.n
+    x, v = coordinates(q0, motors[0], gears), coordinates(qd0, motors[1], gears)
+    drives = np.zeros((*effort.shape[:2], x.shape[1]))
+    drives[:, :, list(gears.motors(n))] = effort
+    return integrated(ElasticEquations(model), x, v, drives, dt).of_joints(gears.joints)
 
 
-def integrate_by_law(
-    equations: Equations, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float
+def integrated(
+    equations: RigidEquations | ElasticEquations, q0: FloatArray, qd0: FloatArray,
+    effort: FloatArray, dt: float,
 ) -> Rollout:
     """Return the motions of ``equations`` from states (K, N) under efforts (K, T, N)."""
     result = Rollout.empty(equations.joints, effort.shape)
@@ -115,7 +135,8 @@ def _watch_limits(result: Rollout, limits: FloatArray, q: FloatArray, t: int) ->
 
 
 def _step(
-    equations: Equations, q: FloatArray, v: FloatArray, effort: FloatArray, h: float
+    equations: RigidEquations | ElasticEquations, q: FloatArray, v: FloatArray,
+    effort: FloatArray, h: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Advance by ``h``: the stages of the kernel."""
     ahead: list[FloatArray] = []
@@ -149,29 +170,33 @@ def _sum(weights: FloatArray, terms: list[FloatArray]) -> FloatArray | float:
 
 
 def _implicit(
-    equations: Equations, state: tuple[FloatArray, FloatArray], effort: FloatArray,
-    start: tuple[FloatArray, float], gears: tuple[FloatArray, FloatArray],
+    equations: RigidEquations | ElasticEquations, state: tuple[FloatArray, FloatArray],
+    effort: FloatArray, start: tuple[FloatArray, float], gears: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
     """Return w with M (w - before) + duration (F(w) + c + S w + bias - effort) = 0.
 
-    M and bias are at ``state``, ``start`` is (before, duration), ``gears`` (c, S). A joint that
-    would reverse is linearised at rest next, or it would jump across a steep ramp. Motions whose
-    state has overflown give NaN.
+    M, bias and load are at ``state``, ``start`` is (before, duration), ``gears`` (c, S). A joint
+    that would reverse is linearised at rest next, or it would jump across a steep ramp. Motions
+    whose state has overflown give NaN.
     """
     (before, duration), (pull, resistance) = start, gears
     lost = ~np.isfinite(state[0] + state[1]).all(axis=1, keepdims=True)
     q, v = (np.where(lost, 0.0, x) for x in state)
     matrix = equations.mass_matrix(q) + duration * resistance
-    load = effort - equations.bias(q, v) - pull - before @ resistance
+    excess = effort - equations.bias(q, v) - pull - before @ resistance
+    n = equations.limits.shape[1]
+    load = equations.friction.load(q[:, :n], v[:, :n])
     at = after = before
     diagonal = np.arange(q.shape[1])
     for _ in range(LINEARISATIONS):
-        slope = (equations.friction(q, at + NUDGE) - equations.friction(q, at - NUDGE)) \
+        slope = (equations.friction(at + NUDGE, load) - equations.friction(at - NUDGE, load)) \
             / (2.0 * NUDGE)
         slope = np.maximum(slope, 0.0)
         damped = matrix.copy()
         damped[:, diagonal, diagonal] += duration * slope
-        push = load - equations.friction(q, at) - slope * (before - at)
-        after = before + duration * np.linalg.solve(damped, push[:, :, None])[:, :, 0]
-        at = np.where(after * at < 0.0, 0.0, after)
+        net = excess - equations.friction(at, load) - slope * (before - at)
+        after = before + duration * np.linalg.solve(damped, net[:, :, None])[:, :, 0]
+        taken, at = at, np.where(after * at < 0.0, 0.0, after)
+        if np.abs(after - taken).max(initial=0.0) < SETTLED:
+            break
     return np.where(lost, np.nan, after)

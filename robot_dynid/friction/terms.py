@@ -1,0 +1,145 @@
+"""Friction as data: elementary terms of the motion of one axis, and parameters that weigh them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.kernels.friction import (
+    COLUMNS,
+    CONSTANT,
+    DAHL,
+    KIND,
+    LEAST,
+    LOAD,
+    POWER,
+    RAMP,
+    REFERENCE,
+    ROW,
+    SCALE,
+    SECONDS,
+    SLIDING,
+    STOP,
+    TANH,
+    WEIGHT,
+    WIDTH,
+)
+from robot_dynid.types import FloatArray
+
+__all__ = [
+    'CONSTANT',
+    'DAHL',
+    'POWER',
+    'RAMP',
+    'STOP',
+    'TANH',
+    'Parameter',
+    'Range',
+    'Term',
+    'slid',
+    'sliding_table',
+    'table_of',
+    'warm',
+]
+
+#: lowest and highest of what a law was fitted to; None where nothing is known of it
+Range = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Term:
+    """An elementary torque [N m, N] of one axis with velocity v.
+
+    ``kind`` and its ``scale``: CONSTANT 1; POWER v |v|^(scale - 1); RAMP clip(v / scale, -1, 1)
+    and TANH tanh(v / scale), scale in rad/s or m/s; STOP, a spring that slips at the travel
+    ``scale`` [rad, m], and DAHL's state, both between -1 and 1, in steady sliding a ramp of
+    ``width``. Times ``weight``, and the factors there are: the size of the ``load``; 1 - tanh(|v|
+    / ``fade``); exp(-t / ``seconds``), of which at ``least`` that share stays; temperature minus
+    ``reference`` [deg C], known within ``temperatures``. ``side`` 1 acts forward only, -1
+    backward; below the speed ``above`` there is nothing; beyond ``speeds`` a function of the
+    velocity goes on along its tangent.
+    """
+
+    kind: float
+    scale: float = 1.0
+    weight: float = 1.0
+    side: float = 0.0
+    above: float = 0.0
+    speeds: Range = None
+    fade: float = 0.0
+    width: float = SLIDING
+    load: bool = False
+    seconds: float = 0.0
+    least: float = 0.0
+    reference: float | None = None
+    temperatures: Range = None
+
+    @property
+    def odd(self) -> bool:
+        """Whether it changes its sign with the motion."""
+        return self.kind != CONSTANT and self.side == 0.0
+
+    @property
+    def viscous(self) -> bool:
+        """Whether it is proportional to the velocity, in one direction at least."""
+        return self.kind == POWER and self.scale == 1.0 and self.reference is None
+
+    def row(self, place: int, holds: bool) -> tuple[float, ...]:
+        """Return it as a row of the kernels' table, adding to the result ``place``."""
+        weight, load = (0.0, self.weight) if self.load else (self.weight, 0.0)
+        return (place, self.kind, self.scale, weight, load, holds, self.side, self.above,
+                *(self.speeds or (-np.inf, np.inf)), self.fade, self.width, self.seconds,
+                self.least, np.nan if self.reference is None else self.reference,
+                *(self.temperatures or (-np.inf, np.inf)))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of friction: its torque at one is the sum of its ``terms``.
+
+    ``nonnegative``: a passive axis has it at zero or above; ``holds``: it holds an axis at rest
+    against a load of either sign.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    nonnegative: bool = True
+    holds: bool = False
+
+
+def table_of(parameters: Sequence[Parameter]) -> FloatArray:
+    """Return the terms of parameters (t, COLUMNS); each parameter has a row of the result."""
+    return np.array([term.row(i, parameter.holds) for i, parameter in enumerate(parameters)
+                     for term in parameter.terms]).reshape(-1, COLUMNS)
+
+
+def warm(terms: FloatArray) -> FloatArray:
+    """Return terms (t, COLUMNS) of a joint that has warmed up: what decays has decayed."""
+    found = terms.copy()
+    share = np.where(terms[:, SECONDS] > 0.0, terms[:, LEAST], 1.0)
+    found[:, [WEIGHT, LOAD]] *= share[:, None]
+    found[:, SECONDS] = 0.0
+    return found
+
+
+def slid(terms: FloatArray) -> FloatArray:
+    """Return terms (t, COLUMNS) of an axis in steady sliding: states are ramps."""
+    found = terms.copy()
+    states = terms[:, KIND] >= STOP
+    found[states, KIND], found[states, SCALE] = RAMP, terms[states, WIDTH]
+    return found
+
+
+def sliding_table(laws: Sequence[Sequence[Parameter]], widths: FloatArray) -> FloatArray:
+    """Return the terms (t, COLUMNS) of the parameters of many axes in steady sliding.
+
+    Each parameter has a row of the result; dry friction is no steeper than the ramps of
+    ``widths`` (m,) [rad/s, m/s]. Nothing is known of loads and temperatures.
+    """
+    terms = slid(warm(table_of([parameter for law in laws for parameter in law])))
+    wide = np.repeat(widths, [len(law) for law in laws])[terms[:, ROW].astype(np.int64)]
+    steep = (terms[:, KIND] == RAMP) | (terms[:, KIND] == TANH)
+    terms[:, SCALE] = np.where(steep, np.maximum(terms[:, SCALE], wide), terms[:, SCALE])
+    return np.asarray(terms[np.isnan(terms[:, REFERENCE])])
