@@ -148,16 +148,21 @@ def _change_tangents(friction, v, change, lines, scratch):
         wrong[k] = 0.0
     e = 0
     while e < terms.shape[0]:
-        i = int(terms[e, ROW])
+        i, first, turns = int(terms[e, ROW]), e, 0.0
         _along(axes[i], v, speed)
         _along(axes[i], change, step)
         for k in range(LANES):
             speed[k] += step[k]
-            at[i, k] = 0.0 if at[i, k] * speed[k] < 0.0 else speed[k]
-        e = _tangent_of_axis(terms, sizes, e, at[i], (other_rest, other_slope))
+        e = _tangent_of_axis(terms, sizes, first, speed, (other_rest, other_slope))
         for k in range(LANES):
             more = (other_slope[k] - slope[i, k]) * speed[k] + (other_rest[k] - rest[i, k])
-            wrong[k] = 1.0 if abs(more) > SETTLED * bound[i, k] else wrong[k]
+            off = 1.0 if abs(more) > SETTLED * bound[i, k] else 0.0
+            back = off if at[i, k] * speed[k] < 0.0 else 0.0
+            wrong[k], turns = max(wrong[k], off), max(turns, back)
+            at[i, k] = speed[k] * (1.0 - back)
+        if turns > 0.0:
+            _tangent_of_axis(terms, sizes, first, at[i], (other_rest, other_slope))
+        for k in range(LANES):
             rest[i, k], slope[i, k] = other_rest[k], other_slope[k]
     return wrong.max() > 0.0
 
