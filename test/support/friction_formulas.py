@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.types import FloatArray
+
+#: laws of single tests: dry friction, and the torque of each parameter, from settings and velocity
+OTHERS: dict[str, Callable[[Mapping[str, Any], FloatArray],
+                           tuple[FloatArray, dict[str, FloatArray]]]] = {}
 
 
 def ramp(v: FloatArray, width: float) -> FloatArray:
@@ -18,6 +22,8 @@ def ramp(v: FloatArray, width: float) -> FloatArray:
 
 def dry_of(name: str, s: Mapping[str, Any], v: FloatArray) -> FloatArray:
     """Return the dry friction of the law ``name`` in steady sliding."""
+    if name in OTHERS:
+        return OTHERS[name](s, v)[0]
     if name == 'stribeck':
         return np.tanh(v / s['width'])
     if name == 'two-speed':
@@ -27,6 +33,8 @@ def dry_of(name: str, s: Mapping[str, Any], v: FloatArray) -> FloatArray:
 
 def law_columns(name: str, s: Mapping[str, Any], v: FloatArray) -> dict[str, FloatArray]:
     """Return the torque of each parameter of the law ``name`` in steady sliding."""
+    if name in OTHERS:
+        return OTHERS[name](s, v)[1]
     dry, one = dry_of(name, s, v), np.ones_like(v)
     if name == 'asymmetric':
         return {'fvp': np.maximum(v, 0.0), 'fvn': np.minimum(v, 0.0),
