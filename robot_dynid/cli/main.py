@@ -106,21 +106,15 @@ def _run(words: list[str]) -> int:
     verb, terminal = _verb(options.verb), Terminal()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', RefusedJointWarning)  # verbs say it in their own words
-        result = _shown(verb, options, terminal)
-    return DONE if result.get('ok', True) else IMPOSSIBLE
-
-
-def _shown(verb: Verb, options: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Run a verb, print its result and return it."""
-    if options.json:
-        with contextlib.redirect_stdout(sys.stderr):
+        if options.json:
+            with contextlib.redirect_stdout(sys.stderr):
+                result = verb.run(options, terminal)
+            print(as_json(result), flush=True)
+        else:
             result = verb.run(options, terminal)
-        print(as_json(result), flush=True)
-    else:
-        result = verb.run(options, terminal)
-        verb.show(result, terminal)
-        sys.stdout.flush()
-    return result
+            verb.show(result, terminal)
+            sys.stdout.flush()
+    return DONE if result.get('ok', True) else IMPOSSIBLE
 
 
 def _failed(error: Exception, code: int, as_object: bool) -> int:

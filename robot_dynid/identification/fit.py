@@ -11,7 +11,6 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
-from robot_dynid.identification.selection import Choice, choose
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
     LINKS,
@@ -24,8 +23,7 @@ from robot_dynid.identification.sequential_fit import (
 )
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.prepare import Repaired
-from robot_dynid.types import Progress, RawLog
+from robot_dynid.types import RawLog
 
 
 def check_sequence(recipe: Recipe, estimator: Estimator) -> None:
@@ -55,17 +53,6 @@ def begun(
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
                         'together: the second loop identifies the links from it')
     return rest, watch.timed(FRICTION, lambda: friction_step(robot, solos, recipe))
-
-
-def chosen(
-    robot: RobotModel, part: Sequence[Repaired], recipe: Recipe, first: FrictionStep | None,
-    progress: Progress,
-) -> Choice:
-    """Return what is chosen from an excerpt; of three loops the first one has chosen the laws."""
-    if first is None:
-        return choose(robot, part, recipe, progress)
-    choice = choose(robot, part, replace(recipe, friction='coulomb'), progress)
-    return replace(choice, structure=first.structure)
 
 
 def compensated(

@@ -23,12 +23,12 @@ from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.estimation.uncertainty.refusal import refusals, told
 from robot_dynid.identification.elastic_joints import with_elastic_joints
-from robot_dynid.identification.fit import begun, check_sequence, chosen, compensated, settled
+from robot_dynid.identification.fit import begun, check_sequence, compensated, settled
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
-from robot_dynid.identification.selection import Choice, excerpt
+from robot_dynid.identification.selection import Choice, choose, excerpt
 from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.validate import Validation, score
 from robot_dynid.identified.model import IdentifiedModel
@@ -85,7 +85,8 @@ def identify(
     logs, sweeps = begun(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = excerpt(recordings)
-    choice = chosen(robot, part, recipe, sweeps, progress)
+    choice = choose(robot, part, recipe, progress,
+                    sweeps.structure if sweeps else None)
     torque_model = choice.structure.torque_model(robot)
     weights = reversal_weights(torque_model, part, choice.preprocessing)
     prepared = Prepared(torque_model.robot, recordings, choice.preprocessing, progress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,28 +69,31 @@ def excerpt(recordings: Sequence[Repaired]) -> list[Repaired]:
 
 
 def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
-           progress: Progress) -> Choice:
+           progress: Progress, sweeps: Structure | None = None) -> Choice:
     """Choose everything the recipe leaves open; the same data always gives the same choice.
+
+    The friction laws are those of ``sweeps`` where these were identified before.
 
     As long as the law of friction is wrong it is best smoothed away, and what is smoothed away
     tells no law; most of all at the motor of an elastic joint, whose own equation is mostly
     friction. So the cut-off is chosen again with the law that was found, and the law anew, until
     the cut-off stays.
     """
+    if sweeps is not None:
+        recipe = replace(recipe, friction='coulomb')
     part = list(recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
     first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
     choice = _chosen(robot, part, recipe, (first, first), _between(progress, 0.0, 0.5))
-    if recipe.cutoff is not None or not (choice.friction or robot.coordinates > robot.n):
-        return choice
-    for i in range(CUTOFF_ROUNDS):
+    again = recipe.cutoff is None and (choice.friction or robot.coordinates > robot.n)
+    for i in range(CUTOFF_ROUNDS if again else 0):
         before = choice
         begin, end = (0.5 + 0.3 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
         choice = _chosen(robot, part, recipe, (first, before.structure),
                          _between(progress, begin, end))
         if choice.preprocessing.cutoff == before.preprocessing.cutoff:
             break
-    return choice
+    return choice if sweeps is None else replace(choice, structure=sweeps)
 
 
 def _between(progress: Progress, begin: float, end: float) -> Progress:
@@ -123,8 +126,10 @@ def _chosen(robot: RobotModel, part: Sequence[Repaired], recipe: Recipe,
     return Choice(settings, structure, scores, lag, choices)
 
 
-def _try(model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing) -> Experiment:
-    return Experiment.of(model, (prepare(model.robot, r, settings) for r in part))
+def _prepared(
+    robot: RobotModel, part: Sequence[Repaired], settings: Preprocessing
+) -> Iterator[Samples]:
+    return (prepare(robot, recording, settings) for recording in part)
 
 
 def _choose_cutoff(
@@ -138,7 +143,7 @@ def _choose_cutoff(
     for i, cutoff in enumerate(candidates):
         progress(f'trying a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
         try:
-            experiment = _try(model, part, Preprocessing(cutoff))
+            experiment = Experiment.of(model, _prepared(model.robot, part, Preprocessing(cutoff)))
             scores.append((cutoff, held_out(experiment.information).score))
         except DataError as error:
             problem = error
@@ -155,8 +160,9 @@ def _choose_lag(
     if not likely(lag):
         return settings, lag
     shifted = replace(settings, effort_lag=lag.seconds)
-    before = held_out(_try(model, part, settings).information).score
-    after = held_out(_try(model, part, shifted).information).score
+    before, after = (
+        held_out(Experiment.of(model, _prepared(model.robot, part, one)).information).score
+        for one in (settings, shifted))
     return (shifted if after < before else settings), lag
 
 
@@ -211,8 +217,9 @@ def _choose_width(
         progress(f'trying a Coulomb ramp of {width:g} rad/s', 0.5 + 0.3 * i / len(WIDTHS))
         candidate = Structure.uniform(robot, structure.rotor_inertia, structure.friction[0],
                                       {'width': width})
-        information = _try(candidate.torque_model(robot), part, settings).information
-        tried.append((held_out(information).score, i, candidate))
+        model = candidate.torque_model(robot)
+        experiment = Experiment.of(model, _prepared(model.robot, part, settings))
+        tried.append((held_out(experiment.information).score, i, candidate))
     return min(tried)[2]
 
 
