@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
     model, states = read_model_and_states(arguments, CHANNELS, MOTORS)
     given = len(states) > len(CHANNELS)
-    elastic, warnings = [model.joints[j] for j in model.robot.drive.elastic], []
+    elastic, warnings = model.elastic_joints, []
     found = {}
     if elastic and given:
         found['acceleration'], found['motor_acceleration'] = model.forward_elastic(*states)

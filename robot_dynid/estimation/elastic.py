@@ -73,13 +73,14 @@ class ElasticJoints(Estimator):
         if not experiment.model.gears:
             return plain
         bent = Deflected(experiment.model, plain.values)
-        other = InstrumentalVariables(motors=bent).fit(experiment)
+        other, compared = InstrumentalVariables(motors=bent).fit_and_compare(experiment)
         own = _stiffnesses(experiment.model)
-        biased = _biased(other, own)
-        chosen, kind = (other, DetailsByInstruments) if biased else (plain, DetailsByLeastSquares)
-        chosen = replace(chosen, method=self.name, details=kind(**vars(chosen.details)))
-        assert isinstance(other.details, InstrumentDetails)
-        return _judged(chosen, own, other.details.left_to_least_squares)
+        if _biased(compared, other.degrees_of_freedom, own):
+            chosen = replace(other, method=self.name,
+                             details=DetailsByInstruments(**vars(compared)))
+        else:
+            chosen = replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
+        return _judged(chosen, own, compared.left_to_least_squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +130,14 @@ def _stiffnesses(model: TorqueModel) -> dict[str, str]:
     return {name: joint for name, joint in found.items() if name in model.reduction.names}
 
 
-def _biased(other: Estimate, own: dict[str, str]) -> bool:
+def _biased(compared: InstrumentDetails, degrees: int, own: dict[str, str]) -> bool:
     """Return whether any stiffness by least squares and by instruments differs beyond chance.
 
     BIASED is the level for all gears together (Bonferroni). Chance is that of motions, too: where
     encoders are precise, the two differ by what the model lacks, which repeats with the motion.
     """
-    assert isinstance(other.details, InstrumentDetails)
-    rows = [row for row in other.details.bias_of_least_squares if row.name in own]
-    bound = stats.t.ppf(1.0 - 0.5 * BIASED / max(len(rows), 1), other.degrees_of_freedom)
+    rows = [row for row in compared.bias_of_least_squares if row.name in own]
+    bound = stats.t.ppf(1.0 - 0.5 * BIASED / max(len(rows), 1), degrees)
     return any(abs(row.bias) > bound * row.std for row in rows)
 
 

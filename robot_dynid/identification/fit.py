@@ -19,7 +19,7 @@ from robot_dynid.identification.sequential_fit import (
     SequentialFit,
     Stopwatch,
     friction_step,
-    swept,
+    sweep_motions,
 )
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.robot.model import RobotModel
@@ -34,7 +34,7 @@ def check_sequence(recipe: Recipe, estimator: Estimator) -> None:
                          'leave one of them out')
 
 
-def begun(
+def identify_sweeps(
     robot: RobotModel, logs: Sequence[RawLog], recipe: Recipe, watch: Stopwatch
 ) -> tuple[Sequence[RawLog], FrictionStep | None]:
     """Return the recordings the links are identified from, and the first loop of three.
@@ -43,19 +43,19 @@ def begun(
     """
     if recipe.loops != THREE:
         return logs, None
-    solos, rest = [], []
+    motions, rest = [], []
     for log in logs:
-        own = swept(robot, log, recipe)
-        solos += own
+        own = sweep_motions(robot, log, recipe)
+        motions += own
         if not own:
             rest.append(log)
     if not rest:
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
                         'together: the second loop identifies the links from it')
-    return rest, watch.timed(FRICTION, lambda: friction_step(robot, solos, recipe))
+    return rest, watch.timed(FRICTION, lambda: friction_step(robot, motions, recipe))
 
 
-def compensated(
+def fit_deflection(
     experiment: Experiment,
     estimator: Estimator,
     recipe: Recipe,
@@ -82,6 +82,6 @@ def compensated(
     return replace(found, record=record)
 
 
-def settled(estimate: Estimate, found: ResidualFitted) -> Estimate:
+def with_sequential_values(estimate: Estimate, found: ResidualFitted) -> Estimate:
     """Return the estimate with the values of loops in turn; its deviations are those at once."""
     return estimate if found.values is None else replace(estimate, values=found.values)

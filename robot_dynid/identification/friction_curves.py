@@ -34,7 +34,7 @@ def single_joint_motions_of(
 
 
 def friction_curves(
-    robot: RobotModel, solos: Iterable[SingleJointMotion], recipe: Recipe
+    robot: RobotModel, motions: Iterable[SingleJointMotion], recipe: Recipe
 ) -> tuple[list[FrictionCurve], list[str]]:
     """Return the curve of every joint that sweeps, and what is to be said about them.
 
@@ -45,7 +45,7 @@ def friction_curves(
         law = 'coulomb'
     curves: list[FrictionCurve] = []
     notes: list[str] = []
-    for name, sweeps in all_sweeps(robot.joints, list(solos)).items():
+    for name, sweeps in all_sweeps(robot.joints, list(motions)).items():
         notes += sweeps.notes
         if sweeps.points:
             curve, more = friction_curve(name, sweeps.points, law)

@@ -21,9 +21,14 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
-from robot_dynid.estimation.uncertainty.refusal import refusals, told
+from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
 from robot_dynid.identification.elastic_joints import with_elastic_joints
-from robot_dynid.identification.fit import begun, check_sequence, compensated, settled
+from robot_dynid.identification.fit import (
+    check_sequence,
+    fit_deflection,
+    identify_sweeps,
+    with_sequential_values,
+)
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
@@ -82,7 +87,7 @@ def identify(
     robot = with_elastic_joints(robot, logs, estimator, recipe)
 
     progress('reading and repairing the recordings', 0.0)
-    logs, sweeps = begun(robot, logs, recipe, watch)
+    logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = excerpt(recordings)
     choice = choose(robot, part, recipe, progress,
@@ -95,10 +100,10 @@ def identify(
 
     progress('fitting', 0.9)
     held = held_out(experiment.information)
-    deflected = compensated(experiment, estimator, recipe, sweeps, watch)
-    estimate = settled(estimator.fit(deflected.experiment), deflected)
+    deflected = fit_deflection(experiment, estimator, recipe, sweeps, watch)
+    estimate = with_sequential_values(estimator.fit(deflected.experiment), deflected)
     estimate, refused = _with_refusals(estimate, deflected.experiment, held, estimator)
-    refusal_notes = [told(joint, reason) for joint, reason in refused.items()]
+    refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
     extent = Extent.merged(tuple(prepared.extents.values()))
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,

@@ -58,7 +58,7 @@ class Prepared:
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
     kept: dict[int, Samples] = field(default_factory=dict)
-    solos: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
+    motions: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
     extents: dict[int, Extent] = field(default_factory=dict)
 
     def _ready(self, i: int) -> Samples:
@@ -67,7 +67,7 @@ class Prepared:
         recording = self.recordings[i]
         if i not in self.notes:
             self.notes[i] = recording.notes
-            self.solos[i] = single_joint_motions_of(self.robot, recording, self.settings)
+            self.motions[i] = single_joint_motions_of(self.robot, recording, self.settings)
         if recording.averaging is not None:
             self.averaged.setdefault(i, recording.averaging)
         samples = prepare(self.robot, recording, self.settings)
@@ -92,8 +92,8 @@ class Prepared:
     def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
         """Return notes, and the record of averaged recordings and sweeps, once gone through."""
         notes = [note for i in sorted(self.notes) for note in self.notes[i]]
-        solos = [solo for i in sorted(self.solos) for solo in self.solos[i]]
-        curves, more = friction_curves(self.robot, solos, recipe)
+        motions = [motion for i in sorted(self.motions) for motion in self.motions[i]]
+        curves, more = friction_curves(self.robot, motions, recipe)
         return [*notes, *more], FitRecord(
             averaging=tuple(self.averaged[i] for i in sorted(self.averaged)),
             friction_curves=tuple(from_plain(SweepCurve, curve.plain()) for curve in curves))

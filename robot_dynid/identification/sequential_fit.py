@@ -58,19 +58,19 @@ class FrictionStep:
     values: Mapping[str, float]
 
 
-def swept(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[SingleJointMotion]:
+def sweep_motions(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[SingleJointMotion]:
     """Return where single joints of a recording move, empty where none keeps its speed.
 
     While one joint sweeps the others stick, with friction that no law knows, so such a recording
     is good for the first loop only.
     """
     settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
-    solos = single_joint_motions_of(robot, repair(robot, log, recipe.rate), settings)
-    return solos if any(solo.steady for solo in solos) else []
+    motions = single_joint_motions_of(robot, repair(robot, log, recipe.rate), settings)
+    return motions if any(motion.steady for motion in motions) else []
 
 
 def friction_step(
-    robot: RobotModel, solos: Sequence[SingleJointMotion], recipe: Recipe
+    robot: RobotModel, motions: Sequence[SingleJointMotion], recipe: Recipe
 ) -> FrictionStep:
     """Fit a law to (tau_there - tau_back) / 2 of every joint.
 
@@ -79,7 +79,7 @@ def friction_step(
     if robot.drive.coupling is not None:
         raise DataError(f'{robot.name}: motors that turn with several joints have friction of '
                         'their own, which sweeps of single joints do not tell; use loops: joint')
-    curves, notes = friction_curves(robot, solos, recipe)
+    curves, notes = friction_curves(robot, motions, recipe)
     fits = {c.joint: (c.name, c.fit) for c in curves if c.fit is not None}
     missing = [joint for joint in robot.joints if joint not in fits]
     if missing:

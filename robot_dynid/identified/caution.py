@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from robot_dynid.errors import RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
-from robot_dynid.estimation.uncertainty.refusal import told
+from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -19,7 +19,7 @@ LEVEL = 4
 def caution(model: IdentifiedModel) -> str:
     """Return what to know of the refused joints; nothing where there are none."""
     reasons = model.record.refused
-    return '; '.join(told(joint, reasons[joint]) if joint in reasons else
+    return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
                      for joint in model.not_identified)
 

@@ -84,6 +84,11 @@ class IdentifiedModel:
         """What each base parameter stands for, as a combination of standard parameters."""
         return self.reduction.labels
 
+    @property
+    def elastic_joints(self) -> tuple[str, ...]:
+        """Names of the joints whose gears deflect."""
+        return tuple(self.joints[gear.joint] for gear in self.torque_model.gears)
+
     @cached_property
     def torque_model(self) -> TorqueModel:
         """The regressor the values belong to."""
@@ -143,7 +148,7 @@ class IdentifiedModel:
     @cached_property
     def elastic_motion(self) -> ElasticMotion:
         """How links and motors move; raises UsageError where all joints are rigid."""
-        if not self.robot.drive.elastic:
+        if not self.elastic_joints:
             raise UsageError('the joints of this model are rigid: its motors move with them')
         return ElasticMotion(self)
 

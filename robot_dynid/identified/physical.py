@@ -15,7 +15,7 @@ MASS_MATRIX_CHECKS = 1000
 
 def impossible(model: IdentifiedModel) -> list[str]:
     """Return warnings about rotors with inertia below zero, and an indefinite mass matrix."""
-    rotors = model.structure.rotor_inertia and not model.robot.drive.elastic
+    rotors = model.structure.rotor_inertia and not model.elastic_joints
     remedy = f'{SENSORS}; otherwise {FEASIBLE}' if rotors else FEASIBLE
     return [f'{warning}; {remedy}' for warning in (*_rotors(model), *_mass_matrix(model))]
 

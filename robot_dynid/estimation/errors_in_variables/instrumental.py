@@ -111,6 +111,11 @@ class InstrumentalVariables(Estimator):
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
+        estimate, details = self.fit_and_compare(experiment)
+        return replace(estimate, details=details)
+
+    def fit_and_compare(self, experiment: Experiment) -> tuple[Estimate, InstrumentDetails]:
+        """Return the estimate beside its comparison with least squares; raises as `fit`."""
         cutoff = self.instrument_cutoff or motion_cutoff(experiment.recordings)
         doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
         fit = settled(experiment, doubled)
@@ -125,10 +130,9 @@ class InstrumentalVariables(Estimator):
         details = InstrumentDetails(
             told, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
             tuple(left), comparison.test, comparison.biases(estimate.names))
-        return replace(estimate, details=details,
-                       warnings=(*_weak(told, fit, left),
-                                 *([] if referenced else _noisy(experiment, cutoff)),
-                                 *comparison.told(estimate.names)))
+        warnings = (*_weak(told, fit, left), *([] if referenced else _noisy(experiment, cutoff)),
+                    *comparison.told(estimate.names))
+        return replace(estimate, warnings=warnings), details
 
 
 def _weak(told: str, fit: Fit, left: list[str]) -> list[str]:

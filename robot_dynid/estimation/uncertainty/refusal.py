@@ -11,7 +11,7 @@ from robot_dynid.estimation.uncertainty.held_out import HeldOut
 LEAST_SHARE = 0.02
 #: a joint is refused with more than this share of its effort outside what any parameters explain
 LARGEST_OUTSIDE = 0.5
-#: shares beyond this are only told as such
+#: shares beyond this are only given as such
 WORTH_TELLING = 9.99
 REMEDY = 'check its effort signal, and do not use the model for this joint'
 
@@ -37,6 +37,6 @@ def refusals(held: HeldOut, found: Consistency | None = None) -> dict[int, str]:
     return refused
 
 
-def told(joint: str, reason: str) -> str:
+def refusal_sentence(joint: str, reason: str) -> str:
     """Return the sentence about a refused joint."""
     return f'joint {joint} is refused: {reason}; {REMEDY}'

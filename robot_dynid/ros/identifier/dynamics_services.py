@@ -196,7 +196,7 @@ def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, Fl
 
     Raises UsageError where they are missing, too many, or of another length.
     """
-    elastic = ', '.join(model.joints[j] for j in model.robot.drive.elastic)
+    elastic = ', '.join(model.elastic_joints)
     found = {}
     for name in ('motor_position', 'motor_velocity'):
         values = getattr(request, name)
