@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -90,8 +89,7 @@ def identify(
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = excerpt(recordings)
-    choice = choose(robot, part, recipe, progress,
-                    sweeps.structure if sweeps else None)
+    choice = choose(robot, part, recipe, progress, sweeps.structure if sweeps else None)
     torque_model = choice.structure.torque_model(robot)
     weights = reversal_weights(torque_model, part, choice.preprocessing)
     prepared = Prepared(torque_model.robot, recordings, choice.preprocessing, progress)
@@ -110,9 +108,8 @@ def identify(
         values=estimate.values, std=estimate.std, control=control_parameters(experiment),
         preprocessing=choice.preprocessing, method=estimate.method,
         status='; '.join([*refusal_notes, *_advice_of(estimate)]),
-        record=replace(_with_fit(record, deflected.experiment, estimate), refused=refused,
-                       residual=deflected.record, recordings=_sources(logs),
-                       weights_near_reversals=tuple(weights.tolist()), **_choices(choice)),
+        record=replace(_record(record, deflected.experiment, estimate, choice), refused=refused,
+                       residual=deflected.record, recordings=_sources(logs)),
         feasible=estimate.standard, residual_models=deflected.models,
         trained=Trained(extent.quantities))
     model, gear_notes = with_gears(model, logs[0], part, recipe)
@@ -193,19 +190,19 @@ def _sources(logs: Sequence[RawLog]) -> tuple[str, ...]:
     return tuple(str(s) for s in getattr(logs, 'sources', None) or [log.source for log in logs])
 
 
-def _choices(choice: Choice) -> dict[str, Any]:
-    """Return the fields of the record that say what was chosen from the data."""
-    return {
-        'cutoffs_tried': tuple(CutoffScore(float(c), float(s)) for c, s in choice.cutoffs),
-        'friction': tuple(from_plain(LawChoice, c.plain()) for c in choice.friction),
-        'effort_lag': choice.lag}
-
-
-def _with_fit(record: FitRecord, experiment: Experiment, estimate: Estimate) -> FitRecord:
+def _record(
+    found: FitRecord, experiment: Experiment, estimate: Estimate, choice: Choice
+) -> FitRecord:
+    """Return what was ``found`` in the recordings with what was chosen and fitted."""
+    weights = experiment.reversal_weights
     return replace(
-        record, samples=int(experiment.information.samples), details=estimate.details,
+        found, samples=int(experiment.information.samples), details=estimate.details,
+        weights_near_reversals=() if weights is None else tuple(weights.tolist()),
+        std_over_textbook=_std_over_textbook(experiment, estimate),
         degrees_of_freedom=float(estimate.degrees_of_freedom),
-        std_over_textbook=_std_over_textbook(experiment, estimate))
+        cutoffs_tried=tuple(CutoffScore(float(c), float(s)) for c, s in choice.cutoffs),
+        friction=tuple(from_plain(LawChoice, c.plain()) for c in choice.friction),
+        effort_lag=choice.lag)
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
