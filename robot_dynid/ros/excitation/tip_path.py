@@ -1,4 +1,4 @@
-"""The way of the tip as a line for RViz."""
+"""Marker of the path of the tip for RViz."""
 
 from __future__ import annotations
 
