@@ -1,9 +1,10 @@
-"""Design of an excitation: the best motion found that keeps all limits, or a planned one."""
+"""Design of an excitation, optimised or planned, and review of a given one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 
@@ -28,14 +29,31 @@ EFFORT_STEP = 0.001
 #: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
 #: condition number above which parameters are not told apart
-MUTE = 1e6
+INDISTINCT = 1e6
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
 WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 
+class Reason(Enum):
+    """Why a given motion is refused."""
+
+    JOINTS = 'joints'
+    LIMITS = 'limits'
+    EFFORT = 'effort'
+    CLEARANCE = 'clearance'
+
+
+class MotionRefused(DynIdError):
+    """A motion does not fit the robot; ``reason`` is the first, the message names all."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
 @dataclass(frozen=True, eq=False)
 class DesignCriteria:
-    """What motions are judged by; everything is optional.
+    """Objective and checks of a design; everything is optional.
 
     ``score`` maps a trajectory to a Score; ``objective`` maps a name, a typical motion and the
     seconds of the execution to what is minimised; ``inverse`` predicts efforts; ``progress`` may
@@ -113,6 +131,20 @@ def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None 
     return design_within(
         motion_limits(robot, request.common.limits), request, criteria or DesignCriteria()
     )
+
+
+@one_blas_thread()
+def review(trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria) -> Design:
+    """Return what a given motion uses of the limits, and how well it excites; it is not changed.
+
+    Raises MotionRefused where it moves other joints, or breaks a limit of the motion, the
+    predicted effort of a joint or a clearance.
+    """
+    if trajectory.joints != limits.joints:
+        raise MotionRefused(
+            Reason.JOINTS, f'the trajectory moves {", ".join(trajectory.joints)}; the robot has '
+            f'{", ".join(limits.joints)}, in this order')
+    return _report(Planned(trajectory), limits, criteria)
 
 
 @one_blas_thread()
@@ -206,26 +238,10 @@ def _settled(
     for way in WAYS:
         mixed = found.start + way * (found.coefficients - found.start)
         trajectory = basis.trajectory(mixed)
-        words = _broken(trajectory, allowed, criteria)
+        words = Checks.of(trajectory, allowed, criteria).text
         if not words:
             return trajectory
     raise DynIdError(f'no motion was found that keeps everything: {words}')
-
-
-def _broken(trajectory: Trajectory, allowed: MotionLimits, criteria: DesignCriteria) -> str:
-    """Return what a motion breaks of the ``allowed``, between the instants of the search, too."""
-    broken = list(violations(trajectory.peaks(), allowed))
-    if criteria.inverse is not None:
-        effort = effort_peaks(trajectory, criteria.inverse, EFFORT_STEP)
-        broken += [f"effort of joint '{joint}' reaches {value:.4g}, allowed are {limit:.4g}"
-                   for joint, value, limit in zip(allowed.joints, effort, allowed.effort)
-                   if value > limit]
-    if not broken and criteria.proof is not None:
-        clearance = criteria.proof(trajectory)
-        if not clearance.free:
-            broken.append(f'{" and ".join(clearance.pair)} come as near as '
-                          f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
-    return '; '.join(broken)
 
 
 def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> FloatArray:
@@ -252,33 +268,58 @@ def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
             f'the root of time grows, so {times} periods of {basis.span:g} s would do')
 
 
+@dataclass(frozen=True, eq=False)
+class Checks:
+    """Breaches of a motion, sentences by reason; its effort peaks (n,) and clearance if known."""
+
+    broken: tuple[tuple[Reason, str], ...]
+    effort: FloatArray | None
+    clearance: Clearance | None
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria) -> Checks:
+        """Check limits and efforts at every instant; clearances where these are kept."""
+        broken = [(Reason.LIMITS, text) for text in violations(trajectory.peaks(), limits)]
+        effort = clearance = None
+        if criteria.inverse is not None:
+            effort = effort_peaks(trajectory, criteria.inverse, EFFORT_STEP)
+            broken += [(Reason.EFFORT, f"effort of joint '{joint}' reaches {value:.4g}, "
+                        f'its limit is {limit:.4g}')
+                       for joint, value, limit in zip(limits.joints, effort, limits.effort)
+                       if value > limit]
+        if not broken and criteria.proof is not None:
+            clearance = criteria.proof(trajectory)
+            if not clearance.free:
+                broken.append((Reason.CLEARANCE, f'{" and ".join(clearance.pair)} come as near as '
+                               f'{clearance.smallest:.4g} m at {clearance.time:.4g} s'))
+        return cls(tuple(broken), effort, clearance)
+
+    @property
+    def text(self) -> str:
+        """All that is broken in one sentence, empty where nothing is."""
+        return '; '.join(text for _, text in self.broken)
+
+
 def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) -> Design:
-    """Return the design of a motion; raises DynIdError when it breaks a limit."""
-    trajectory, inverse = planned.trajectory, criteria.inverse
-    peaks = trajectory.peaks()
-    broken = list(violations(peaks, limits))
-    used, warnings = fractions_used(peaks, limits), [*criteria.warnings, *planned.warnings]
-    if inverse is None:
+    """Return the design of a motion; raises MotionRefused when it breaks anything."""
+    trajectory = planned.trajectory
+    checks = Checks.of(trajectory, limits, criteria)
+    if checks.broken:
+        raise MotionRefused(checks.broken[0][0], checks.text)
+    used = fractions_used(trajectory.peaks(), limits)
+    warnings = [*criteria.warnings, *planned.warnings]
+    if checks.effort is None:
         warnings.append('efforts were not predicted: no inverse model given')
     else:
-        effort = effort_peaks(trajectory, inverse, EFFORT_STEP)
-        for i, joint in enumerate(limits.joints):
-            if np.isnan(limits.effort[i]):
+        for joint, value, limit in zip(limits.joints, checks.effort, limits.effort):
+            if np.isnan(limit):
                 warnings.append(f"effort of joint '{joint}' was not checked: its limit is unknown")
-                continue
-            used[joint]['effort'] = float(effort[i] / limits.effort[i])
-            if effort[i] > limits.effort[i]:
-                broken.append(f"effort of joint '{joint}' reaches {effort[i]:.4g}, "
-                              f'its limit is {limits.effort[i]:.4g}')
-    if broken:
-        raise DynIdError('; '.join(broken))
-    clearance = criteria.proof(trajectory) if criteria.proof is not None else None
-    if clearance is not None and not clearance.free:
-        raise DynIdError(f'{" and ".join(clearance.pair)} come as near as '
-                         f'{clearance.smallest:.4g} m at {clearance.time:.4g} s')
+            else:
+                used[joint]['effort'] = float(value / limit)
+    clearance = checks.clearance
     warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
-    if score is not None and score.condition_number > MUTE:
+    if score is not None and score.condition_number > INDISTINCT:
         warnings.append(f'the motion cannot tell all parameters apart (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,

@@ -1,4 +1,4 @@
-"""What is watched while the robot moves: joint states, tracking, efforts, the controller."""
+"""Guards of a motion: codes, thresholds and tolerances, joint states, efforts."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ class Code(IntEnum):
     EMERGENCY_STOP = -10
     TEMPERATURE = -11
     NOT_RECORDED = -12
+    UNKNOWN_TRAJECTORY = -13
+    JOINTS_DIFFER = -14
+    LIMIT_BROKEN = -15
+    EFFORT_PREDICTED = -16
+    COLLISION = -17
 
 
 @dataclass(frozen=True)

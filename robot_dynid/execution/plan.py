@@ -1,4 +1,4 @@
-"""From where the robot stands to a plan: approach, first pass, warm-up, excitation, return."""
+"""Segments of an execution: approach, first pass, warm-up, excitation, return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.execution.pace import stretched
-from robot_dynid.execution.sampled import sampled
+from robot_dynid.execution.sampled import SampledTrajectory, sampled
 from robot_dynid.execution.segment import Segment
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.fourier import FourierTrajectory
@@ -25,7 +25,7 @@ SAME_PLACE = 1e-6  # rad (m)
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How an excitation is executed.
+    """Settings of an execution.
 
     ``rate`` points per second; ``lead_in`` s before the first point of a segment;
     ``approach_scale`` part of the velocity limits (its square: of the acceleration limits) for
@@ -59,20 +59,33 @@ def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits
 def excitation_segments(trajectory: Trajectory, limits: MotionLimits, options: PlanOptions
                         ) -> tuple[Segment, ...]:
     """Return the slow first pass, where it is wanted, and the excitation with its warm-up."""
-    whole, once = trajectory, trajectory
+    once, points = trajectory, sampled(trajectory, options.rate, options.lead_in)
     parts: tuple[tuple[str, float], ...] = ()
     if isinstance(trajectory, FourierTrajectory):
         once = replace(trajectory, periods=1)
-        whole = replace(trajectory, periods=trajectory.periods + options.warm_up)
         if options.warm_up:
             end = options.lead_in + options.warm_up * once.duration
-            parts = (('warm_up', end),)
-    points = sampled(whole, options.rate, options.lead_in)
+            points, parts = _warmed_up(points, once, options), (('warm_up', end),)
     found = [Segment('excitation', points, limits, parts)]
     if options.first_pass_scale < 1.0:
         slow = stretched(sampled(once, options.rate, options.lead_in), options.first_pass_scale)
         found.insert(0, Segment('first_pass', slow, limits))
     return tuple(found)
+
+
+def _warmed_up(
+    points: SampledTrajectory, once: FourierTrajectory, options: PlanOptions
+) -> SampledTrajectory:
+    """Return the points with periods ahead of them; they themselves are only later in time."""
+    period = sampled(once, options.rate)
+    delays = options.lead_in + once.duration * np.arange(options.warm_up)
+    time = [*(delay + period.time[:-1] for delay in delays),
+            points.time + options.warm_up * once.duration]
+    motion = (np.concatenate([*(getattr(period, name)[:-1],) * options.warm_up,
+                              getattr(points, name)])
+              for name in ('position', 'velocity', 'acceleration'))
+    return SampledTrajectory(
+        points.joints, frozen(np.concatenate(time)), *(frozen(values) for values in motion))
 
 
 def with_moves(

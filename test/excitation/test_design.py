@@ -12,7 +12,14 @@ from hypothesis_profile import COSTLY
 from random_robots import random_urdf
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.excitation.design import DesignCriteria, design, design_within
+from robot_dynid.excitation.design import (
+    DesignCriteria,
+    MotionRefused,
+    Reason,
+    design,
+    design_within,
+    review,
+)
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.effort import RigidEffort
@@ -304,6 +311,33 @@ def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
 def test_wrong_options_of_the_search_are_explained(options, words):
     with pytest.raises(UsageError, match=words):
         parse_request('', options)
+
+
+def test_a_given_motion_is_reviewed_as_it_is():
+    robot = load_robot('planar_3r')
+    criteria = design_criteria(robot)
+    made = design(robot, parse_request('', {'starts': 1, 'iterations': 5}), criteria)
+    found = review(made.trajectory, made.limits, criteria)
+    assert found.trajectory is made.trajectory and found.score == made.score
+    assert (found.used, found.warnings) == (made.used, made.warnings)
+
+
+@pytest.mark.parametrize(('changed', 'reason', 'words'), [
+    ({'joints': ('joint_2', 'joint_1', 'joint_3')}, Reason.JOINTS,
+     'moves joint_1, joint_2, joint_3; the robot has joint_2, joint_1, joint_3, in this order'),
+    ({'velocity': np.full(3, 0.1)}, Reason.LIMITS, "velocity of joint 'joint_1' reaches "),
+    ({'effort': np.full(3, 0.01)}, Reason.EFFORT, "effort of joint 'joint_1' reaches "),
+    ({}, Reason.CLEARANCE, 'hand and table come as near as 0.01 m at 3 s'),
+])
+def test_a_given_motion_that_does_not_fit_is_refused_by_name(changed, reason, words):
+    robot = load_robot('planar_3r')
+    criteria = replace(design_criteria(robot), inverse=RigidEffort(robot, robot.nominal))
+    made = design(robot, parse_request('', {'starts': 1, 'iterations': 5}), criteria)
+    proof = replace(criteria, proof=lambda trajectory: Clearance(
+        False, 0.01, ('hand', 'table'), 3.0))
+    with pytest.raises(MotionRefused) as refused:
+        review(made.trajectory, replace(made.limits, **changed), proof)
+    assert refused.value.reason is reason and words in str(refused.value)
 
 
 def test_a_start_in_the_way_of_a_proof_is_refused():

@@ -10,9 +10,9 @@ from execution_bench import JOINTS, LIMITS, RULES, Bench
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.plan import PlanOptions, excitation_segments, with_moves
-from robot_dynid.execution.sampled import faults
+from robot_dynid.execution.sampled import faults, sampled
 from robot_dynid.execution.watch import Rules
-from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.trajectories.moves import quintic_move
 
 FOURIER = random_fourier(
@@ -46,6 +46,21 @@ def test_the_whole_plan_of_a_periodic_excitation():
     assert np.array_equal(plan[-1].points.position[-1], HERE)
     for segment in plan:
         assert faults(segment.points, segment.limits, 60.0) == ()
+
+
+def test_the_points_of_the_excitation_itself_are_those_of_its_own_sampling():
+    """Bit for bit, whatever the warm-up: it comes ahead of them and delays them."""
+    odd = FourierTrajectory(FOURIER.joints, FOURIER.base_frequency / 1.0037, FOURIER.offset,
+                            FOURIER.sine, FOURIER.cosine, FOURIER.periods)
+    own = sampled(odd, FULL.rate, FULL.lead_in)
+    for warm_up in (0, 1, 3):
+        points = excitation_segments(odd, LIMITS, replace(FULL, warm_up=warm_up))[-1].points
+        for name in ('position', 'velocity', 'acceleration'):
+            rows = getattr(points, name)[-len(own.time):]
+            assert np.array_equal(rows, getattr(own, name)), name
+        delay = warm_up / odd.base_frequency
+        assert np.allclose(points.time[-len(own.time):], own.time + delay, rtol=1e-15)
+        assert points.time[0] == FULL.lead_in and np.diff(points.time).min() > 0.9 / FULL.rate
 
 
 def test_nothing_is_added_that_nobody_asked_for():

@@ -52,6 +52,8 @@ TESTS: dict[str, dict[str, str]] = {
         **each('test_excitation_handlers.py::test_controller_wait', 'controller_wait'),
         **each('test_excitation_faults.py::'
                'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
+        **each('test_given_trajectory.py::test_what_does_not_fit_is_refused_by_name',
+               'files_directory'),
         **each(f'{PLAN}::test_trajectory_rate_and_lead_in', 'trajectory_rate', 'lead_in'),
         **each(f'{PLAN}::'
                'test_speed_scale_counts_once_for_velocities_and_squared_for_accelerations',

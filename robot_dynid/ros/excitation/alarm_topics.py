@@ -1,4 +1,4 @@
-"""Topics that say whether it is safe to move: the emergency stop, temperatures of the joints."""
+"""Topics of the emergency stop and of the temperatures of the joints."""
 
 from __future__ import annotations
 

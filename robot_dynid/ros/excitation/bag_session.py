@@ -1,4 +1,4 @@
-"""The recording of an execution: what was sent and what came back, in one bag."""
+"""Recording of an execution: commands and answers in one bag."""
 
 from __future__ import annotations
 

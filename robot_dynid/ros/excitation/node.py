@@ -1,7 +1,7 @@
-"""Node `excitation`: designs an excitation, moves to its start, executes it under supervision.
+"""Node `excitation`: designs or takes an excitation, moves to its start, executes it supervised.
 
 It only translates: designs come from `robot_dynid.excitation`, decisions from its `Execution`.
-Everything runs in one thread but the design, which has its own.
+Everything runs in one thread but designs and their checks, which have their own.
 """
 
 from __future__ import annotations
@@ -30,21 +30,24 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from robot_dynid.errors import Cancelled, DynIdError
+from robot_dynid.excitation.design import MotionRefused, Reason
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
 from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.params import check_parameter, load_parameters
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
-from robot_dynid.ros.excitation.design import Prepared
+from robot_dynid.ros.excitation.plan import ExcitationPlan, UnknownTrajectory
 from robot_dynid.ros.excitation.progress import diagnosis, feedback_message, result_message
 from robot_dynid.ros.excitation.runner import Runner
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.excitation.tip_path import path_marker
 from robot_dynid_interfaces.action import Excite
 
-TICK = 0.01
-FEEDBACK_PERIOD = 0.05
+REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
+            Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
+TICK = 0.01  # s
+FEEDBACK_PERIOD = 0.05  # s
 CLOSING = 2.0  # s to close the recording
 FAREWELL = 0.3  # s for the last answers to leave before the node goes
 
@@ -116,19 +119,21 @@ class ExcitationNode(Node):
         if self.busy:
             return self._reply(handle, Outcome(
                 Code.BUSY, 'another goal is being executed; wait for it or cancel it'), None)
-        self._handle, prepared = handle, None
+        self._handle, plan, identifier = handle, None, ''
         self.runner.begin()
         self._tick_timer.reset()
         try:
-            prepared = await self.runner.prepared(handle.request)
-            self._show(prepared)
-            outcome = Outcome(Code.SUCCESS, f'dry run, nothing was sent; {prepared.summary}')
-            if not handle.request.dry_run:
-                outcome = await self.runner.executed(prepared)
+            plan = await self.runner.planned(handle.request)
+            self._show(plan)
+            if handle.request.dry_run:
+                identifier = self.runner.dry_runs.keep(plan)
+                outcome = Outcome(Code.SUCCESS, f'dry run, nothing was sent; {plan.summary}')
+            else:
+                outcome = await self.runner.executed(plan)
         except Cancelled:
             outcome = Outcome(Code.CANCELLED, 'cancelled before anything was sent')
         except DynIdError as error:
-            outcome = Outcome(Code.INVALID, f'{error}; nothing was sent')
+            outcome = Outcome(refusal(error), f'{error}; nothing was sent')
         except Exception as error:
             self.fail(error)
             outcome = Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
@@ -137,20 +142,24 @@ class ExcitationNode(Node):
             self._handle, self.runner.execution = None, None
             self._tick_timer.cancel()
         self.last = outcome
-        return self._reply(handle, outcome, prepared)
+        return self._reply(handle, outcome, plan, identifier)
 
-    def _show(self, prepared: Prepared) -> None:
-        """Publish what was designed."""
-        for warning in prepared.design.warnings:
+    def _show(self, plan: ExcitationPlan) -> None:
+        """Publish a plan."""
+        for warning in plan.design.warnings:
             self.get_logger().warning(warning)
-        self._trajectory.publish(prepared.message)
+        self._trajectory.publish(plan.message)
         self._path.publish(path_marker(
-            prepared.robot, prepared.segments[-1].points, self.get_clock().now()))
+            plan.robot, plan.segments[-1].points, self.get_clock().now()))
 
-    def _reply(self, handle: Any, outcome: Outcome, prepared: Prepared | None) -> Excite.Result:
+    def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | None,
+               identifier: str = '') -> Excite.Result:
         text = f'{outcome.code.name}: {outcome.text}'
-        result = result_message(outcome, self.runner.robot.joints, prepared,
-                                self.runner.recording if prepared is not None else '')
+        result = result_message(outcome, self.runner.robot.joints)
+        if plan is not None:
+            result.duration, result.plan = plan.duration, identifier
+            result.warnings = list(plan.design.warnings)
+            result.recording = self.runner.recording
         if outcome.code is Code.SUCCESS:
             self.get_logger().info(text)
             handle.succeed()
@@ -203,6 +212,13 @@ class ExcitationNode(Node):
             runner.controller.ready())])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+
+
+def refusal(error: DynIdError) -> Code:
+    """Return the code of a goal that is refused with ``error``."""
+    if isinstance(error, UnknownTrajectory):
+        return Code.UNKNOWN_TRAJECTORY
+    return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
 
 
 def _saying(act: Callable[[], str]) -> Callable[[Any, Any], None]:

@@ -1,10 +1,9 @@
-"""Messages in which the excitation node says what it does and how it ended."""
+"""Result, feedback and diagnostics messages of the excitation node."""
 
 from __future__ import annotations
 
 import array
 import time
-from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
@@ -13,13 +12,11 @@ from robot_dynid.execution.supervisor import Execution
 from robot_dynid_interfaces.action import Excite
 
 
-def result_message(outcome: Outcome, joints: tuple[str, ...], prepared: Any, recording: str
-                   ) -> Excite.Result:
-    """Return the result of the action; ``prepared`` (or None) has the duration in s."""
+def result_message(outcome: Outcome, joints: tuple[str, ...]) -> Excite.Result:
+    """Return the result of the action as far as the outcome decides it."""
     return Excite.Result(
         success=outcome.code is Code.SUCCESS, code=int(outcome.code), message=outcome.text,
-        joint_names=list(joints), duration=float(prepared.duration) if prepared else 0.0,
-        recording=recording)
+        joint_names=list(joints))
 
 
 def feedback_message(

@@ -1,4 +1,4 @@
-"""One excitation at a time: design, plan, record, execute; commands out, outcomes back.
+"""Runner of one excitation at a time: plan, record, execute; commands out, outcomes back.
 
 Everything runs in the node's thread but designs, plans and the opening and closing of bags, which
 have their own.
@@ -28,12 +28,12 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.waiting import Waits
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
 from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_message
-from robot_dynid.ros.excitation.design import Prepared, prepare
+from robot_dynid.ros.excitation.plan import DryRuns, ExcitationPlan, designed, given
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.warm_up import warm_up
 from robot_dynid_interfaces.action import Excite
 
-BREATH = 0.02  # s to take in what arrived meanwhile
+PENDING = 0.02  # s to take in the messages that arrived meanwhile
 FIRST_STATES = 1.0  # s until the recording must have heard of the joints
 
 
@@ -53,7 +53,8 @@ class Runner:
             node, (settings.controller, settings.face), self.perform, group)
         self._log = node.get_logger()
         folder = Path(settings.recording_directory).expanduser().absolute()
-        self._tape = ExcitationBag(node, (folder, robot.name), settings.controller)
+        self._bag = ExcitationBag(node, (folder, robot.name), settings.controller)
+        self.dry_runs = DryRuns(settings.files_directory)
         self._goals: dict[Segment, Any] = {}
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._pool.submit(warm_up)  # compiled kernels before the first goal, not during it
@@ -63,18 +64,31 @@ class Runner:
         self.execution, self.design, self.recording = None, ('design', 0.0), ''
         self.stop.clear()
 
-    async def prepared(self, request: Excite.Goal) -> Prepared:
-        """Design in the background."""
+    async def planned(self, request: Excite.Goal) -> ExcitationPlan:
+        """Return the checked plan of a goal; design or read it in the background.
+
+        Raises DynIdError where there is none.
+        """
+        plan: ExcitationPlan = await self._background(lambda: self._plan(request))
+        return plan
+
+    def _plan(self, request: Excite.Goal) -> ExcitationPlan:
+        robot, settings, progress = self.robot, self.settings, self.progress
+        if request.trajectory:
+            if request.type or request.options:
+                raise UsageError('a goal gives either a trajectory, which is executed as it is, '
+                                 'or type and options of one to design, not both')
+            found = self.dry_runs.find(request.trajectory)
+            if isinstance(found, ExcitationPlan):
+                return found.checked_again(progress)
+            return given(robot, found, settings, progress)
         try:
             options = yaml.safe_load(request.options)
         except yaml.YAMLError as error:
             raise UsageError(f'options are not YAML: {error}') from error
-        asked = request.type, options
-        made: Prepared = await self._background(
-            lambda: prepare(self.robot, asked, self.settings, self.progress))
-        return made
+        return designed(robot, (request.type, options), settings, progress)
 
-    async def executed(self, prepared: Prepared) -> Outcome:
+    async def executed(self, plan: ExcitationPlan) -> Outcome:
         """Check who is there, plan from where the robot stands, record, and go."""
         settings, guards = self.settings, self.guards
         if not await self.waits.until(self.controller.ready, settings.controller_wait):
@@ -84,22 +98,21 @@ class Runner:
                            'and its name the parameter controller?')
         await self.waits.until(self._states_are_fresh, 10.0 * guards.state_timeout)
         self._refuse_if_stopped()
-        rules, self._goals = await self._background(
-            lambda: prepared.plan(settings, guards, self.states))
-        plan = tuple(self._goals)
+        rules, self._goals = await self._background(lambda: plan.goals(guards, self.states))
+        segments = tuple(self._goals)
         try:
-            unrecorded = await self._recording(sum(s.points.duration for s in plan))
+            unrecorded = await self._recording(sum(s.points.duration for s in segments))
             self._refuse_if_stopped()
             if unrecorded is not None:
                 return unrecorded
-            self.execution = Execution(plan, rules, self.states, self.alarms)
+            self.execution = Execution(segments, rules, self.states, self.alarms)
             self.perform(self.execution.start(time.monotonic()))
             outcome = await self.ended()
         finally:
             await self.ended()
-            whole, told = await self._background(self._tape.finish)
+            whole, told = await self._background(self._bag.finish)
         if outcome.code is Code.SUCCESS:
-            outcome = Outcome(Code.SUCCESS, f'executed; {prepared.summary}')
+            outcome = Outcome(Code.SUCCESS, f'executed; {plan.summary}')
             if not whole:
                 return Outcome(Code.NOT_RECORDED, f'{outcome.text}; but {told}')
         return Outcome(outcome.code, f'{outcome.text}; {told}')
@@ -146,12 +159,12 @@ class Runner:
                 if segment.reference is not None:
                     self._log.info('slowing down along the path')
                 self.controller.send(execution, goal, segment.elapsed > 0.0)
-                self._tape.put(execution.doing(time.monotonic())[0], goal.trajectory)
+                self._bag.put(execution.doing(time.monotonic())[0], goal.trajectory)
             elif isinstance(command, Cancel):
                 self.controller.cancel()
-                self._tape.put('cancel', JointTrajectory())
+                self._bag.put('cancel', JointTrajectory())
             elif isinstance(command, Hold):
-                self._tape.put('hold', self.controller.hold(
+                self._bag.put('hold', self.controller.hold(
                     self.robot.joints, command.position, command.duration))
 
     def tick(self, now: float) -> None:
@@ -170,13 +183,13 @@ class Runner:
     async def _recording(self, seconds: float) -> Outcome | None:
         """Begin the recording; return why there is none."""
         try:
-            path = await self._background(lambda: self._tape.begin(seconds))
+            path = await self._background(lambda: self._bag.begin(seconds))
         except (DynIdError, OSError) as error:
             return Outcome(Code.NOT_RECORDED, f'{error}; nothing was sent')
         self.recording = str(path)
-        await self.waits.until(lambda: self._tape.hears_states, FIRST_STATES)
-        await self.waits.until(lambda: False, BREATH)
-        if not self._tape.hears_states:
+        await self.waits.until(lambda: self._bag.hears_states, FIRST_STATES)
+        await self.waits.until(lambda: False, PENDING)
+        if not self._bag.hears_states:
             return Outcome(Code.NOT_RECORDED, 'the recording hears no joint states, which must be '
                            'published reliably; nothing was sent')
         return None

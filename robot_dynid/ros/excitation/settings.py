@@ -28,6 +28,8 @@ class ExcitationSettings:
     face: str = parameter('action', 'how the controller is commanded', choices=FACES)
     recording_directory: str = parameter(
         'recordings', 'folder that receives one bag per execution')
+    files_directory: str = parameter(
+        '.', 'folder in which trajectory files named in goals lie')
     trajectory_rate: float = parameter(50.0, 'points per second sent to the controller')
     lead_in: float = parameter(0.2, 's granted for blending into the first point of a goal')
     approach_scale: float = parameter(

@@ -51,7 +51,7 @@ def test_controller_absent_but_dry_run_works(stage: Stage) -> None:
     assert len(points) == 76
     assert all(len(p.positions) == len(p.velocities) == len(p.accelerations) == 3 for p in points)
     assert not np.any(points[-1].velocities) and not np.any(points[0].velocities)
-    result = client.excite()
+    result = client.excite(options='', trajectory=result.plan)
     assert result.code == Code.CONTROLLER_LOST
     assert 'no action server joint_trajectory_controller/follow_joint_trajectory' in result.message
 

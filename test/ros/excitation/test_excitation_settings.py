@@ -16,7 +16,7 @@ from robot_dynid.execution.guards import EffortGuard, GuardSettings, JointStates
 from robot_dynid.robot.model import PRISMATIC, Drive, RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.excitation.controller_client import goal_message
-from robot_dynid.ros.excitation.design import Prepared, prepare
+from robot_dynid.ros.excitation.plan import ExcitationPlan, designed
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules, tolerances
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 
@@ -32,16 +32,16 @@ def silent(stage: str, fraction: float) -> None:
     """Take notice of a design's progress."""
 
 
-def prepared(**changes: Any) -> Prepared:
+def prepared(**changes: Any) -> ExcitationPlan:
     """Return the quick design with these settings."""
-    return prepare(ROBOT, ASKED, replace(PLAIN, **changes), silent)
+    return designed(ROBOT, ASKED, replace(PLAIN, **changes), silent)
 
 
 def plan(**changes: Any) -> tuple[Any, ...]:
     """Return the segments that would be executed with these settings."""
     states = JointStates(ROBOT.joints)
     states.update(0.0, ROBOT.joints, 0.0, (HERE, np.zeros(3), np.zeros(3)))
-    return tuple(prepared(**changes).plan(replace(PLAIN, **changes), GUARDS, states)[1])
+    return tuple(prepared(**changes).goals(GUARDS, states)[1])
 
 
 def test_trajectory_rate_and_lead_in() -> None:
@@ -168,5 +168,5 @@ def test_a_design_can_be_given_up_at_every_word_of_its_progress() -> None:
             raise Cancelled('asked to stop')
 
     with pytest.raises(Cancelled):
-        prepare(ROBOT, ASKED, PLAIN, progress)
+        designed(ROBOT, ASKED, PLAIN, progress)
     assert len(heard) == 3

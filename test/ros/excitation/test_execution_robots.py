@@ -20,7 +20,7 @@ from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outco
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.controller_messages import goal_from_message
-from robot_dynid.ros.excitation.design import prepare
+from robot_dynid.ros.excitation.plan import designed
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters, build_simulator
 from robot_dynid.simulation.truth import load_truth
@@ -45,8 +45,8 @@ class Drill:
             robot=name, effort_noise=0.0, velocity_noise=0.0, start_position=START[name]), robot)
         self.states, self.shown = JointStates(robot.joints), list[np.ndarray[Any, Any]]()
         self.receive()
-        prepared = prepare(robot, ('fourier', MOTION | options), settings, lambda *_: None)
-        rules, self.goals = prepared.plan(settings, GuardSettings(), self.states)
+        plan = designed(robot, ('fourier', MOTION | options), settings, lambda *_: None)
+        rules, self.goals = plan.goals(GuardSettings(), self.states)
         self.execution = Execution(tuple(self.goals), rules, self.states)
         self.perform(self.execution.start(self.arm.time))
 

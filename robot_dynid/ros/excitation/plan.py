@@ -1,0 +1,237 @@
+"""Plans of the excitation node: designed or given, checked, sampled; dry runs that are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from control_msgs.action import FollowJointTrajectory
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynid.collision.approach import approach
+from robot_dynid.collision.scene import Scene, scene_of
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.excitation.design import (
+    Design,
+    MotionRefused,
+    Reason,
+    design_within,
+    review,
+)
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.search.clearance import keeping_clear
+from robot_dynid.execution.guards import GuardSettings, JointStates
+from robot_dynid.execution.plan import excitation_segments, with_moves
+from robot_dynid.execution.sampled import sampled
+from robot_dynid.execution.segment import Segment, segment_faults
+from robot_dynid.execution.watch import Rules
+from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.ros.common.files_directory import file_inside
+from robot_dynid.ros.excitation.controller_client import goal_message, trajectory_message
+from robot_dynid.ros.excitation.settings import ExcitationSettings, rules
+from robot_dynid.trajectories.limits import MotionLimits, motion_limits
+from robot_dynid.trajectories.trajectory import Trajectory
+from robot_dynid.types import Progress, frozen
+
+Asked = tuple[str, Mapping[str, Any] | None]
+#: dry runs that are kept
+KEPT = 8
+IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
+
+
+class UnknownTrajectory(UsageError):
+    """A goal names a file or a dry run that is not there."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExcitationPlan:
+    """A checked excitation and its points; moves to its start and back are added when it begins.
+
+    ``settings`` those it was made with; ``reach`` the limits in which the robot may stand;
+    ``surroundings`` what it keeps clear of, ``scene`` as it was when last checked.
+    """
+
+    robot: RobotModel
+    design: Design
+    settings: ExcitationSettings
+    reach: MotionLimits
+    surroundings: Surroundings
+    scene: Scene
+    segments: tuple[Segment, ...]
+
+    @property
+    def duration(self) -> float:
+        """Length of the excitation itself, s."""
+        return self.design.trajectory.duration
+
+    @cached_property
+    def message(self) -> JointTrajectory:
+        """The points of the excitation itself, without first pass and warm-up."""
+        return trajectory_message(sampled(
+            self.design.trajectory, self.settings.trajectory_rate, self.settings.lead_in))
+
+    @cached_property
+    def identifier(self) -> str:
+        """Name of the plan as a dry run: the same for the same points, limits and settings."""
+        digest = hashlib.sha256(f'{self.settings} {self.surroundings}'.encode())
+        for segment in self.segments:
+            digest.update(segment.name.encode())
+            for record in (segment.points, segment.limits):
+                for value in vars(record).values():
+                    digest.update(np.array(value).tobytes())
+        return f'dry-run-{digest.hexdigest()[:16]}'
+
+    @property
+    def summary(self) -> str:
+        """Length, largest part of a limit and condition number in one sentence."""
+        used = {(joint, name): value for joint, uses in self.design.used.items()
+                for name, value in uses.items()}
+        (joint, name), largest = max(used.items(), key=lambda item: item[1])
+        text = f"{self.duration:g} s; at most {largest:.0%} of a limit used ({name} of '{joint}')"
+        if self.design.score is not None:
+            text += f'; condition number {self.design.score.condition_number:.1f}'
+        return text
+
+    def goals(self, guards: GuardSettings, states: JointStates
+              ) -> tuple[Rules, dict[Segment, FollowJointTrajectory.Goal]]:
+        """Return rules, and segments with their goals, from where the robot stands now.
+
+        Moves to the start and back keep clear of everything. Raises DynIdError when it is not
+        known where the robot stands, when it is outside the limits, or when there is no free way.
+        """
+        missing = states.missing('position')
+        if missing:
+            raise DynIdError(f"no joint states with a finite position of joint '{missing[0]}' "
+                             'were received; is the joint state broadcaster active?')
+        segments = with_moves(frozen(states.position.copy()), self.segments, self.reach,
+                              self.settings.plan, partial(approach, self.scene))
+        made = rules(self.settings, guards, self.robot, self.segments[-1].limits)
+        for segment in segments:
+            segment_faults(segment, made.longest)
+        return made, {s: goal_message(s.points, made.tolerances) for s in segments}
+
+    def checked_again(self, progress: Progress) -> ExcitationPlan:
+        """Return this very plan after a check of limits, efforts and the scene as it is now.
+
+        Raises MotionRefused where it does not fit any more.
+        """
+        progress('check', 0.0)
+        scene = scene_of(self.robot, self.surroundings)
+        criteria = keeping_clear(design_criteria(self.robot, progress), scene)
+        found = review(self.design.trajectory, self.segments[-1].limits, criteria)
+        _check_points(self.segments, self.settings)
+        warnings = tuple(dict.fromkeys((*self.design.warnings, *found.warnings)))
+        return replace(self, scene=scene, design=replace(
+            self.design, warnings=warnings, clearance=found.clearance))
+
+
+def designed(
+    robot: RobotModel, asked: Asked, settings: ExcitationSettings, progress: Progress
+) -> ExcitationPlan:
+    """Design what is ``asked`` (type, options) and check its points.
+
+    Raises UsageError for wrong options, DynIdError when the limits do not allow it, Cancelled when
+    ``progress`` asks to stop.
+    """
+    progress('design', 0.0)
+    request = parse_request(*asked)
+    _check_length(float(getattr(request.options, 'duration', 0.0)), settings)
+    full = motion_limits(robot, request.common.limits)
+    around = request.common.surroundings(robot.surroundings)
+    scene = scene_of(robot, around)
+    started = time.monotonic()
+    criteria = keeping_clear(design_criteria(
+        robot, progress, elapsed=lambda: time.monotonic() - started), scene)
+    found = design_within(full.scaled(1.0, settings.speed_scale), request, criteria)
+    return _planned(robot, found, settings, full, scene)
+
+
+def given(
+    robot: RobotModel, trajectory: Trajectory, settings: ExcitationSettings, progress: Progress
+) -> ExcitationPlan:
+    """Check a trajectory that was designed before; it is executed as it is, or not at all.
+
+    Raises MotionRefused naming what does not fit the robot, its limits and its surroundings,
+    Cancelled when ``progress`` asks to stop.
+    """
+    progress('check', 0.0)
+    _check_length(trajectory.duration, settings)
+    full, scene = motion_limits(robot), scene_of(robot)
+    criteria = keeping_clear(design_criteria(robot, progress), scene)
+    try:
+        found = review(trajectory, full.scaled(1.0, settings.speed_scale), criteria)
+    except MotionRefused as error:
+        if error.reason is not Reason.LIMITS or settings.speed_scale == 1.0:
+            raise
+        raise MotionRefused(error.reason, f'{error} (with the parameter speed_scale '
+                            f'{settings.speed_scale:g})') from error
+    return _planned(robot, found, settings, full, scene)
+
+
+class DryRuns:
+    """The plans of the latest dry runs by their identifiers, and trajectory files."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._plans: OrderedDict[str, ExcitationPlan] = OrderedDict()
+
+    def keep(self, plan: ExcitationPlan) -> str:
+        """Keep a plan and return its identifier; the one used longest ago is forgotten."""
+        self._plans[plan.identifier] = plan
+        self._plans.move_to_end(plan.identifier)
+        while len(self._plans) > KEPT:
+            self._plans.popitem(last=False)
+        return plan.identifier
+
+    def find(self, name: str) -> ExcitationPlan | Trajectory:
+        """Return the plan of a dry run, or the trajectory in a file, that a goal names.
+
+        Raises UnknownTrajectory.
+        """
+        plan = self._plans.get(name)
+        if plan is not None:
+            self._plans.move_to_end(name)
+            return plan
+        if IDENTIFIER.fullmatch(name):
+            raise UnknownTrajectory(
+                f"dry run '{name}' is not known here: the node keeps the last {KEPT}, until it "
+                'ends; ask for a dry run again and give the identifier in its result')
+        try:
+            return load_trajectory(file_inside(self._directory, name))
+        except UsageError as error:
+            raise UnknownTrajectory(f'trajectory {error}') from error
+
+
+def _planned(
+    robot: RobotModel, design: Design, settings: ExcitationSettings, full: MotionLimits,
+    scene: Scene,
+) -> ExcitationPlan:
+    segments = excitation_segments(design.trajectory, design.limits, settings.plan)
+    _check_points(segments, settings)
+    reach = replace(full, lower=robot.limits.lower, upper=robot.limits.upper)
+    return ExcitationPlan(robot, design, settings, reach, scene.around, scene, segments)
+
+
+def _check_length(duration: float, settings: ExcitationSettings) -> None:
+    if duration > settings.longest:
+        raise UsageError(f'the motion takes {duration:.6g} s, allowed are {settings.longest:.6g} '
+                         's (parameter longest)')
+
+
+def _check_points(segments: tuple[Segment, ...], settings: ExcitationSettings) -> None:
+    """Raise MotionRefused where the points that are sent leave the limits at or between them."""
+    longest = settings.longest / settings.first_pass_scale
+    found = [fault for segment in segments for fault in segment_faults(segment, longest)]
+    if found:
+        raise MotionRefused(Reason.LIMITS, '; '.join(found) + '; a higher trajectory_rate or a '
+                            'smaller scale helps')
