@@ -1,4 +1,4 @@
-"""What a robot's motions are judged by: its base regressor, and predicted efforts."""
+"""Design criteria of a robot: objectives of its base regressor, score, predicted efforts."""
 
 from __future__ import annotations
 

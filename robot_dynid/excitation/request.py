@@ -88,7 +88,7 @@ class DesignOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """What to design: kind and its family, its own options, common options."""
+    """A design that is asked for: kind and its family, its own options, common options."""
 
     kind: str
     family: Family

@@ -1,4 +1,4 @@
-"""How well a motion excites the base parameters, in figures."""
+"""Score of a motion: condition number, log det and deviations of the base parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DENSITY, FEWEST, MOST = 25.0, 400, 6000
 
 @dataclass(frozen=True)
 class Score:
-    """How well a motion excites the base parameters.
+    """Figures of how well a motion excites the base parameters.
 
     ``condition_number`` of the base regressor with weighted rows and unit columns (small is
     good); ``log_det`` of its information matrix W^T W of the whole execution (large is good);

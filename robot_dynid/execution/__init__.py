@@ -1,0 +1,1 @@
+"""Supervised execution of trajectories: segments, guards, stops; sends nothing itself."""

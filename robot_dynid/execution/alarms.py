@@ -1,4 +1,4 @@
-"""What others say about the safety of a motion: the emergency stop, temperatures of the joints."""
+"""Emergency stop and joint temperatures as reasons not to move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a supervised execution wants done, and where it stands."""
+"""Commands and phases of a supervised execution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from robot_dynid.types import FloatArray
 
 
 class Phase(Enum):
-    """Where an execution stands."""
+    """Phase of an execution."""
 
     READY = 'ready'
     SENDING = 'sending'

@@ -1,4 +1,4 @@
-"""The same path at another pace: slower as a whole, or coming to rest and going on again.
+"""Time scaling along a path: slower as a whole, coming to rest, going on again.
 
 With path time s(t) the motion is q(s(t)); by the chain rule qd = q' s', qdd = q'' s'^2 + q' s'',
 qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed on it changes.
@@ -89,7 +89,7 @@ class TimeScaled:
 
 @dataclass(frozen=True)
 class Pacing:
-    """How the pace is changed.
+    """Settings of changes of pace.
 
     ``rate`` points per second; ``join`` s to go over from one motion to another in mid-motion,
     ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop.

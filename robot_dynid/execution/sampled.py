@@ -1,4 +1,4 @@
-"""A trajectory as the points that are sent, and all that is checked before they are sent.
+"""Sampled trajectory: the points that are sent, and their checks before they are sent.
 
 Between its points the controller interpolates with quintic polynomials. Written as Bezier curves,
 these and their derivatives stay between the smallest and largest control point, so limits checked
@@ -80,7 +80,7 @@ class SampledTrajectory:
 
 
 class Movement(Protocol):
-    """What can be sampled: a trajectory, or a part of one which need not be at rest."""
+    """A motion that can be sampled: a trajectory, or a part of one which need not be at rest."""
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A part of an execution: what is sent as one goal."""
+"""Segment of an execution: a motion that is sent as one goal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stop along the path: for a pause, or because the execution is to end."""
+"""Stop along the path, for a pause or to end the execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stop that cannot wait: cancel, hold, see the robot at rest, and say so."""
+"""Immediate stop: cancel, hold, confirm that the robot is at rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who was heard when, and what that means for a motion under way."""
+"""Watchdog of a motion under way: ages of messages, tracking error, the controller's results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEARD_EVERY = 0.009  # s: some controllers speak every millisecond, and a look t
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """What an execution has to keep: limits, guards, tolerances, longest segment in s.
+    """Rules of an execution: limits, guards, tolerances, longest segment in s.
 
     The effort limits among ``limits`` are in the unit of the joint states' effort. ``answers``:
     whether the controller answers (its action) or only listens (its topic). ``pacing`` is how the

@@ -1,0 +1,1 @@
+"""Trajectories: continuous motions that start and end at rest, and their limits."""

@@ -1,4 +1,4 @@
-"""What a motion has to keep beside the limits that are linear in it: efforts, distances."""
+"""Constraints of a motion that are not linear in it, such as efforts and distances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Constraint(Protocol):
 
     @property
     def name(self) -> str:
-        """What is kept, for messages, such as ``effort``."""
+        """Name of what is kept, for messages, such as ``effort``."""
 
     def values(self, motion: Motion) -> FloatArray:
         """Return (T, m): at least 0 where kept, scaled so that 1 is far from the bound."""
@@ -40,7 +40,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Clearance:
-    """What a proof over the whole continuous motion found.
+    """Result of a proof over the whole continuous motion.
 
     ``smallest`` distance [m] found, between ``pair`` at ``time`` s; no pair comes nearer to what
     it has to keep by more than clearance.RESOLUTION (1 mm), nor, where ``free``, nearer than that.

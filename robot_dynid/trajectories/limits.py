@@ -1,4 +1,4 @@
-"""The limits a motion has to keep, and how much of them a trajectory uses."""
+"""Limits of a motion, and the parts of them that a trajectory uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Overrides = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits:
-    """What the joints may do.
+    """Limits of all joints.
 
     ``lower``, ``upper`` (n,) rad (m); ``velocity`` (n,) rad/s; ``acceleration`` (n,) rad/s^2;
     ``jerk`` (n,) rad/s^3 and ``effort`` (n,) N m (N), NaN where there is none.

@@ -1,4 +1,4 @@
-"""One joint swings in a sine while all others hold, faded in and out so that it starts at rest.
+"""Sine swing of one joint while all others hold, faded in and out so that it starts at rest.
 
 q(t) = c + a e(t) sin(2 pi f t) with an envelope e that rises like the quintic rest-to-rest move
 over whole periods, stays at one, and falls again. Between the ends of the envelope it is the

@@ -1,4 +1,4 @@
-"""A sweep: one joint there and back at constant speed, while all others hold.
+"""Sweep of one joint there and back at constant speed, while all others hold.
 
 The speed rises and falls like the quintic blend 10 s^3 - 15 s^4 + 6 s^5, so acceleration and jerk
 are continuous; in between is a plateau. At one position of the two plateaus gravity is the same

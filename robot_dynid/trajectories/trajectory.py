@@ -1,4 +1,4 @@
-"""What every trajectory offers, and the two elementary ones: a move between rests, a sequence."""
+"""Interface of trajectories, and the elementary one: a quintic move between two rests."""
 
 from __future__ import annotations
 

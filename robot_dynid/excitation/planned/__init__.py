@@ -1,0 +1,1 @@
+"""Planned excitations: sine sequences, sweeps, static poses, composites."""

@@ -1,4 +1,4 @@
-"""Plans of constant-velocity sweeps: what friction does at every speed, free of inertia.
+"""Plans of constant-velocity sweeps: friction over speed, free of inertia.
 
 Every joint runs through a ladder of speeds, there and back through the same positions, while the
 others hold in several configurations which load it differently.

@@ -1,4 +1,4 @@
-"""What planned excitations share: is a piece of motion allowed, how to get from pose to pose."""
+"""Planner of pieces of motion: checks of efforts and constraints, ways from pose to pose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of sine sequences: which joint swings where, so that every stage finds its parameters.
+"""Plans of sine sequences: swings of single joints by which every stage finds its parameters.
 
 Two procedures: from the last joint to the first with the efforts of all joints (Wang et al.,
 Sensors 2025, 25, 5749, section 4), and body by body with its own effort only, where in the largest
@@ -68,7 +68,7 @@ class SineSequenceOptions:
 
 @dataclass(frozen=True, eq=False)
 class Swings:
-    """Where joints may be locked and how they swing within what ``planner`` allows."""
+    """Swings of single joints, the others locked, within what ``planner`` allows."""
 
     planner: Planner
 

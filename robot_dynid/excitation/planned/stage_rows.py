@@ -1,4 +1,4 @@
-"""What the stages of a planned sine sequence find, and how well."""
+"""Stages of a planned sine sequence: their parameters and condition numbers."""
 
 from __future__ import annotations
 

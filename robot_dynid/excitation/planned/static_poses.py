@@ -1,4 +1,4 @@
-"""Plans of static poses: what gravity asks of every joint, with dry friction averaged out.
+"""Plans of static poses: efforts of gravity with dry friction averaged out.
 
 The poses maximise the determinant of the information about the parameters that show at rest
 (D-optimality), chosen among random ones: greedily, then by exchange (Fedorov, Theory of Optimal

@@ -1,4 +1,4 @@
-"""What the optimiser of excitations needs of a family: motions linear in free coefficients."""
+"""Basis of motions that are linear in free coefficients, the unknowns of the optimiser."""
 
 from __future__ import annotations
 

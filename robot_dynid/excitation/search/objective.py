@@ -24,7 +24,7 @@ NAMES = ('condition', 'blocks', 'log-det', 'precision')
 
 
 class Objective(Protocol):
-    """What is minimised over motions."""
+    """A function of motions that is minimised."""
 
     def __call__(self, motion: Motion) -> tuple[float, MotionGradient]:
         """Return the value and its gradients (T, n) in position, velocity, acceleration."""

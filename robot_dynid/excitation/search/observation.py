@@ -1,4 +1,4 @@
-"""What the efforts of a motion tell about the base parameters: weighted rows and information."""
+"""Observation of the base parameters: weighted regressor rows and information of a motion."""
 
 from __future__ import annotations
 

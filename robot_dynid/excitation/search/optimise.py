@@ -52,7 +52,7 @@ DAMPING = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is minimised over the coefficients of ``basis``, within ``limits`` and constraints."""
+    """An objective over the coefficients of ``basis``, within ``limits`` and constraints."""
 
     basis: Basis
     limits: MotionLimits

@@ -26,7 +26,7 @@ Watch = Callable[[int, int, float], bool]
 
 @dataclass(frozen=True)
 class StartRow:
-    """What became of a start: the logarithmic objective at first and in the end."""
+    """One start: its logarithmic objective at first and in the end."""
 
     first: float
     value: float
