@@ -14,7 +14,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')
 
 from robot_dynid.cli.main import main
-from robot_dynid.collision.tip import chain_points
+from robot_dynid.dynamics.kinematics import chain_points
 from robot_dynid.excitation.design import MotionRefused, Reason
 from robot_dynid.execution.guards import GuardSettings, JointStates
 from robot_dynid.io.trajectory_file import load_trajectory
