@@ -11,7 +11,6 @@ from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.harmonic_drive import Transmissions
 from robot_dynid.simulation.mujoco_model import TIMESTEP, build_model, motor_name, mujoco
-from robot_dynid.simulation.presliding import Bristles
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
 
@@ -20,6 +19,39 @@ IntArray = NDArray[np.intp]
 SETTLING = 50
 #: largest angle [rad] of the fastest vibration of a drive per step
 FASTEST = 1.0
+
+
+class Bristles:
+    """States of the dry friction of n motors, between -1 and 1, which build up with travel.
+
+    Bristles bend before they slip: friction at rest is a function of where the motor came from,
+    and its encoder shows it. Source: Dahl 1968, with exponent one.
+    ``own`` (n,) says which motors have bristles, which bend over ``length`` (n,) [rad or m]; the
+    states of the others are zero.
+    """
+
+    def __init__(self, length: FloatArray) -> None:
+        self.own: NDArray[np.bool_] = length > 0.0
+        self.length = np.where(self.own, length, 1.0)
+        self._position = np.zeros(len(length))
+        self._state = np.zeros(len(length))
+
+    @classmethod
+    def of(cls, length: FloatArray | None) -> Bristles | None:
+        """Return the bristles that bend over ``length`` (n,) [rad or m]; None where none does."""
+        return None if length is None or not np.any(length > 0.0) else cls(length)
+
+    def relax(self, position: FloatArray) -> None:
+        """Forget the past: no bristle is bent with the motors at ``position`` (n,)."""
+        self._position, self._state = position.copy(), np.zeros_like(position)
+
+    def states(self, position: FloatArray) -> FloatArray:
+        """Return the states (n,) at ``position`` (n,); exact while the direction holds."""
+        step = position - self._position
+        left = np.exp(-np.abs(step) / self.length)
+        self._state = np.where(self.own, self._state * left + np.sign(step) * (1.0 - left), 0.0)
+        self._position = position
+        return self._state
 
 
 class Plant:

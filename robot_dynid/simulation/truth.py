@@ -1,4 +1,4 @@
-"""What the simulated robot knows and the identification has to find: friction, rotors, noise."""
+"""The truth of a simulated robot: friction, rotors, drives, sensor noise, base parameters."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
+from robot_dynid.reduction import Reduction
+from robot_dynid.regressor import RigidLinks, axes_of
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import read_yaml
@@ -131,3 +133,25 @@ def _numbers(entry: Mapping[str, Any], known: Any, where: str) -> dict[str, floa
             raise RobotError(f'{where}: {key} is {value}; it must be finite and not negative')
         numbers[key] = number
     return numbers
+
+
+def true_base(robot: RobotModel, truth: Truth, reduction: Reduction) -> FloatArray:
+    """Return the base parameters (b,) of nominal links, true rotors, gears and friction."""
+    standard: dict[str, float] = dict(zip(RigidLinks(robot).names, robot.nominal.ravel()))
+    labels = axes_of(robot).labels
+    for i in range(robot.n):
+        label = f'm{i + 1}' if f'm{i + 1}' in labels else str(i + 1)
+        standard[f'Ia{label}'] = truth.rotor_inertia[i]
+        standard[f'fv{label}'] = truth.viscous[i]
+        standard[f'fc{label}'] = truth.coulomb[i]
+        if truth.stribeck is not None:
+            standard[f'fs{label}'] = truth.stribeck[i]
+    for joint, drive in truth.drives.items():
+        standard[f'K{robot.index(joint) + 1}'] = drive.stiffness
+        standard[f'D{robot.index(joint) + 1}'] = drive.damping
+    return reduction.base([standard.get(name, 0.0) for name in reduction.standard])
+
+
+def distance(values: FloatArray, true: FloatArray) -> float:
+    """Return the relative distance of two parameter vectors, in the norm."""
+    return float(np.linalg.norm(values - true) / np.linalg.norm(true))

@@ -55,8 +55,7 @@ class Arm:
     def __init__(self) -> None:
         from robot_dynid.identified.structure import Structure
         from robot_dynid.robot.robot_file import load_robot
-        from robot_dynid.simulation.true_parameters import true_base
-        from robot_dynid.simulation.truth import load_truth
+        from robot_dynid.simulation.truth import load_truth, true_base
         from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
         from robot_dynid.trajectories.limits import motion_limits
         from robot_dynid_evaluation.bench.synthetic import RAMP, effort

@@ -50,8 +50,7 @@ def true_model() -> IdentifiedModel:
     from robot_dynid.identified.structure import Structure
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.signals.prepare import Preprocessing
-    from robot_dynid.simulation.true_parameters import true_base
-    from robot_dynid.simulation.truth import load_truth
+    from robot_dynid.simulation.truth import load_truth, true_base
 
     robot = load_robot(ROBOT)
     structure = Structure.uniform(robot, True, 'coulomb', {'width': RAMP})

@@ -66,8 +66,7 @@ def identify_recording(folder: str) -> dict[str, float]:
     from robot_dynid.identification.recipe import Recipe
     from robot_dynid.io.arrays import map_arrays
     from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.simulation.true_parameters import distance, true_base
-    from robot_dynid.simulation.truth import load_truth
+    from robot_dynid.simulation.truth import distance, load_truth, true_base
 
     robot = load_robot(ROBOT)
     begin = time.perf_counter()

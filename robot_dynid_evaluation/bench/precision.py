@@ -133,8 +133,7 @@ def repeated(case: Case, periods: int, seeds: int) -> Outcome:
     """
     from robot_dynid.identification.identify import identify
     from robot_dynid.identification.recipe import Recipe
-    from robot_dynid.simulation.true_parameters import true_base
-    from robot_dynid.simulation.truth import load_truth
+    from robot_dynid.simulation.truth import load_truth, true_base
 
     recipe = Recipe(cutoff=CUTOFF, ramp_width=RAMP, effort_lag=0.0, friction='coulomb', warm_up=0,
                     period=1.0 / case.trajectory.base_frequency if periods > 1 else None)

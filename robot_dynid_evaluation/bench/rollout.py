@@ -79,7 +79,7 @@ def rough_and_smooth() -> tuple[Truth, Truth]:
 
 def rollout_model(truth: Truth) -> IdentifiedModel:
     """Return the model of the arm with exactly the parameters of ``truth``."""
-    from robot_dynid.simulation.true_parameters import true_base
+    from robot_dynid.simulation.truth import true_base
     from robot_dynid_evaluation.bench.forward import true_model
 
     model = true_model()

@@ -13,10 +13,9 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.regressor.elastic import STIFFNESS, Springs
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.simulation.elastic_accelerations import elastic_accelerations
+from robot_dynid.simulation.mujoco_model import elastic_accelerations
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.true_parameters import distance
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import Truth, distance
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.demo.client import Client
 from robot_dynid_interfaces.srv import ComputeForwardDynamics

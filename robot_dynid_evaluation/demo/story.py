@@ -147,7 +147,7 @@ def _identified(client: Client, arguments: argparse.Namespace, fit: dict[str, st
 def _compared(client: Client, real: tuple[RobotModel, Truth], model: IdentifiedModel, seed: int
               ) -> dict[str, Any]:
     """Hold the model and the service against the truth."""
-    from robot_dynid.simulation.true_parameters import true_base
+    from robot_dynid.simulation.truth import true_base
     from robot_dynid_evaluation.demo import comparison
 
     robot, truth = real

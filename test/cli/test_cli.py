@@ -22,8 +22,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.trajectory_file import load_trajectory
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.simulation.true_parameters import distance, true_base
-from robot_dynid.simulation.truth import load_truth
+from robot_dynid.simulation.truth import distance, load_truth, true_base
 
 ROBOT = 'planar_3r'
 Capture = pytest.CaptureFixture[str]

@@ -27,8 +27,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.arm import Arm, measured, record
-from robot_dynid.simulation.true_parameters import true_base
-from robot_dynid.simulation.truth import load_truth
+from robot_dynid.simulation.truth import load_truth, true_base
 from robot_dynid.types import Samples
 from robot_dynid_evaluation.ros_domain import own_domain
 

@@ -22,8 +22,7 @@ from robot_dynid.identification.validate import validate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.arm import Arm, measured, record
-from robot_dynid.simulation.true_parameters import distance, true_base
-from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.types import FloatArray, RawLog
 

@@ -17,8 +17,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.simulation.arm import Arm, measured, record
-from robot_dynid.simulation.true_parameters import distance, true_base
-from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import FloatArray, RawLog

@@ -1,4 +1,4 @@
-"""The exported URDF: same dynamics in Pinocchio and MuJoCo, and what is refused."""
+"""The exported URDF: same dynamics elsewhere, bodies of several links, text kept as it is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import mujoco
 import numpy as np
 import pytest
 from exported import (
@@ -14,17 +15,22 @@ from exported import (
     INERTIAL,
     arm_model,
     assert_same_dynamics,
+    mujoco_effort,
+    rigid,
     states,
 )
 from feasible_models import feasible_model, random_links
 from nominal import nominal_model
 from random_robots import random_urdf
+from tolerances import READ_BY_OTHERS
 
 from robot_dynid.errors import ModelError, RobotError
 from robot_dynid.identified.export import exported_urdf, is_physical
 from robot_dynid.identified.structure import Structure
+from robot_dynid.robot.inertia import move_parameters
 from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf, source_text
 
 
@@ -148,3 +154,155 @@ def test_feasible_parameters_in_use() -> None:
     assert plain.feasible_links is None
     q = rng.uniform(-3.0, 3.0, (1000, robot.n))
     assert np.linalg.eigvalsh(model.mass_matrix(q)).min() > 0.0
+
+
+def with_tool(mass: float, ixx: float = 0.02, kind: str = 'fixed') -> str:
+    """Return the arm with a tool, which has an inertial, on its flange."""
+    tool = ('<link name="tool"><inertial><origin xyz="0 0 0.1" rpy="0 0 1"/>'
+            f'<mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="0.02" iyz="0" '
+            f'izz="0.02"/></inertial></link><joint name="grip" type="{kind}">'
+            '<parent link="flange"/><child link="tool"/>'
+            '<origin xyz="0.1 0 0"/><axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" '
+            'velocity="1"/></joint></robot>')
+    return ARM.replace('</robot>', tool)
+
+
+def tool_of(text: str) -> str:
+    found = re.search(r'<link name="tool">.*?</link>', text)
+    assert found is not None
+    return found.group()
+
+
+def test_fixed_children_keep_their_own_inertials() -> None:
+    text = with_tool(1.0)
+    export = exported_urdf(arm_model(), text)
+    assert tool_of(export.text) == tool_of(text)
+    assert export.changed_links == ('upper', 'lower')
+    read = {link.name: link for link in robot_from_urdf(export.text).links}
+    assert read['lower'].parameters[0] == pytest.approx(5.0, rel=1e-12)
+    assert not [w for w in export.warnings if 'multiplied' in w]
+    assert_same_dynamics(export, arm_model())
+
+
+def test_fixed_children_too_heavy_are_scaled() -> None:
+    text = with_tool(20.0)
+    export = exported_urdf(arm_model(), text)
+    assert export.changed_links == ('upper', 'lower', 'tool')
+    warning, = (w for w in export.warnings if 'multiplied' in w)
+    assert warning.startswith("link 'lower': the inertials of tool, which move with it, leave no")
+    links = {link.name: link for link in robot_from_urdf(export.text).links}
+    nominal = {link.name: link for link in robot_from_urdf(text).links}
+    scale = float(warning.split()[-1])
+    assert links['tool'].parameters == pytest.approx(scale * nominal['tool'].parameters, rel=1e-2)
+    assert 0.0 < scale < 0.3
+    assert is_physical(links['lower'].parameters)
+    assert_same_dynamics(export, arm_model())
+
+
+def test_impossible_fixed_children_become_possible() -> None:
+    text = with_tool(1.0, ixx=0.5)
+    with pytest.raises(ValueError, match=r'A \+ B >= C'):
+        mujoco.MjModel.from_xml_string(text)
+    export = exported_urdf(arm_model(), text)
+    assert [w for w in export.warnings if w.startswith("link 'tool': no body has its inertia")]
+    assert_same_dynamics(export, arm_model())
+    flat = with_tool(1.0, ixx=0.04)
+    assert tool_of(exported_urdf(arm_model(), flat).text) == tool_of(flat)
+
+
+@pytest.mark.parametrize('mass', [1.0, 20.0])
+def test_locked_joints_stay_joints(mass: float) -> None:
+    text = with_tool(mass, kind='revolute')
+    robot = robot_from_urdf(text, Selection(joints=('shoulder', 'elbow')))
+    model = replace(arm_model(), robot=robot)
+    export = exported_urdf(model, text)
+    whole = robot_from_urdf(export.text)
+    assert whole.joints == ('shoulder', 'elbow', 'grip')
+    motion = [np.pad(m, ((0, 0), (0, 1))) for m in states(robot, 10)]
+    theirs = mujoco_effort(export.text, whole, *motion)[:, :2]
+    ours = rigid(model).inverse(*(m[:, :2] for m in motion))
+    assert np.abs(theirs - ours).max() <= READ_BY_OTHERS * np.abs(ours).max()
+    assert 'dynamics' not in export.text[export.text.index('name="grip"'):]
+
+
+def test_part_of_a_robot() -> None:
+    text = with_tool(1.0)
+    robot = robot_from_urdf(text, Selection(base_link='upper'))
+    model = feasible_model(robot, np.array([2.0 * BALL]))
+    export = exported_urdf(model, text)
+    assert export.changed_links == ('lower',)
+    read = robot_from_urdf(export.text)
+    assert read.nominal[1] == pytest.approx(2.0 * BALL, rel=1e-12)
+    assert np.array_equal(read.nominal[0], robot_from_urdf(text).nominal[0])
+    assert 'friction = "0.7"' in export.text
+
+
+def test_bodies_keep_their_place() -> None:
+    """A body that hangs on a rotated fixed joint is the same seen from the moving link."""
+    text = with_tool(1.0)
+    read = robot_from_urdf(exported_urdf(arm_model(), text).text)
+    moved = sum(move_parameters(link.parameters, link.placement)
+                for link in read.links if link.body == 1)
+    assert moved == pytest.approx(2.0 * BALL, rel=1e-12, abs=1e-15)
+
+
+def without_numbers(text: str) -> str:
+    """Return a URDF with the numbers of inertials and of dynamics blanked."""
+    tags = r'(<!--.*?-->|<(?:mass|inertia|dynamics)\b[^>]*>|<origin[^>]*rpy=[^>]*>)'
+    return ''.join(
+        re.sub(r'(value|i[xyz]{2}|xyz|rpy|friction|damping)(\s*=\s*)(["\'])[^"\']*["\']',
+               r'\1\2\3\3', part) if part.startswith('<') and '<!--' not in part else part
+        for part in re.split(tags, text))
+
+
+@pytest.mark.parametrize('end', ['\n', '\r\n'])
+@pytest.mark.parametrize('begin', ['', '\ufeff'])
+def test_every_other_character_stays(end: str, begin: str) -> None:
+    text = begin + ARM.replace('\n', end)
+    export = exported_urdf(arm_model(), text)
+    assert ('\r\n' in export.text) == (end == '\r\n')
+    assert export.text.count(end) == export.text.count('\n')
+    added = re.compile(
+        r'\s*<inertial>\s*<origin xyz="[^"]*" rpy="0 0 0"/>\s*<mass[^>]*/>\s*<inertia[^>]*/>\s*'
+        r'</inertial>(?=\s*</link>)')
+    assert len(added.findall(export.text)) == 1
+    rest = added.sub('', export.text).replace(f'<link name="lower">{end}  </link>',
+                                              '<link name="lower"/>')
+    rest, count = re.subn(r'\s*<dynamics damping="[^"]*" friction="[^"]*"/>', '', rest)
+    assert count == 1
+    rest, count = re.subn(r' damping="[^"]*"/> <!-- measured', '/> <!-- measured', rest)
+    assert count == 1
+    assert without_numbers(rest) == without_numbers(text)
+    assert rest != text
+    assert_same_dynamics(export, arm_model())
+
+
+def test_added_elements_look_like_their_neighbours() -> None:
+    lines = exported_urdf(arm_model(), ARM).text.splitlines()
+    place = lines.index('  <link name="lower">')
+    assert [line[:14] for line in lines[place + 1:place + 6]] == [
+        '    <inertial>', '      <origin ', '      <mass va', '      <inertia', '    </inertial']
+    assert lines[place + 6] == '  </link>'
+    assert sum(line.startswith('    <dynamics damping') for line in lines) == 1
+
+
+def test_axes_that_are_those_of_the_link_need_no_word() -> None:
+    text = ARM.replace('<origin xyz="0.1 0 0" rpy=\'0 0 0.5\'/>', '<origin xyz="0.1 0 0"/>')
+    export = exported_urdf(arm_model(), text)
+    inertial = export.text[export.text.index('<link name="upper">'):].partition('</inertial>')[0]
+    assert 'rpy' not in inertial
+    assert_same_dynamics(export, arm_model())
+
+
+def test_what_is_identified_already_stays_byte_for_byte() -> None:
+    model = arm_model()
+    once = exported_urdf(model, ARM)
+    assert once.changed_links == ('upper', 'lower')
+    again = exported_urdf(model, once.text)
+    assert again.text == once.text
+    assert again.changed_links == ()
+    for name in ('ur10e', 'tx40'):
+        robot = load_robot(name)
+        model = feasible_model(robot, robot.nominal)
+        text = source_text(robot)
+        assert exported_urdf(model, text)[:2] == (text, ())

@@ -26,8 +26,7 @@ from robot_dynid.robot.model import Limits
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.plant import Plant
-from robot_dynid.simulation.true_parameters import true_base
-from robot_dynid.simulation.truth import Truth
+from robot_dynid.simulation.truth import Truth, true_base
 
 
 def true_model(robot, truth):

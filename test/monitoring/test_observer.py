@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
+from tolerances import OBSERVED, SAME_FORMULA
 
-mujoco = pytest.importorskip('mujoco')
-
-from tolerances import OBSERVED, SAME_FORMULA  # noqa: E402
-
-from robot_dynid.dynamics.momentum import Momentum  # noqa: E402
-from robot_dynid.errors import UsageError  # noqa: E402
-from robot_dynid.identified.model import IdentifiedModel  # noqa: E402
-from robot_dynid.monitoring.monitor_input import MonitorInput  # noqa: E402
-from robot_dynid.monitoring.observer import Observer, external_torque  # noqa: E402
-from robot_dynid.simulation.plant import TIMESTEP, Plant  # noqa: E402
-from robot_dynid.simulation.true_parameters import true_base  # noqa: E402
-from robot_dynid.simulation.truth import Truth, load_truth  # noqa: E402
-from robot_dynid.types import FloatArray  # noqa: E402
-from robot_dynid_evaluation.bench.forward import true_model  # noqa: E402
+from robot_dynid.dynamics.momentum import Momentum
+from robot_dynid.errors import UsageError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.monitor_input import MonitorInput
+from robot_dynid.monitoring.observer import Observer, external_torque
+from robot_dynid.simulation.plant import TIMESTEP, Plant
+from robot_dynid.simulation.truth import (
+    Truth,
+    load_truth,
+    true_base,
+)
+from robot_dynid.types import FloatArray
+from robot_dynid_evaluation.bench.forward import true_model
 
 STEP = 4 * TIMESTEP
 STEPS = 1000

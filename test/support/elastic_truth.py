@@ -11,8 +11,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.simulation.true_parameters import true_base
-from robot_dynid.simulation.truth import Truth, load_truth
+from robot_dynid.simulation.truth import Truth, load_truth, true_base
 
 ARM = load_robot('elastic_2r')
 

@@ -12,8 +12,7 @@ from tolerances import DRIVE_STATICS
 from robot_dynid import load_robot
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.errors import UsageError
-from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Setpoint, record
-from robot_dynid.simulation.gravity_pd import GravityPD
+from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, GravityPD, Setpoint, record
 from robot_dynid.simulation.truth import load_truth
 
 ROBOT = load_robot('elastic_2r')
