@@ -1,1 +1,1 @@
-"""Published experiments, benchmarks and the demonstration: what judges robot_dynid."""
+"""Published experiments, benchmarks and the demonstration of robot_dynid."""

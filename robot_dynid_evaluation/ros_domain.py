@@ -1,4 +1,4 @@
-"""A ROS domain of one's own, so that what runs here does not meet what runs beside it."""
+"""Free ROS domains of this machine, claimed by lock files."""
 
 from __future__ import annotations
 

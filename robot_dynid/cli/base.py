@@ -71,8 +71,8 @@ def _further(found: Mapping[str, Category]) -> list[dict[str, Any]]:
     from robot_dynid.reduction.identifiability import DEPENDENT, INDEPENDENT, lifted_by
     from robot_dynid.reduction.sensor_configurations import FURTHER
 
-    return [{'measurement': key, 'words': FURTHER[key].words, 'tells_apart': told[INDEPENDENT],
-             'shows_combined': told[DEPENDENT]} for key, told in lifted_by(found).items()]
+    return [{'measurement': key, 'words': FURTHER[key].words, 'tells_apart': lifted[INDEPENDENT],
+             'shows_combined': lifted[DEPENDENT]} for key, lifted in lifted_by(found).items()]
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -83,7 +83,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                   f'rank by the singular values, which fall by a factor of {result["gap"]:.1g}')
     terminal.table('', ('base parameter', 'combination'),
                    zip(result['kept'], result['labels']))
-    terminal.table('', ('parameter', 'category', 'in', 'what would tell more'), (
+    terminal.table('', ('parameter', 'category', 'in', 'further measurement'), (
         (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
         for name, one in result['categories'].items()))
     terminal.table('', ('further measurement', 'tells apart', 'shows combined'), (

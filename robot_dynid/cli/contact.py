@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--gain', type=float, default=30.0, metavar='1/S',
                         help='of the momentum observer (default: 30)')
     parser.add_argument('--margin', type=float, default=2.0,
-                        help='threshold over the noise level (default: 2)')
+                        help='threshold over the noise level without contact (default: 2)')
     parser.add_argument('--report', metavar='R.html', help='report to write')
 
 
@@ -53,14 +53,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     warnings = [] if levels is not None else [
-        'the model knows no noise levels, so no contact is found: identify again']
+        'the model has no noise levels, so no contact can be detected: identify again']
     warnings += [note for p in found for note in p.notes]
     return {
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
                        for joint, *values in zip(
-                           model.joints, abs(p.torque).max(axis=0), p.quiet, p.holding, base,
+                           model.joints, abs(p.torque).max(axis=0), p.without_contact,
+                           p.static_friction, base,
                            strict=True)},
             'contacts': [asdict(c) for c in p.contacts]} for p in found},
         'warnings': warnings, 'seconds': time.perf_counter() - started}

@@ -36,11 +36,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         found['acceleration'], found['motor_acceleration'] = model.forward_elastic(*states)
     else:
         found['acceleration'] = model.forward(*states[:3])
-        told = f'elastic joints {", ".join(elastic)} are taken as stiff: there are no columns '
-        warnings += [told + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
+        stiff = f'elastic joints {", ".join(elastic)} are taken as stiff: there are no columns '
+        warnings += [stiff + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
         warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
             if given else []
-    warnings += model.trained.told(model.robot, dict(
+    warnings += model.trained.warnings(model.robot, dict(
         zip(CHANNELS, states, strict=False), acceleration=found['acceleration']))
     if arguments.out:
         write_rows(arguments.out, model.joints, found)

@@ -202,7 +202,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                       f'{number(result["condition_number_raw"])} raw'),
         ('method', result['method_sentence'] or result['method']),
         ('95 % intervals', f'value +- {number(result["interval_factor"])} std'),
-        *_told(result['preprocessing']),
+        *_choice_rows(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
         ('seconds', f'{result["seconds"]:.1f}'),
     ))
@@ -251,7 +251,7 @@ def _ratio(choice: dict[str, Any]) -> float:
                 if t['law'] == choice['law'])
 
 
-def _told(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _choice_rows(choices: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return the choices with their units."""
     lag = f'{number(1e3 * choices["effort_lag"])} ms'
     if choices['measured_lag']:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
     model, states = read_model_and_states(arguments, CHANNELS)
     effort = model.inverse(*states)
-    warnings = model.trained.told(model.robot, dict(zip(CHANNELS, states, strict=True)))
+    warnings = model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:
         write_rows(arguments.out, model.joints, {'effort': effort})
     return {'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,

@@ -1,4 +1,4 @@
-"""`robot-dynid payload`: what the last link carries, or drive gains from a weighed payload."""
+"""`robot-dynid payload`: the payload on the last link, or drive gains from a weighed payload."""
 
 from __future__ import annotations
 
@@ -168,22 +168,22 @@ def _show_payload(result: dict[str, Any], terminal: Terminal) -> None:
         if pair['unloaded']:
             terminal.line(f'{pair["loaded"]} less {pair["unloaded"]}: clocks '
                           f'{1e3 * pair["lag"]:.2f} ms apart', style='dim')
-    terminal.line(_told_of_gains(result), style='dim')
+    terminal.line(_gains_note(result), style='dim')
     if result['not_excited']:
         terminal.warnings((f'not excited by the motion: {", ".join(result["not_excited"])}',))
     terminal.warnings(f'nothing is known of {text}' for text in result['directions'])
 
 
-def _told_of_gains(result: dict[str, Any]) -> str:
+def _gains_note(result: dict[str, Any]) -> str:
     """Return what the deviations hold of the drive gains."""
     shares = sorted({100.0 * share for share in result['drive_gains_std'].tolist()})
     if not shares[-1]:
         return ('effort is taken for exact torque; state drive_gains_std in the robot YAML if it '
                 'is not')
-    told = ' to '.join(dict.fromkeys(number(share) for share in (shares[0], shares[-1])))
+    percent = ' to '.join(dict.fromkeys(number(share) for share in (shares[0], shares[-1])))
     source = '' if result['drive_gains_std_stated'] else \
         ' (assumed; state drive_gains_std in the robot YAML)'
-    return (f'the interval holds drive gains that are uncertain by {told} %{source}: '
+    return (f'the interval holds drive gains that are uncertain by {percent} %{source}: '
             f'{number(result["mass_std_gains"])} kg of its deviation of '
             f'{number(result["mass_std"])} kg')
 

@@ -37,13 +37,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot = load_robot(arguments.robot)
     with terminal.progress('resonance') as progress:
         (log,) = load_logs([arguments.data], robot, progress)
-    found, told = motor_resonance(robot, log, arguments.joint, arguments.band)
+    found, warnings = motor_resonance(robot, log, arguments.joint, arguments.band)
     return {
         'robot': robot.name, 'joint': arguments.joint, 'experimental': True,
         'parameters': {name: {'value': value, 'low': low, 'high': high}
                        for name, (value, low, high) in found.parameters.items()},
         'antiresonance': found.antiresonance, 'resonance': found.resonance, 'band': found.band,
-        'frequencies': found.frequencies, 'misfit': found.misfit, 'warnings': told,
+        'frequencies': found.frequencies, 'misfit': found.misfit, 'warnings': warnings,
         'seconds': time.perf_counter() - started}
 
 

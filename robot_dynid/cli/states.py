@@ -1,4 +1,4 @@
-"""What `forward` and `inverse` share: states from a table, results as a table."""
+"""States and results of `forward` and `inverse` as CSV tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = Sequence[Sequence[float]]
 def add_state_arguments(
     parser: argparse.ArgumentParser, channels: Sequence[str], more: str = ''
 ) -> None:
-    """Declare model, states and output; ``more`` tells further columns."""
+    """Declare model, states and output; ``more`` names further columns."""
     columns = ', '.join([*(f'{name}.<joint>' for name in channels), *([more] if more else [])])
     parser.add_argument('model', metavar='M.yaml', help='identified model')
     parser.add_argument('states', metavar='STATES.csv', help=f'states; columns {columns}')

@@ -1,4 +1,4 @@
-"""What a verb may say: results on standard output, everything else on standard error."""
+"""Terminal output of verbs: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`robot-dynid validate`: how well a model predicts recordings it was not fitted to."""
+"""`robot-dynid validate`: scores of a model on recordings it was not fitted to."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Trained:
                                     float(np.mean(beyond[:, j] > 0.0)), (low, high)))
         return tuple(told)
 
-    def told(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
+    def warnings(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
         """Return the same in sentences, one for a quantity."""
         return sentences(self.found(robot, states))
 

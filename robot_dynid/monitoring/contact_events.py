@@ -34,8 +34,8 @@ class ContactEvents:
     """External torque (N, n) [N m] of a recording over ``time`` (N,), and contacts.
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
-    ``quiet`` (n,) [N m] is the largest size of it while no joint is in contact, ``holding`` (n,)
-    what static friction can hide at rest; ``notes`` what was repaired.
+    ``without_contact`` (n,) [N m] is its largest size while no joint is in contact,
+    ``static_friction`` (n,) [N m] what that can hide at rest; ``notes`` what was repaired.
     """
 
     source: str
@@ -44,14 +44,15 @@ class ContactEvents:
     claimed: FloatArray
     threshold: FloatArray
     contacts: tuple[Contact, ...]
-    quiet: FloatArray
-    holding: FloatArray
+    without_contact: FloatArray
+    static_friction: FloatArray
     notes: tuple[str, ...]
 
 
 @one_blas_thread()
-def contact_events(model: IdentifiedModel, logs: Sequence[RawLog],
-           settings: MonitorSettings | None = None) -> tuple[ContactEvents, ...]:
+def contact_events(
+    model: IdentifiedModel, logs: Sequence[RawLog], settings: MonitorSettings | None = None
+) -> tuple[ContactEvents, ...]:
     """Return what the monitor finds in recordings. Raises DataError for unusable ones."""
     if not len(logs):
         raise DataError('no recording to look for contacts in')
@@ -68,7 +69,7 @@ def _contact_events(
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
     free = ~touched
-    for ahead in range(1, LEAST_STATES):  # while contact is about to be told
+    for ahead in range(1, LEAST_STATES):  # while contact is about to be reported
         free[:-ahead] &= ~touched[ahead:]
     return ContactEvents(
         log.source,

@@ -109,7 +109,7 @@ class Monitor:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
                          f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
         if self.levels is None and not self.settings.contact.thresholds:
-            found.append('the model knows no noise levels, so no contact is detected: '
+            found.append('the model has no noise levels, so no contact is detected: '
                          'give contact_thresholds, or identify again')
         return tuple(found)
 

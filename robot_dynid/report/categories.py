@@ -1,4 +1,4 @@
-"""What the measurements can show of each parameter, as a section."""
+"""Identifiability of the parameters, and further measurements, as a section."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def categories(model: IdentifiedModel) -> tuple[Section, ...]:
             {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
         for name, one in found.items())
     more = tuple(
-        Row((FURTHER[key].words, ', '.join(told[INDEPENDENT]) or 'none',
-             ', '.join(told[DEPENDENT]) or 'none')) for key, told in lifted_by(found).items())
+        Row((FURTHER[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
+             ', '.join(lifted[DEPENDENT]) or 'none')) for key, lifted in lifted_by(found).items())
     tables = (
-        Table(('parameter', 'category', 'in', 'what would tell more'), rows, words=True),
+        Table(('parameter', 'category', 'in', 'further measurement'), rows, words=True),
         Table(('further measurement', 'tells apart', 'shows combined'), more,
               'What further measurements are worth', words=True))
     return (Section('What can be identified', text=TEXT, cards=cards, tables=tables),)

@@ -22,73 +22,46 @@ POINTS = 4000  # per curve
 def contact_report(model: IdentifiedModel, found: Sequence[ContactEvents]) -> Report:
     """Return one section per recording, with its figure."""
     return Report(f'{model.robot.name}: external torque', f'{len(found)} recording(s)',
-                  tuple(_section(model, contact_events) for contact_events in found))
+                  tuple(_section(model, events) for events in found))
 
 
-def _section(model: IdentifiedModel, contact_events: ContactEvents) -> Section:
-    peak = np.abs(contact_events.torque).max(axis=0)
+def _section(model: IdentifiedModel, events: ContactEvents) -> Section:
+    peak = np.abs(events.torque).max(axis=0)
     rows = tuple(
-        Row(
-            (
-                joint,
-                number(p, 3),
-                number(q, 3),
-                number(h, 3),
-                str(sum(c.joint == joint for c in contact_events.contacts)),
-            )
-        )
-        for joint, p, q, h in zip(
-            model.joints, peak, contact_events.quiet, contact_events.holding, strict=True
-        )
-    )
+        Row((joint, number(largest, 3), number(free, 3), number(hidden, 3),
+             str(sum(c.joint == joint for c in events.contacts))))
+        for joint, largest, free, hidden in zip(
+            model.joints, peak, events.without_contact, events.static_friction, strict=True))
     columns = ('joint', 'largest [N m]', 'largest without contact [N m]',
                'static friction may hide [N m]', 'contacts')
     return Section(
-        Path(contact_events.source).name,
+        Path(events.source).name,
         text='External torque by the momentum observer, threshold dotted, contacts shaded. At '
-        'rest static friction hides what is smaller than it, and takes as much off the rest.',
-        cards=(
-            Card('contacts', str(len(contact_events.contacts))),
-            Card(
-                'length', number(float(contact_events.time[-1] - contact_events.time[0]), 3), 's'
-            ),
-        ),
+             'rest static friction hides what is smaller than it, and takes as much off the rest.',
+        cards=(Card('contacts', str(len(events.contacts))),
+               Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')),
         tables=(Table(columns, rows),),
-        figures=(Figure(figures.as_html(external_torque(model, contact_events))),),
-    )
+        figures=(Figure(figures.as_html(external_torque(model, events))),))
 
 
-def external_torque(model: IdentifiedModel, contact_events: ContactEvents) -> Any:
+def external_torque(model: IdentifiedModel, events: ContactEvents) -> Any:
     """Return the external torque of every joint over time, thresholds and contacts."""
     n = len(model.joints)
     figure = make_subplots(rows=n, cols=1, shared_xaxes=True, vertical_spacing=0.02)
-    thin = slice(None, None, max(1, len(contact_events.time) // POINTS))
-    time = contact_events.time[thin].astype(np.float32)
+    thin = slice(None, None, max(1, len(events.time) // POINTS))
+    time = events.time[thin].astype(np.float32)
     for j, joint in enumerate(model.joints):
         for side in (1.0, -1.0):
+            threshold = (events.claimed + side * events.threshold)[thin, j].astype(np.float32)
             figure.add_scatter(
-                x=time,
-                y=(contact_events.claimed + side * contact_events.threshold)[thin, j].astype(
-                    np.float32
-                ),
-                mode='lines',
+                x=time, y=threshold, mode='lines', row=j + 1, col=1, name='threshold',
                 line={'color': figures.MEASURED, 'width': 1, 'dash': 'dot'},
-                row=j + 1,
-                col=1,
-                name='threshold',
-                showlegend=j == 0 and side > 0.0,
-            )
+                showlegend=j == 0 and side > 0.0)
         figure.add_scatter(
-            x=time,
-            y=contact_events.torque[thin, j].astype(np.float32),
-            mode='lines',
-            row=j + 1,
-            col=1,
-            line={'color': figures.MODEL, 'width': 1.2},
-            name='external torque',
-            showlegend=j == 0,
-        )
-        for contact in contact_events.contacts:
+            x=time, y=events.torque[thin, j].astype(np.float32), mode='lines', row=j + 1, col=1,
+            line={'color': figures.MODEL, 'width': 1.2}, name='external torque',
+            showlegend=j == 0)
+        for contact in events.contacts:
             if contact.joint == joint:
                 figure.add_vrect(x0=contact.start, x1=contact.stop, row=j + 1, col=1,
                                  fillcolor=figures.RESIDUAL, opacity=0.18, line_width=0)

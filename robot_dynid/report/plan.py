@@ -1,4 +1,4 @@
-"""The report of a designed excitation: what will move where, and how near it gets to what."""
+"""The report of a designed excitation: motion, limits, tip path, clearance, search."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FULL = 0.999  # part of a limit from which it is marked
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A design with the robot it is for, what it was judged by and where it was proven free."""
+    """A design with the robot it is for, its criteria and the scene it was checked in."""
 
     kind: str
     robot: RobotModel
@@ -136,9 +136,9 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
         return ()
     said = (*(Row(('checked', text)) for text in clearance.checked),
             *(Row(('not checked', text), 'fair') for text in clearance.unchecked))
-    told = Table((), tuple(said), 'What was looked at', words=True)
+    bodies = Table((), tuple(said), 'Bodies checked', words=True)
     if not scene.pairs:
-        return (Section('Clearance', tables=(told,)),)
+        return (Section('Clearance', tables=(bodies,)),)
     distances = scene.distances(plan.motion.position)
     order = np.argsort(np.min(distances - scene.required, axis=0))[:NEAREST]
     rows = tuple(Row((' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
@@ -147,7 +147,7 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), rows, 'Nearest pairs')
     figure = draw.distances(plan.time, distances[:, order],
                             [' / '.join(scene.pairs[i]) for i in order])
-    return (Section('Clearance', tables=(nearest, told), figures=(Figure(as_html(figure)),),
+    return (Section('Clearance', tables=(nearest, bodies), figures=(Figure(as_html(figure)),),
                     text='Distances of the collision shapes. Between the instants drawn the '
                          'clearance is proven by bounds of the motion.'),)
 

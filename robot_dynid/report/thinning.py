@@ -1,4 +1,4 @@
-"""Long signals as few points that look the same, and what is computed from residuals."""
+"""Down-sampling of long signals for figures, and the autocorrelation of residuals."""
 
 from __future__ import annotations
 

@@ -209,8 +209,8 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Push:
-    """Torque [N m] from outside on one joint (its index), from ``start`` [s] for ``duration``."""
+class TorqueStep:
+    """External torque [N m] on one joint (its index), from ``start`` [s] for ``duration``."""
 
     joint: int
     start: float
@@ -219,7 +219,7 @@ class Push:
 
 
 def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
-           contact_events: Sequence[Push] = ()) -> RawLog:
+           external: Sequence[TorqueStep] = ()) -> RawLog:
     """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
 
     With harmonic drives position and velocity are those of the links, and the motors have their
@@ -235,8 +235,8 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
     arm.place(motion.position[0])
     rows = []
     for i in range(periods):
-        if contact_events:
-            arm.plant.external = _pushed(contact_events, i * CONTROL_PERIOD, arm.plant.robot.n)
+        if external:
+            arm.plant.external = _external(external, i * CONTROL_PERIOD, arm.plant.robot.n)
         arm.control(Setpoint(motion.position[i], motion.velocity[i], motion.acceleration[i]))
         if i % every == 0:
             rows.append((i * CONTROL_PERIOD, arm.position, arm.velocity, arm.effort(),
@@ -249,11 +249,11 @@ def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
                   velocities, efforts, *(motors if elastic else ()))
 
 
-def _pushed(contact_events: Sequence[Push], time: float, joints: int) -> FloatArray:
+def _external(steps: Sequence[TorqueStep], time: float, joints: int) -> FloatArray:
     torque = np.zeros(joints)
-    for push in contact_events:
-        if push.start <= time < push.start + push.duration:
-            torque[push.joint] += push.torque
+    for step in steps:
+        if step.start <= time < step.start + step.duration:
+            torque[step.joint] += step.torque
     return torque
 
 

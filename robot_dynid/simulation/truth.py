@@ -21,7 +21,7 @@ from robot_dynid.types import FloatArray, frozen
 
 @dataclass(frozen=True)
 class Noise:
-    """How the sensors spoil the true state.
+    """Noise and resolution of the sensors.
 
     ``position_step`` rad or m per encoder count (0: no quantisation), ``motor_position_step`` that
     of the motors' encoders, on the joint side; ``position`` and ``velocity`` standard deviations

@@ -101,7 +101,7 @@ class Path:
 
     ``measured`` are position and velocity (n,). Between two points the interpolation is quintic
     where both have accelerations, cubic where both have velocities, else linear. The beginning
-    counts as a point with zero acceleration: what the drives were told before plays no part, so
+    counts as a point with zero acceleration: what was commanded before plays no part, so
     the command of a robot that lags behind steps back to where it is, as with the original.
     """
 
@@ -186,8 +186,8 @@ def coefficients(a: Point, b: Point, span: float) -> FloatArray:
         return table
     table[2] = 0.5 * a[2]
     slope = step / span
-    push, pull = a[2] * span, b[2] * span
-    table[3] = (10.0 * slope - 6.0 * a[1] - 4.0 * b[1] - 1.5 * push + 0.5 * pull) / span**2
-    table[4] = (-15.0 * slope + 8.0 * a[1] + 7.0 * b[1] + 1.5 * push - pull) / span**3
-    table[5] = (6.0 * slope - 3.0 * (a[1] + b[1]) - 0.5 * push + 0.5 * pull) / span**4
+    start, end = a[2] * span, b[2] * span
+    table[3] = (10.0 * slope - 6.0 * a[1] - 4.0 * b[1] - 1.5 * start + 0.5 * end) / span**2
+    table[4] = (-15.0 * slope + 8.0 * a[1] + 7.0 * b[1] + 1.5 * start - end) / span**3
+    table[5] = (6.0 * slope - 3.0 * (a[1] + b[1]) - 0.5 * start + 0.5 * end) / span**4
     return table

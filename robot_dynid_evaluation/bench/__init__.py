@@ -48,12 +48,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     module = import_module(f'{__name__}.{arguments.name}')
     measure: Callable[[Progress], Iterable[Row]] = module.measure
     with terminal.progress(arguments.name) as progress:
-        rows = list(_told(measure(progress), terminal))
+        rows = list(_printed(measure(progress), terminal))
     return {'bench': arguments.name, 'rows': rows, 'seconds': time.perf_counter() - started}
 
 
-def _told(rows: Iterable[Row], terminal: Terminal) -> Iterator[Row]:
-    """Yield the rows; those of a long benchmark, which comes with one at a time, are told."""
+def _printed(rows: Iterable[Row], terminal: Terminal) -> Iterator[Row]:
+    """Yield the rows, and print those of a long benchmark as they come."""
     for found in rows:
         if isinstance(rows, Iterator):
             terminal.note('  '.join(number(found[name]) for name in COLUMNS))

@@ -14,13 +14,13 @@ from robot_dynid_evaluation.bench.timing import ROBOT
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.simulation.arm import Push
+    from robot_dynid.simulation.arm import TorqueStep
     from robot_dynid.types import RawLog
 
 SIZE = 2.0  # N m
 LASTS, PAUSE = 0.4, (0.4, 0.6)  # s
 MOTION, HARMONICS = 20.0, 5  # s
-PUSHED, QUIET = 6, 30  # motions
+WITH_CONTACT, WITHOUT_CONTACT = 6, 30  # motions
 SOON = 0.05  # s
 REVERSING = 1.2  # times the threshold in motion
 WITHIN = Target(1.0, faster=False)
@@ -28,12 +28,12 @@ WITHIN = Target(1.0, faster=False)
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a push: seconds until contact, None where it was not seen.
+    """Detection of a step of external torque: seconds until contact, None where it was not seen.
 
     ``reversing``: within SOON of it the joint was slow enough for its friction to hide a part.
     """
 
-    push: Push
+    step: TorqueStep
     seconds: float | None
     reversing: bool
 
@@ -42,24 +42,24 @@ def measure(progress: Progress) -> list[Row]:
     """Return delays of detection and false alarms, with a model identified from one motion."""
     bench = Bench.prepared()
     found: list[Found] = []
-    for i in range(PUSHED):
-        progress('pushes', 0.2 * i / PUSHED)
-        found += bench.pushed(100 + i)
+    for i in range(WITH_CONTACT):
+        progress('motions with contact', 0.2 * i / WITH_CONTACT)
+        found += bench.with_contact(100 + i)
     alarms, nearest = 0, 0.0
-    for i in range(QUIET):
-        progress('quiet motion', 0.2 + 0.8 * i / QUIET)
-        more, closest = bench.quiet(1000 + i)
+    for i in range(WITHOUT_CONTACT):
+        progress('motions without contact', 0.2 + 0.8 * i / WITHOUT_CONTACT)
+        more, closest = bench.without_contact(1000 + i)
         alarms, nearest = alarms + more, max(nearest, closest)
     moving = [f for f in found if not f.reversing]
-    rows = [_row(joint, [f for f in moving if f.push.joint == j])
+    rows = [_row(joint, [f for f in moving if f.step.joint == j])
             for j, joint in enumerate(bench.model.joints)]
-    minutes = QUIET * MOTION / 60.0
+    minutes = WITHOUT_CONTACT * MOTION / 60.0
     return [*rows, _row('all joints', moving),
             _row('slow or reversing', [f for f in found if f.reversing]),
             row(f'false alarms in {minutes:g} minutes / less than one', '', alarms, 1.0,
                 Target(0.99, faster=False)),
-            row(f'largest external torque in {minutes:g} quiet minutes / threshold', '', nearest,
-                1.0, WITHIN)]
+            row(f'largest external torque in {minutes:g} minutes without contact / threshold',
+                '', nearest, 1.0, WITHIN)]
 
 
 def _row(name: str, found: list[Found]) -> Row:
@@ -77,7 +77,7 @@ class Bench:
     """The simulated arm, and a model identified from a motion of its own."""
 
     model: IdentifiedModel
-    simulate: Callable[[int, tuple[Push, ...]], RawLog]
+    simulate: Callable[[int, tuple[TorqueStep, ...]], RawLog]
 
     @classmethod
     def prepared(cls) -> Bench:
@@ -92,34 +92,34 @@ class Bench:
         robot = load_robot(ROBOT)
         truth = load_truth(robot)
 
-        def simulate(seed: int, contact_events: tuple[Push, ...] = ()) -> RawLog:
+        def simulate(seed: int, steps: tuple[TorqueStep, ...] = ()) -> RawLog:
             options: dict[str, Any] = {
                 'duration': MOTION, 'harmonics': HARMONICS, 'starts': 1, 'seed': seed}
             motion = design(robot, parse_request('fourier', options)).trajectory
-            log = record(Arm(robot, truth), motion, contact_events=contact_events)
+            log = record(Arm(robot, truth), motion, external=steps)
             return measured(log, robot, truth.noise, np.random.default_rng(seed))
 
         return cls(identify(robot, [simulate(0)]).model, simulate)
 
-    def pushed(self, seed: int) -> list[Found]:
-        """Push random joints during one motion; return what was seen of it."""
-        from robot_dynid.simulation.arm import Push
+    def with_contact(self, seed: int) -> list[Found]:
+        """Return what was detected of torque steps on random joints during one motion."""
+        from robot_dynid.simulation.arm import TorqueStep
 
         rng = np.random.default_rng(seed)
-        contact_events: list[Push] = []
+        steps: list[TorqueStep] = []
         start = 1.0
         while start < MOTION - 1.5:
-            contact_events.append(Push(int(rng.integers(self.model.robot.n)), start, LASTS,
+            steps.append(TorqueStep(int(rng.integers(self.model.robot.n)), start, LASTS,
                                float(rng.choice([-SIZE, SIZE]))))
             start += LASTS + float(rng.uniform(*PAUSE))
-        log = self.simulate(seed, tuple(contact_events))
+        log = self.simulate(seed, tuple(steps))
         contact, threshold = self._followed(log)
         moving = threshold.min(axis=0)
         return [
-            _found(push, log, contact, threshold > REVERSING * moving) for push in contact_events
+            _found(step, log, contact, threshold > REVERSING * moving) for step in steps
         ]
 
-    def quiet(self, seed: int) -> tuple[int, float]:
+    def without_contact(self, seed: int) -> tuple[int, float]:
         """Return the false alarms in a motion, and |external torque| / threshold at most."""
         log = self.simulate(seed, ())
         contact, _ = self._followed(log)
@@ -145,9 +145,9 @@ class Bench:
         return contact, threshold
 
 
-def _found(push: Push, log: RawLog, contact: Any, slow: Any) -> Found:
-    """Return when a push was first seen in its joint while it lasted."""
-    first, soon, last = np.searchsorted(log.time, push.start - 1e-9 + np.array([0.0, SOON, LASTS]))
-    rows = np.flatnonzero(contact[first:last, push.joint])
-    seconds = float(log.time[first + rows[0]] - push.start) if len(rows) else None
-    return Found(push, seconds, bool(slow[first:soon, push.joint].any()))
+def _found(step: TorqueStep, log: RawLog, contact: Any, slow: Any) -> Found:
+    """Return when a step was first detected in its joint while it lasted."""
+    first, soon, last = np.searchsorted(log.time, step.start - 1e-9 + np.array([0.0, SOON, LASTS]))
+    rows = np.flatnonzero(contact[first:last, step.joint])
+    seconds = float(log.time[first + rows[0]] - step.start) if len(rows) else None
+    return Found(step, seconds, bool(slow[first:soon, step.joint].any()))

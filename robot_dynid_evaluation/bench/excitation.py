@@ -40,7 +40,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """The problem that all get: limits as they may be used, and what motions are judged by."""
+    """The problem that all get: limits as they may be used, and the criteria of the motions."""
 
     robot: RobotModel
     limits: MotionLimits
@@ -57,10 +57,10 @@ def measure(progress: Progress) -> Iterator[Row]:
     """Yield condition number, log det and seconds of every robot beside every contender."""
     designed(prepared('planar_3r'), 0.0)  # kernels are loaded before the clock runs
     for index, name in enumerate(ROBOTS):
-        def told(what: str, fraction: float, first: int = index, robot: str = name) -> None:
+        def report(what: str, fraction: float, first: int = index, robot: str = name) -> None:
             progress(f'{robot}: {what}', (first + fraction) / len(ROBOTS))
 
-        yield from robot_rows(name, told)
+        yield from robot_rows(name, report)
 
 
 def robot_rows(name: str, progress: Callable[[str, float], None]) -> Iterator[Row]:

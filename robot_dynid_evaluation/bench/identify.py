@@ -83,7 +83,7 @@ def peak_megabytes() -> float:
     for line in Path('/proc/self/status').read_text().splitlines():
         if line.startswith('VmHWM:'):
             return int(line.split()[1]) / 1024.0
-    raise DynIdError('/proc/self/status does not tell the peak memory; this runs on Linux only')
+    raise DynIdError('/proc/self/status has no peak memory; this runs on Linux only')
 
 
 if __name__ == '__main__':

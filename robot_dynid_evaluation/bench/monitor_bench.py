@@ -95,11 +95,11 @@ def _publish(publisher: Any, executor: Any, messages: list[bytes], rate: float) 
 
 def _drain(executor: Any, received: dict[str, int]) -> None:
     """Take what is on the way until nothing more comes."""
-    quiet, last = time.monotonic(), 0
-    while time.monotonic() < quiet + 1.0:
+    since, last = time.monotonic(), 0
+    while time.monotonic() < since + 1.0:
         executor.spin_once(timeout_sec=0.05)
         if sum(received.values()) > last:
-            quiet, last = time.monotonic(), sum(received.values())
+            since, last = time.monotonic(), sum(received.values())
 
 
 def _processor(pid: int) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PERIOD, HARMONICS, RATE = 10.0, 5, 200.0
 PERIODS = (1, 4, 16)
 SEEDS = 20
-#: white noise of the efforts in terms of their limits; what a design assumes when not told
+#: white noise of the efforts in terms of their limits; what a design assumes when none is given
 EFFORT_NOISE = 0.01
 CUTOFF, RAMP = 20.0, 0.01
 #: achieved over predicted: 20 seeds know a deviation to 16 %, the mean of many better

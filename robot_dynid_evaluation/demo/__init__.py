@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Run all of it and compare with the truth."""
-    from robot_dynid_evaluation.demo.story import tell
+    from robot_dynid_evaluation.demo.story import run_demo
 
-    return tell(arguments, terminal)
+    return run_demo(arguments, terminal)
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""The demo from start to end: three nodes over DDS, and what came of it."""
+"""The demonstration from start to end: three nodes over DDS, and their errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXCITATION_PARAMETERS = {'approach_scale': 0.6, 'state_timeout': 1.0, 'controlle
 LONGEST_MOTION, LONGEST_FIT = 600.0, 180.0  # s
 
 
-def tell(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Run the demo and return its result."""
     require_ros()
     from robot_dynid.robot.robot_file import load_robot

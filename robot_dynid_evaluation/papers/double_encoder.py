@@ -54,7 +54,7 @@ RECIPES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Scored:
     """A model and its errors on the held-out motion, root mean square (n,) [N m].
 
     ``moving`` and ``standing`` are those while a joint moves, or stands; ``always`` is all of it.
@@ -74,15 +74,15 @@ def rows(progress: Progress) -> list[Row]:
     models = {}
     for index, (name, recipe) in enumerate(RECIPES.items()):
         progress(name, 0.75 + 0.25 * index / len(RECIPES))
-        models[name] = judged(data, recipe)
+        models[name] = scored(data, recipe)
     found: list[Row] = []
     for name in (ONCE, TURN, PAPERS):
         found += fall_rows(name, models)
     return found + stage_rows(models) + share_rows(models) + second_rows(models[TURN].model)
 
 
-def judged(data: Recorded, recipe: Recipe) -> Judged:
-    """Identify a model and judge it on the held-out motion."""
+def scored(data: Recorded, recipe: Recipe) -> Scored:
+    """Identify a model and score it on the held-out motion."""
     logs = [data.motion]
     if recipe.loops != JOINT and data.sweeps is not None:
         logs.append(data.sweeps)
@@ -91,7 +91,7 @@ def judged(data: Recorded, recipe: Recipe) -> Judged:
     stages = _stage_errors(model, samples)
     moves = np.abs(samples.velocity) > MOVES
     errors = np.array([_rms(error) for error in stages])
-    return Judged(model, _rms(stages[-1], moves), _rms(stages[-1], ~moves), errors[-1], errors)
+    return Scored(model, _rms(stages[-1], moves), _rms(stages[-1], ~moves), errors[-1], errors)
 
 
 def _stage_errors(model: IdentifiedModel, samples: Samples) -> list[FloatArray]:
@@ -115,7 +115,7 @@ def fall(before: FloatArray, after: FloatArray) -> FloatArray:
     return 100.0 * (1.0 - after / before)
 
 
-def fall_rows(name: str, models: Mapping[str, Judged]) -> list[Row]:
+def fall_rows(name: str, models: Mapping[str, Scored]) -> list[Row]:
     """Return by how much the error of every joint falls against weighted least squares."""
     wls, ours = models[WLS], models[name]
     paper = fall(np.array(PAPER_WLS), np.array(PAPER_OURS))
@@ -135,7 +135,7 @@ def fall_rows(name: str, models: Mapping[str, Judged]) -> list[Row]:
     return found
 
 
-def stage_rows(models: Mapping[str, Judged]) -> list[Row]:
+def stage_rows(models: Mapping[str, Scored]) -> list[Row]:
     """Return what every loop adds, and what each is worth against weighted least squares."""
     once, wls = models[ONCE], models[WLS]
     loops = ('1, friction alone', '2, and links', '3, and deflection')
@@ -154,7 +154,7 @@ def stage_rows(models: Mapping[str, Judged]) -> list[Row]:
     return found
 
 
-def share_rows(models: Mapping[str, Judged]) -> list[Row]:
+def share_rows(models: Mapping[str, Scored]) -> list[Row]:
     """Return what friction laws, loops and deflection are worth, each by itself."""
     wls = models[WLS]
     found = []
@@ -162,10 +162,10 @@ def share_rows(models: Mapping[str, Judged]) -> list[Row]:
         if name == WLS:
             continue
         used = [m is not None for m in one.model.residual_models]
-        told = f'residual models in {sum(used)} joints' if one.model.record.residual is not None \
+        note = f'residual models in {sum(used)} joints' if one.model.record.residual is not None \
             else 'no residual models asked for'
         found.append(Row(f'{name}: RMSE of the whole motion falls by [%]', None,
-                         _numbers(fall(wls.always, one.always)), None, told))
+                         _numbers(fall(wls.always, one.always)), None, note))
     share = 100.0 * (models[RIGID].always - models[PAPERS].always) / wls.always
     found.append(Row(f"{PAPERS}: the deflection's own share [% of WLS]", None, _numbers(share),
                      None, 'joints 1 to 6; what remains is due to friction and links'))

@@ -69,10 +69,10 @@ def rows(progress: Progress) -> list[Row]:
     """Return the paper's figures beside ours."""
     found = table_rows() + limit_rows()
     for index, name in enumerate(ARMS):
-        def told(stage: str, fraction: float, first: int = index) -> None:
+        def report(stage: str, fraction: float, first: int = index) -> None:
             progress(stage, (first + fraction) / len(ARMS))
 
-        found += arm_rows(load_robot(name), told)
+        found += arm_rows(load_robot(name), report)
     return found
 
 
@@ -159,8 +159,8 @@ def _condition_rows(name: str, paper: Score, designs: dict[str, Score]) -> list[
         found.append(_lower(f'{what}: condition number', paper.condition_number,
                             score.condition_number))
         for part, value in score.parts.items():
-            judged = _lower(f'{what}: {part} part', paper.parts[part], value)
-            found.append(judged if objective == 'blocks' else replace(judged, ok=None))
+            lowered = _lower(f'{what}: {part} part', paper.parts[part], value)
+            found.append(lowered if objective == 'blocks' else replace(lowered, ok=None))
         found.append(Row(f'{what}: log det', paper.log_det, score.log_det,
                          score.log_det > paper.log_det if objective == 'condition' else None,
                          'larger is better; not asked for by the blocks'))

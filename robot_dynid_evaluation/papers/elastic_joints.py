@@ -3,8 +3,8 @@
 A planar arm and the PUMA 560 are simulated; the normalised mean error is the mean over the base
 parameters (those that are independently identifiable, true value not zero) of |found - true| /
 |true|. Beside the paper's figures stand those of its method on our simulation, and ours: motion
-and parameters estimated at once, told the noise of the sensors, and what `identify` finds from a
-recording, told nothing. Offsets and damping of the gears, which the paper has not, are left out of
+and parameters estimated at once, given the noise of the sensors, and what `identify` finds from a
+recording alone. Offsets and damping of the gears, which the paper has not, are left out of
 the former two.
 """
 
@@ -96,7 +96,7 @@ def logged_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
     return [
         Row('2R, identify: normalised mean error', PAPER, mean(found.errors),
             mean(found.errors) <= WANTED * PAPER,
-            f'wanted: {WANTED:g} of the paper; {found.told}'),
+            f'wanted: {WANTED:g} of the paper; {found.choices}'),
         Row('2R, identify: without static friction', PAPER_MOVING,
             mean(found.errors, static=False)),
         Row('2R, identify: static friction, dry friction in motion; worst joint', None,
@@ -113,8 +113,8 @@ def noise_rows(arm: ElasticArm, motion: Motion, ratios: Sequence[float]) -> list
         theirs[ratio] = mean(paper_errors(arm, low_passed(motion, channels)))
         errors, fallen = our_errors(arm, (motion.time, channels, motion.effort))
         ours[ratio] = mean(errors)
-        told = f'{ratio:g} dB' if np.isfinite(ratio) else 'no noise'
-        found.append(Row(f'2R, {told}: filter of the paper and ours', None,
+        noise = f'{ratio:g} dB' if np.isfinite(ratio) else 'no noise'
+        found.append(Row(f'2R, {noise}: filter of the paper and ours', None,
                          f'{theirs[ratio]:.3g} {ours[ratio]:.3g}', None,
                          _fallen(arm, fallen) + (
                              '; noise on position, velocity and acceleration, each by its own '
@@ -136,9 +136,9 @@ def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
             None, 'on our simulation, deflections counted by encoders on the joint side'),
         Row('PUMA 560, ours: normalised mean error', PAPER_PUMA, mean(ours),
             mean(ours) <= WANTED_PUMA * PAPER_PUMA,
-            f'wanted: {WANTED_PUMA:g} of the paper; {_fallen(arm, fallen)}; worst {_told(ours)}'),
+            f'wanted: {WANTED_PUMA:g} of the paper; {_fallen(arm, fallen)}; worst {_worst(ours)}'),
         Row('PUMA 560, identify: normalised mean error', PAPER_PUMA, mean(found.errors), None,
-            f'{found.told}; worst {_told(found.errors)}'),
+            f'{found.choices}; worst {_worst(found.errors)}'),
         Row('PUMA 560, identify: without static friction', None,
             mean(found.errors, static=False)),
     ]
@@ -148,7 +148,7 @@ def _fallen(arm: ElasticArm, speed: float) -> str:
     return f'friction falls over {speed:.3f} rad/s (simulated: {arm.fallen:g})'
 
 
-def _told(errors: dict[str, float]) -> str:
+def _worst(errors: dict[str, float]) -> str:
     """Name the three worst."""
     worst = sorted(errors, key=lambda name: -errors[name])[:3]
     return ', '.join(f'{name} {errors[name]:.2g}' for name in worst)

@@ -1,7 +1,7 @@
-"""What `identify` makes of a recording of the simulated arms with elastic joints.
+"""`identify` on a recording of the simulated arms with elastic joints.
 
 The recording holds what a robot reports: positions counted on both sides of the gears, and the
-effort. Nothing of the truth is told: cut-off, lag and friction laws are chosen from the recording.
+effort. Nothing of the truth is known: cut-off, lag and friction laws are chosen from it.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def found(model: IdentifiedModel) -> Friction:
 @dataclass(frozen=True, eq=False)
 class Logged:
     """Relative ``errors`` by parameter, ``fc`` being static friction; those of dry friction in
-    motion, ``moving`` (n,); what was chosen, ``told``.
+    motion, ``moving`` (n,); what was chosen, ``choices``.
     """
 
     errors: dict[str, float]
     moving: FloatArray
-    told: str
+    choices: str
 
 
 def logged(arm: ElasticArm, motion: Motion) -> Logged:

@@ -23,7 +23,7 @@ NINE = 'config/reproduce/nine_joint_arm.yaml'
 #: mean square; samples and their distance [s]
 NOISE, DISTURBANCE, SAMPLES, STEP = 0.01, 0.02, 3000, 0.01
 #: how far the bodies of the prior are from the true ones: scatter of mass and of shape
-SPOILED = 0.1
+DISTURBED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def true_robot(path: str) -> tuple[RobotModel, FloatArray]:
 
 
 def recorded(path: str, rng: np.random.Generator, noisy: bool = True) -> Recorded:
-    """Return a recording; the nominal links of its model are spoiled, the true ones made it."""
+    """Return a recording; the nominal links of its model are disturbed, the true ones made it."""
     robot, friction = true_robot(path)
     truth = np.concatenate([robot.nominal.ravel(), friction])
     guess = robot.with_nominal([_spoiled(body, rng) for body in robot.nominal])
@@ -73,7 +73,7 @@ def recorded(path: str, rng: np.random.Generator, noisy: bool = True) -> Recorde
 
 def _spoiled(body: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return the parameters (10,) of another body, near by."""
-    change = np.eye(4) + SPOILED * rng.standard_normal((4, 4)) * np.array([1.0, 1.0, 1.0, 0.1])
+    change = np.eye(4) + DISTURBED * rng.standard_normal((4, 4)) * np.array([1.0, 1.0, 1.0, 0.1])
     return parameters_from_pseudo_inertia(change @ pseudo_inertia(body) @ change.T)
 
 

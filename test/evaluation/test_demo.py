@@ -153,7 +153,7 @@ class Served:
         return SimpleNamespace(acceleration=links, motor_acceleration=motors)
 
 
-def told_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dict[str, Any]]:
+def run_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dict[str, Any]]:
     """Return model and errors of the demo's story: its options, but the robot is not real time."""
     from robot_dynid_evaluation.demo import comparison, story
 
@@ -172,7 +172,7 @@ def told_without_nodes(name: str, excitation: str) -> tuple[IdentifiedModel, dic
 
 
 def test_the_story_one_joint_at_a_time() -> None:
-    model, found = told_without_nodes('planar_3r', 'sine-sequence')
+    model, found = run_without_nodes('planar_3r', 'sine-sequence')
     assert found['forward_dynamics_error'] < 0.05
     assert found['parameters_error'] < 0.02
     assert model.warnings == ()
@@ -180,7 +180,7 @@ def test_the_story_one_joint_at_a_time() -> None:
 
 def test_the_story_with_elastic_joints() -> None:
     """Both encoders are recorded; gears are found, and there is an answer for motors, too."""
-    model, found = told_without_nodes('elastic_2r', 'fourier')
+    model, found = run_without_nodes('elastic_2r', 'fourier')
     assert found['stiffness_error'] < 0.005
     assert found['parameters_error'] < 0.02
     assert found['forward_dynamics_error'] < 0.005

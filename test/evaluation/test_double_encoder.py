@@ -25,11 +25,11 @@ from robot_dynid_evaluation.papers.double_encoder import (
     TURN,
     WANTED,
     WLS,
-    Judged,
+    Scored,
     fall,
     fall_rows,
-    judged,
     rows,
+    scored,
     stage_rows,
 )
 from robot_dynid_evaluation.papers.double_encoder_arm import recorded
@@ -66,15 +66,15 @@ def test_blocks_lower_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, 'SETTINGS', {**paper.SETTINGS, 'starts': 1})
     told: list[float] = []
     rows = paper.arm_rows(load_robot('puma560'), lambda _, fraction: told.append(fraction))
-    judged = [row for row in rows if row.ok is not None]
-    assert len(judged) == 6
-    assert all(row.ok for row in judged)
+    scored = [row for row in rows if row.ok is not None]
+    assert len(scored) == 6
+    assert all(row.ok for row in scored)
     assert told == [0.0, 0.5]
 
 
-def errors(moving: FloatArray, always: FloatArray) -> Judged:
+def errors(moving: FloatArray, always: FloatArray) -> Scored:
     """Return errors without a model."""
-    return Judged(cast(IdentifiedModel, None), moving, always, always, np.array([always] * 3))
+    return Scored(cast(IdentifiedModel, None), moving, always, always, np.array([always] * 3))
 
 
 def test_the_figures_of_table_4_fall_as_the_paper_says() -> None:
@@ -121,7 +121,7 @@ def test_every_joint_of_the_arm_has_a_drive() -> None:
 @pytest.mark.slow
 def test_every_joint_gains_and_the_deflection_has_its_share() -> None:
     data = recorded(lambda *_: None, sweeps=False)
-    models = {name: judged(data, RECIPES[name]) for name in (WLS, PHYSICS, ONCE)}
+    models = {name: scored(data, RECIPES[name]) for name in (WLS, PHYSICS, ONCE)}
     assert fall(models[WLS].always, models[ONCE].always).min() >= WANTED
     assert fall(models[WLS].moving, models[ONCE].moving).min() >= WANTED
     assert all(row.ok for row in stage_rows(models) if row.ok is not None)

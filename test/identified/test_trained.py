@@ -116,7 +116,7 @@ def test_whole_turns_of_a_joint_are_no_excess():
                                   [[False] * 3, [True] * 3])
     little = np.array([[0.5 + 0.9 * MARGIN * 1.5, 0.0, 0.0]])
     assert trained.outside(ROBOT, {'position': little})[0, 0]
-    assert trained.told(ROBOT, {'position': little}) == ()
+    assert trained.warnings(ROBOT, {'position': little}) == ()
 
 
 def test_several_recordings_know_the_widest_range_and_the_longest_time():

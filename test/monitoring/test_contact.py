@@ -15,7 +15,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid_evaluation.bench.contact import MOTION, PUSHED, QUIET, SOON, Bench
+from robot_dynid_evaluation.bench.contact import MOTION, SOON, WITH_CONTACT, WITHOUT_CONTACT, Bench
 
 
 @pytest.fixture(scope='module')
@@ -25,16 +25,19 @@ def bench() -> Bench:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('pushed', 'quiet'), [
+@pytest.mark.parametrize(('with_contact', 'without_contact'), [
     pytest.param(1, 2, id='short'),
-    pytest.param(PUSHED, QUIET, id='long', marks=pytest.mark.soak)])
-def test_steps_are_seen_soon_and_nothing_else(bench: Bench, pushed: int, quiet: int) -> None:
-    found = [f for i in range(pushed) for f in bench.pushed(100 + i)]
+    pytest.param(WITH_CONTACT, WITHOUT_CONTACT, id='long', marks=pytest.mark.soak)])
+def test_steps_are_seen_soon_and_nothing_else(
+    bench: Bench, with_contact: int, without_contact: int
+) -> None:
+    found = [f for i in range(with_contact) for f in bench.with_contact(100 + i)]
     moving = [f for f in found if not f.reversing]
     assert len(moving) > 0.8 * len(found) > 10
     assert all(f.seconds is not None and f.seconds < SOON for f in moving), moving
     assert all(f.seconds is not None for f in found), found
-    assert not any(bench.quiet(1000 + i)[0] for i in range(quiet)), quiet * MOTION
+    alarms = [bench.without_contact(1000 + i)[0] for i in range(without_contact)]
+    assert not any(alarms), without_contact * MOTION
 
 
 @pytest.fixture(scope='module')
@@ -52,7 +55,7 @@ def test_pushes_on_a_real_arm_are_seen(ur10e: IdentifiedModel, ur10e_data: Path)
         assert len(found.contacts) >= 8
         assert len({c.joint for c in found.contacts}) >= 4
         assert max(abs(c.peak) for c in found.contacts) > 50.0
-        assert np.all(found.quiet < np.abs(found.torque).max() / 2.0)
+        assert np.all(found.without_contact < np.abs(found.torque).max() / 2.0)
 
 
 @pytest.mark.slow

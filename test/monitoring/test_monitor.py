@@ -163,7 +163,7 @@ def test_without_levels_no_contact_is_claimed() -> None:
     monitor = Monitor(model)
     followed(monitor, motion(model.robot, 300))
     assert monitor.contact == ()
-    assert 'knows no noise levels' in monitor.advice()[0]
+    assert 'has no noise levels' in monitor.advice()[0]
 
 
 def smoothed(cutoff: float, step: float, effort: FloatArray) -> FloatArray:

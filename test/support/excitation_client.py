@@ -251,7 +251,7 @@ class Client:
         values = self.diagnostics[-1].status[0].values if self.diagnostics else []
         return any(v.key == 'controller' and v.value == 'present' for v in values)
 
-    def quiet(self) -> None:
+    def wait_for_rest(self) -> None:
         """Wait until the robot is seen, at rest."""
         self.wait(lambda: self.rested > 0.3 and self.state.name)
         self.wait(self.action.server_is_ready)

@@ -66,7 +66,7 @@ class Stage:
         # a killed node stays in the graph for long, and takes goals that nobody answers
         self.client.wait(self.client.controller_seen)
         self.client.fault('none')
-        self.client.quiet()
+        self.client.wait_for_rest()
         return self.client
 
     def kill_robot(self) -> None:

@@ -19,8 +19,8 @@ class Sines:
         self.amplitude = rng.normal(size=(5, robot.n)) / self.rate[:, None]
         motion = self.sample(np.linspace(0.0, duration, 1000))
         speed = 0.7 * robot.limits.velocity / np.abs(motion.velocity).max(axis=0)
-        push = 0.7 * robot.limits.acceleration / np.abs(motion.acceleration).max(axis=0)
-        self.amplitude *= np.minimum(speed, push)
+        acceleration = 0.7 * robot.limits.acceleration / np.abs(motion.acceleration).max(axis=0)
+        self.amplitude *= np.minimum(speed, acceleration)
 
     def sample(self, time: FloatArray) -> Motion:
         phase, a, w = np.outer(time, self.rate), self.amplitude, self.rate[:, None]

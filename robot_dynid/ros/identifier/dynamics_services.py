@@ -174,8 +174,8 @@ def _checked(
 
 def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray]) -> None:
     """Say which joints are refused, and what of ``states`` (K, n) is outside of the training."""
-    told = model.trained.told(model.robot, states)
-    response.message = '; '.join(filter(None, (caution(model), *told, response.message)))
+    outside = model.trained.warnings(model.robot, states)
+    response.message = '; '.join(filter(None, (caution(model), *outside, response.message)))
 
 
 def _steps(effort: Any, q: FloatArray) -> FloatArray:

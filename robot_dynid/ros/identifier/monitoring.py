@@ -37,7 +37,7 @@ class MonitorParameters:
 
     monitor: bool = parameter(True, 'whether to compare joint states with the served model')
     observer_gain: float = parameter(30.0, 'of the momentum observer [1/s]')
-    contact_margin: float = parameter(2.0, 'threshold over the noise level')
+    contact_margin: float = parameter(2.0, 'threshold over the noise level without contact')
     contact_thresholds: tuple[float, ...] = parameter(
         (), 'thresholds in motion [N m], one or one per joint, instead of the margin')
     contact_release: float = parameter(0.6, 'share of the threshold below which contact ends')

@@ -98,7 +98,7 @@ def test_rollout(served: Client, data: Data) -> None:
     np.testing.assert_array_equal(response.position, positions[:, :, ORDER].ravel())
     np.testing.assert_array_equal(response.velocity, velocities[:, :, ORDER].ravel())
     # the states of this test are drawn anywhere, those of the training were not
-    assert response.message == '; '.join(data.model.trained.told(data.model.robot, {
+    assert response.message == '; '.join(data.model.trained.warnings(data.model.robot, {
         'position': positions.reshape(-1, 7), 'velocity': velocities.reshape(-1, 7)}))
     assert list(response.limit_step) == list(response.stop_step) == [-1, -1, -1]
 
