@@ -68,9 +68,9 @@ def test_the_stub_takes_names_from_where_they_are_made() -> None:
 
 
 def test_the_page_lists_them_all() -> None:
-    listed = re.findall(r'^\.\. auto(?:function|class|data):: (\w+)$', PAGE, re.M)
+    listed = re.findall(r'^\.\. (?:autofunction|autoclass|data):: (\w+)$', PAGE, re.M)
     assert sorted(listed) == robot_dynid.__all__
-    for name, text in re.findall(r'^\.\. autodata:: (\w+)\n((?:   .*\n|\n)*)', PAGE, re.M):
+    for name, text in re.findall(r'^\.\. data:: (\w+)\n((?:   .*\n|\n)*)', PAGE, re.M):
         assert len(text.split()) > 5, f'{name}: say what it is'
 
 

@@ -52,7 +52,10 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class PayloadResult:
-    """A payload in the frame of ``link``, and how it was found."""
+    """A payload in the frame of ``link``, from so many ``samples``.
+
+    ``matches`` are the recordings with it, each with the one without that repeats its motion.
+    """
 
     estimate: PayloadEstimate
     robot: RobotModel

@@ -36,7 +36,7 @@ REST = 0.01
 
 @dataclass(frozen=True)
 class MonitorSettings:
-    """``gain`` [1/s] of the momentum observer, and when a joint is in contact."""
+    """``gain`` [1/s] of the momentum observer; ``contact`` the thresholds of contact."""
 
     gain: float = 30.0
     contact: ContactSettings = field(default_factory=ContactSettings)
