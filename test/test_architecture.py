@@ -66,9 +66,15 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return every node of a file's syntax tree."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, full module name) of every import, also those inside functions."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -131,7 +137,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     known = {module_of(path) for path in SOURCES}
     uses: dict[str, set[str]] = {}
     for path in SOURCES:
-        hidden = {line for node in ast.walk(tree_of(path)) if isinstance(node, ast.If)
+        hidden = {line for node in nodes_of(path) if isinstance(node, ast.If)
                   and ast.unparse(node.test) == 'TYPE_CHECKING'
                   for line in range(node.lineno, (node.end_lineno or 0) + 1)}
         uses[module_of(path)] = {
@@ -168,7 +174,7 @@ def test_core_prints_nothing_and_draws_only_from_seeded_generators() -> None:
     wrong = [
         f'{short(path)}:{node.lineno} calls {name}'
         for path in CORE
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and (name := forbidden_call(node))
     ]
     assert not wrong, '\n'.join(wrong)
@@ -241,7 +247,7 @@ def test_modules_are_named_for_what_they_hold() -> None:
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield every function of a file, nested ones too."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
 
@@ -262,11 +268,21 @@ NEEDED_PRIVATE = {'_actions', '_SubParsersAction'}
 
 def private_fields(path: Path) -> Iterator[str]:
     """Yield where a file reads or sets a private field of an object that is not its own."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Attribute) and re.match('_[a-zA-Z]', node.attr) \
                 and node.attr not in NEEDED_PRIVATE \
                 and not (isinstance(node.value, ast.Name) and node.value.id in ('self', 'cls')):
             yield f'{short(path)}:{node.lineno} {ast.unparse(node)}'
+
+
+
+
+def test_tests_import_nothing_private() -> None:
+    wrong = [f'{short(path)}:{line} imports {name}' for path in ALL_SOURCES
+             if room_of(path) == 'test' for line, name in imported(path)
+             if name.startswith('robot_dynid')
+             and re.match('_[a-z]', name.rpartition('.')[2])]
+    assert not wrong, '\n'.join(wrong)
 
 
 def test_tests_leave_private_fields_alone() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from robot_dynid.estimation.errors_in_variables.exogeneity import Bias
 from robot_dynid.estimation.errors_in_variables.instrumental import (
     InstrumentalVariables,
     InstrumentDetails,
@@ -75,12 +76,12 @@ class ElasticJoints(Estimator):
         bent = Deflected(experiment.model, plain.values)
         other, compared = InstrumentalVariables(motors=bent).fit_and_compare(experiment)
         own = _stiffnesses(experiment.model)
-        if _biased(compared, other.degrees_of_freedom, own):
+        if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
         else:
             chosen = replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
-        return _judged(chosen, own, compared.left_to_least_squares)
+        return without_undetermined(chosen, own, compared.left_to_least_squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,18 +131,22 @@ def _stiffnesses(model: TorqueModel) -> dict[str, str]:
     return {name: joint for name, joint in found.items() if name in model.reduction.names}
 
 
-def _biased(compared: InstrumentDetails, degrees: int, own: dict[str, str]) -> bool:
+def least_squares_biased(
+    bias: Sequence[Bias], degrees: int, own: dict[str, str]
+) -> bool:
     """Return whether any stiffness by least squares and by instruments differs beyond chance.
 
     BIASED is the level for all gears together (Bonferroni). Chance is that of motions, too: where
     encoders are precise, the two differ by what the model lacks, which repeats with the motion.
     """
-    rows = [row for row in compared.bias_of_least_squares if row.name in own]
+    rows = [row for row in bias if row.name in own]
     bound = stats.t.ppf(1.0 - 0.5 * BIASED / max(len(rows), 1), degrees)
     return any(abs(row.bias) > bound * row.std for row in rows)
 
 
-def _judged(estimate: Estimate, own: dict[str, str], weak: Sequence[str]) -> Estimate:
+def without_undetermined(
+    estimate: Estimate, own: dict[str, str], weak: Sequence[str]
+) -> Estimate:
     """Name the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
 
     The deflection that is seen must follow that of the model (instruments are not weak) and bear

@@ -123,7 +123,7 @@ def two_masses(found: Response) -> TwoMasses:
     s = np.asarray(2j * np.pi * found.frequency)
 
     def both(x: FloatArray) -> FloatArray:
-        return _errors(_two(np.exp(x), s), found)
+        return _errors(two_mass_response(np.exp(x), s), found)
 
     def single(x: FloatArray) -> FloatArray:
         return _errors(np.asarray(1.0 / (np.exp(x[0]) * s + np.exp(x[1]))), found)
@@ -144,7 +144,7 @@ def two_masses(found: Response) -> TwoMasses:
         raise DataError(f'no antiresonance with its resonance between {low:.3g} and {high:.3g} Hz:'
                         ' the gear is too stiff to be seen there, or the motion does not excite '
                         'it; excite and sample higher frequencies, or take the joint as rigid')
-    misfit = float(np.sqrt(np.mean(_errors(_two(values, s), found)**2)))
+    misfit = float(np.sqrt(np.mean(_errors(two_mass_response(values, s), found)**2)))
     slopes = np.asarray(best.jac)
     covariance = np.linalg.pinv(slopes.T @ slopes) * max(misfit, 1.0)**2
     half = np.exp(WIDTH * np.sqrt(np.diag(covariance) + SYSTEMATIC**2))
@@ -155,7 +155,8 @@ def two_masses(found: Response) -> TwoMasses:
         len(found.frequency), misfit)
 
 
-def _two(values: FloatArray, s: ComplexArray) -> ComplexArray:
+def two_mass_response(values: FloatArray, s: ComplexArray) -> ComplexArray:
+    """Return motor velocity over effort (F,) at ``s`` (F,) [1/s]; ``values`` (5,) are NAMES."""
     j, m, k, d, f = values
     above = m * s**2 + d * s + k
     below = j * m * s**3 + (d * (j + m) + f * m) * s**2 + (k * (j + m) + f * d) * s + f * k
@@ -176,8 +177,8 @@ def _starts(found: Response) -> list[FloatArray]:
         for ratio in RATIOS:
             shape = np.array([1.0 / (ratio - 1.0), 1.0, anti**2, 0.1 * anti, 0.1])
             # the scale of all five at once divides the response
-            scale = np.exp(np.mean(np.log(np.abs(_two(shape, s) / found.value))))
+            scale = np.exp(np.mean(np.log(np.abs(two_mass_response(shape, s) / found.value))))
             tried.append(scale * shape)
     tried.sort(key=lambda start: float(np.sum(np.minimum(
-        np.abs(_errors(_two(start, s), found)), 100.0))))
+        np.abs(_errors(two_mass_response(start, s), found)), 100.0))))
     return tried[:6]

@@ -177,7 +177,7 @@ def _differences(
         samples = prepare(body.robot, repaired, settings).gridded
         name, pair = _best(log.source, samples, others)
         first, second = pair.first, pair.second
-        arm = _arm_effort(body.robot, model, first) - _arm_effort(body.robot, model, second)
+        arm = arm_effort(body.robot, model, first) - arm_effort(body.robot, model, second)
         assert first.effort is not None and first.measured is not None
         assert second.effort is not None and second.measured is not None
         change = first.effort - second.effort
@@ -206,9 +206,10 @@ def _best(
     return min(found, key=lambda pair: float(np.sum(pair[1].difference)))
 
 
-def _arm_effort(
+def arm_effort(
     robot: RobotModel, model: IdentifiedModel | None, samples: Samples
 ) -> FloatArray:
+    """Return the effort (N, n) of the arm without payload, by its model or nominal inertials."""
     if model is not None:
         return model.predicted(samples)
     if robot.drive.kind == 'gravity_compensated_torque':

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tolerances import TABULATED
@@ -11,8 +9,8 @@ from tolerances import TABULATED
 from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Status
 from robot_dynid.estimation.drive_gains import DriveGains, GainStatus
-from robot_dynid.estimation.elastic import _biased, _judged
-from robot_dynid.estimation.errors_in_variables.exogeneity import Comparison
+from robot_dynid.estimation.elastic import least_squares_biased, without_undetermined
+from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, Comparison
 from robot_dynid.estimation.friction_sweeps.friction_curve import LawFit
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
 from robot_dynid.estimation.information import Accumulator, Information
@@ -93,10 +91,8 @@ def test_bias_is_significant_by_the_quantile_of_its_batches(degrees: int) -> Non
 def test_stiffness_counts_by_the_quantile_of_its_batches(degrees: int) -> None:
     quantile, own = TABLE[degrees][0], {'K1': 'elbow', 'K2': 'wrist'}
     for ratio, beyond in ((0.97 * quantile, False), (1.03 * quantile, True)):
-        found = _judged(estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [])
+        found = without_undetermined(estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [])
         assert (found.status is Status.OK) == beyond
         # two gears share a level of 10 %
-        rows = [{'name': name, 'bias': bias, 'std': 0.5} for name, bias in
-                (('K1', 0.0), ('K2', -0.5 * ratio))]
-        other = replace(estimate(degrees), details={'bias_of_least_squares': rows})
-        assert _biased(other, own) == beyond
+        rows = [Bias(name, bias, 0.5) for name, bias in (('K1', 0.0), ('K2', -0.5 * ratio))]
+        assert least_squares_biased(rows, degrees, own) == beyond

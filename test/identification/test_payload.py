@@ -36,7 +36,7 @@ from robot_dynid.estimation.payload import PayloadStatus
 from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.payload import _arm_effort, identify_payload
+from robot_dynid.identification.payload import arm_effort, identify_payload
 from robot_dynid.identification.payload_services import set_load, set_payload
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.log import load_log
@@ -308,4 +308,4 @@ def test_the_nominal_arm_has_no_weight_where_drives_compensate_it():
     assert np.abs(weight).max() > 1.0
     for kind, expected in (('torque', weight), ('gravity_compensated_torque', still)):
         stated = replace(robot, drive=replace(robot.drive, kind=kind))
-        np.testing.assert_allclose(_arm_effort(stated, None, at_rest), expected, atol=1e-12)
+        np.testing.assert_allclose(arm_effort(stated, None, at_rest), expected, atol=1e-12)

@@ -14,7 +14,7 @@ from tolerances import RESONANCE
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import mass_matrix
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.estimation.resonance import Response, _two, two_masses
+from robot_dynid.estimation.resonance import Response, two_mass_response, two_masses
 from robot_dynid.identification.resonance import motor_resonance
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
@@ -78,7 +78,7 @@ def test_exact_responses_give_exact_parameters() -> None:
         inertia, link = rng.uniform(0.05, 1.0, 2)
         anti = 2.0 * np.pi * rng.uniform(4.0, 15.0)
         values = np.array([inertia, link, link * anti**2, 0.02 * anti * link, 0.3])
-        exact = Response(frequency, _two(values, 2j * np.pi * frequency),
+        exact = Response(frequency, two_mass_response(values, 2j * np.pi * frequency),
                          np.full(200, 0.01))
         if np.sqrt(values[2] * (1 / inertia + 1 / link)) > 2 * np.pi * 50.0:
             continue

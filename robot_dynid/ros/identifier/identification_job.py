@@ -90,7 +90,7 @@ def run(job: Job, progress: Progress) -> Outcome:
     """Read, identify, save and report; whatever goes wrong is in the outcome."""
     try:
         recipe = recipe_from_text(job.recipe)
-        logs = _read(job, progress)
+        logs = read_recordings(job, progress)
         if job.payload:
             return _payload(job, logs, progress)
         result = _identified(job, logs, recipe, progress)
@@ -106,20 +106,21 @@ def run(job: Job, progress: Progress) -> Outcome:
         return Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
 
 
-def _read(job: Job, progress: Progress) -> list[RawLog]:
+def read_recordings(job: Job, progress: Progress) -> list[RawLog]:
     """Return the recordings, then those without payload."""
     logs = []
     sources = (*job.sources, *job.unloaded)
     for i, source in enumerate(sources):
         progress('read', READING * i / len(sources))
         try:
-            logs.append(_log(source, job.robot))
+            logs.append(read_recording(source, job.robot))
         except DynIdError as error:
             raise _Failure(Code.NO_DATA, error) from None
     return logs
 
 
-def _log(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
+def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
+    """Return one recording; raises DataError for one that cannot be used."""
     if isinstance(source, RawLog):
         return source
     if isinstance(source, str):

@@ -22,8 +22,8 @@ from robot_dynid.ros.identifier.identification_job import (
     Job,
     Outcome,
     Recorded,
-    _log,
-    _read,
+    read_recording,
+    read_recordings,
     run,
 )
 
@@ -45,7 +45,7 @@ def test_a_recording_is_read_from_the_topics_it_was_made_of(tmp_path: Path) -> N
         topics['/arm/tau'].append((stamp, raw(other, stamp, [], [], 5 * row[::-1])))
         topics['/effort'].append((stamp, raw(names, stamp, [], [], 7 * row)))
     file = storage_file(write_topics(tmp_path / 'bag', topics))
-    log = _log(Recorded(file, Topics('/arm/states', effort='/arm/tau')), ROBOT)
+    log = read_recording(Recorded(file, Topics('/arm/states', effort='/arm/tau')), ROBOT)
     np.testing.assert_array_equal(log.position, values)
     np.testing.assert_array_equal(log.velocity, 2 * values)
     np.testing.assert_array_equal(log.effort, 5 * values)
@@ -57,7 +57,7 @@ def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> 
     for file, log in zip(files, logs, strict=True):
         write_csv(Path(file), log)
     heard: list[tuple[str, float]] = []
-    read = _read(Job(ROBOT, (logs[2], files[0]), unloaded=(files[1],)),
+    read = read_recordings(Job(ROBOT, (logs[2], files[0]), unloaded=(files[1],)),
                  lambda *news: heard.append(news))
     for found, log in zip(read, (logs[2], logs[0], logs[1]), strict=True):
         np.testing.assert_array_equal(found.effort, log.effort)
