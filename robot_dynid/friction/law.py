@@ -177,7 +177,7 @@ class FrictionLaw(Settings):
         """Return (k, N): the torque of each parameter at value one."""
         terms, none = table_of(self.table), np.empty(0)
         found = np.empty((len(self.table), len(motion.time)))
-        along = (motion.time, motion.position, motion.velocity,
+        along = (motion.time - motion.time[:1], motion.position, motion.velocity,
                  none if motion.load is None else motion.load,
                  none if motion.temperature is None else motion.temperature)
         fill_columns((terms, slid(warm(terms))), tuple(

@@ -105,45 +105,98 @@ def _share(term, velocity):
 
 
 @inlined
-def _weight(term, i, since, motion):
-    """Return the weight of a term in sample i, ``since`` [s] a recording began."""
-    load, temperature = motion
-    weight = term[WEIGHT]
-    if term[LOAD] != 0.0:
-        weight += term[LOAD] * abs(load[i]) if load.shape[0] > 0 else 0.0
+def _fill_shapes(term, velocity, out):
+    """Fill ``out`` (N,) with a term of weight one, no state and nowhere continued.
+
+    As `tangent`, effect by effect: most are vector loops so.
+    """
+    scale, side, above, fade = term[SCALE], term[SIDE], term[ABOVE], term[FADE]
+    if term[KIND] == RAMP:
+        for i in range(out.shape[0]):
+            out[i] = min(max(velocity[i] / scale, -1.0), 1.0)
+    elif term[KIND] == POWER and scale == 1.0:
+        for i in range(out.shape[0]):
+            out[i] = velocity[i]
+    elif term[KIND] == TANH:
+        for i in range(out.shape[0]):
+            out[i] = np.tanh(velocity[i] / scale)
+    else:
+        for i in range(out.shape[0]):
+            out[i] = _shape(term, velocity[i])[0]
+    if fade != 0.0:
+        for i in range(out.shape[0]):
+            out[i] *= 1.0 - np.tanh(abs(velocity[i]) / fade)
+    if side != 0.0 or above != 0.0:
+        for i in range(out.shape[0]):
+            acts = velocity[i] * side >= 0.0 and abs(velocity[i]) >= above
+            out[i] = out[i] if acts else 0.0
+
+
+@inlined
+def _fill_units(term, motion, out):
+    """Fill ``out`` (N,) with a term of weight one along a segment."""
+    position, velocity = motion
+    if term[KIND] < STOP and np.isinf(term[LOWEST]) and np.isinf(term[HIGHEST]):
+        _fill_shapes(term, velocity, out)
+        return
+    z = 0.0
+    for i in range(out.shape[0]):
+        travel = position[i] - position[i - 1] if i > 0 else 0.0
+        out[i], z = unit(term, z, travel, velocity[i], i == 0)
+
+
+@inlined
+def _weigh(term, motion, out):
+    """Multiply ``out`` (N,) by the weight of a term along a segment.
+
+    ``motion``: time since the recording began, load and temperature, (N,) or (0,) where unknown.
+    """
+    since, load, temperature = motion
+    weight, grows = term[WEIGHT], term[LOAD]
+    if grows != 0.0 and load.shape[0] > 0:
+        for i in range(out.shape[0]):
+            out[i] *= weight + grows * abs(load[i])
+    else:
+        for i in range(out.shape[0]):
+            out[i] *= weight
     if term[SECONDS] != 0.0:
-        weight *= max(np.exp(-since / term[SECONDS]), term[LEAST])
+        for i in range(out.shape[0]):
+            out[i] *= max(np.exp(-since[i] / term[SECONDS]), term[LEAST])
     if not np.isnan(term[REFERENCE]):
-        if temperature.shape[0] == 0:
-            return 0.0
-        known = min(max(temperature[i], term[COLDEST]), term[HOTTEST])
-        weight *= known - term[REFERENCE]
-    return weight
+        for i in range(out.shape[0]):
+            known = temperature[i] if temperature.shape[0] > 0 else term[REFERENCE]
+            known = known if temperature.shape[0] == 0 else min(max(known, term[COLDEST]),
+                                                                term[HOTTEST])
+            out[i] *= known - term[REFERENCE]
 
 
 @compiled
 def fill_columns(tables, motion, first, out):
     """Fill ``out`` (rows, N) with the sums of the terms of each row.
 
-    ``tables``: terms (t, COLUMNS), and the same without a past. ``motion``: time, position,
-    velocity (N,), load and temperature (N,), or (0,) where unknown. ``first`` (S + 1,) has the
-    first sample of every segment and the end; a segment of one sample has no past.
+    ``tables``: terms (t, COLUMNS), and the same without a past. ``motion``: time since the
+    recording began, position, velocity (N,), load and temperature (N,), or (0,) where unknown.
+    ``first`` (S + 1,) has the first sample of every segment and the end; a segment of one sample
+    has no past.
     """
     terms, slid = tables
-    time, position, velocity, load, temperature = motion
+    since, position, velocity, load, temperature = motion
     out[:] = 0.0
+    work = np.empty(velocity.shape[0])
     for e in range(terms.shape[0]):
         row = out[int(terms[e, ROW])]
         for s in range(first.shape[0] - 1):
-            start, stop, z = first[s], first[s + 1], 0.0
+            start, stop = first[s], first[s + 1]
+            own = work[start:stop]
+            along = since[start:stop], load[start:stop], temperature[start:stop]
             if stop == start + 1:
-                row[start] += _weight(slid[e], start, 0.0, (load, temperature)) * tangent(
-                    slid[e], velocity[start])[0]
-                continue
-            for i in range(start, stop):
-                travel = position[i] - position[i - 1] if i > start else 0.0
-                value, z = unit(terms[e], z, travel, velocity[i], i == start)
-                row[i] += value * _weight(terms[e], i, time[i] - time[0], (load, temperature))
+                own[0] = tangent(slid[e], velocity[start])[0]
+                _weigh(slid[e], along, own)
+            else:
+                _fill_units(terms[e], (position[start:stop], velocity[start:stop]), own)
+                _weigh(terms[e], along, own)
+        for i in range(work.shape[0]):
+            row[i] += work[i]
 
 
 @compiled
