@@ -106,11 +106,8 @@ def _share(term, velocity):
 
 @inlined
 def _fill_shapes(term, velocity, out):
-    """Fill ``out`` (N,) with a term of weight one, no state and nowhere continued.
-
-    As `tangent`, effect by effect: most are vector loops so.
-    """
-    scale, side, above, fade = term[SCALE], term[SIDE], term[ABOVE], term[FADE]
+    """Fill ``out`` (N,) with the shape of a term: ramps and lines become vector loops."""
+    scale = term[SCALE]
     if term[KIND] == RAMP:
         for i in range(out.shape[0]):
             out[i] = min(max(velocity[i] / scale, -1.0), 1.0)
@@ -123,6 +120,12 @@ def _fill_shapes(term, velocity, out):
     else:
         for i in range(out.shape[0]):
             out[i] = _shape(term, velocity[i])[0]
+
+
+@inlined
+def _restrict(term, velocity, out):
+    """Take from shapes ``out`` (N,) what fades, and the velocities at which nothing acts."""
+    side, above, fade = term[SIDE], term[ABOVE], term[FADE]
     if fade != 0.0:
         for i in range(out.shape[0]):
             out[i] *= 1.0 - np.tanh(abs(velocity[i]) / fade)
@@ -138,6 +141,7 @@ def _fill_units(term, motion, out):
     position, velocity = motion
     if term[KIND] < STOP and np.isinf(term[LOWEST]) and np.isinf(term[HIGHEST]):
         _fill_shapes(term, velocity, out)
+        _restrict(term, velocity, out)
         return
     z = 0.0
     for i in range(out.shape[0]):

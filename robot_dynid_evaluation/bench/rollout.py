@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ FINE = 4  # Runge-Kutta steps of the reference per step
 LOOPED = 4  # motions in the Python loop
 FASTER, CLOSER, WITHIN = Target(1.0), Target(1.0), Target(1.0, faster=False)
 MOST_ERROR = 1e-3  # rad after two seconds
+HALF = Target(0.5)
+LAW_STEPS = 500
 
 
 def measure(progress: Progress) -> list[Row]:
@@ -53,8 +56,39 @@ def measure(progress: Progress) -> list[Row]:
     exact = Peer(truth, 'RK4', FINE).batch(q, qd, effort)[:, -1]
     ours = float(np.abs(model.rollout(q, qd, effort, STEP).position[:, -1] - exact).max())
     theirs = float(np.abs(euler.batch(q, qd, effort)[:, -1] - exact).max())
+    found.append(measured_laws(progress))
     return [*found, row('largest error after 2 s / MuJoCo, Euler', 'rad', ours, theirs, CLOSER),
             row(f'largest error after 2 s / {MOST_ERROR:g}', 'rad', ours, MOST_ERROR, WITHIN)]
+
+
+def measured_laws(progress: Progress) -> Row:
+    """Return steps of a UR10e with presliding that grows with load beside Coulomb friction."""
+    models = {law: law_model(law) for law in ('maxwell+load', 'coulomb')}
+    q, qd, effort = smooth_inputs(models['coulomb'], LAW_STEPS, 2.0)
+    seconds = in_turns({law: partial(model.rollout, q, qd, effort, STEP)
+                        for law, model in models.items()}, progress, rounds=5)
+    scale = 1e6 / (MOTIONS * LAW_STEPS)
+    return row(f'UR10e, {MOTIONS} motions x {LAW_STEPS} steps of 1 ms, maxwell+load / coulomb',
+               'us per step', scale * seconds['maxwell+load'], scale * seconds['coulomb'], HALF)
+
+
+def law_model(name: str) -> IdentifiedModel:
+    """Return a UR10e with nominal links and the same friction on every joint."""
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.identified.structure import Structure
+    from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.signals.prepare import Preprocessing
+
+    robot = load_robot('ur10e')
+    structure = Structure.uniform(robot, True, name, {})
+    structure = replace(structure, load=tuple(tuple(row) for row in robot.nominal.tolist()))
+    model = structure.torque_model(robot)
+    dry = 4.0 / len(structure.laws[0].holding)
+    known = {'Ia': 0.5, 'fv': 5.0, 'fc': dry, 'fs': dry, 'fw': 0.05, 'fb': 1.0}
+    values = [known.get(n[:2], 0.0) for n in model.reduction.standard[10 * robot.n:]]
+    base = model.reduction.base(np.concatenate([robot.nominal.ravel(), values]))
+    return IdentifiedModel(robot, structure, model.reduction, base, 0.0 * base, base,
+                           Preprocessing(10.0))
 
 
 def import_mujoco() -> Any:
@@ -86,15 +120,17 @@ def rollout_model(truth: Truth) -> IdentifiedModel:
     return replace(model, values=true_base(model.robot, truth, model.reduction))
 
 
-def smooth_inputs(model: IdentifiedModel) -> tuple[FloatArray, FloatArray, FloatArray]:
+def smooth_inputs(
+    model: IdentifiedModel, steps: int = STEPS, size: float = 8.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return q, qd (K, n) and efforts (K, T, n): the weight at the start and three sines."""
     rng = np.random.default_rng(0)
     n = model.robot.n
     q, qd = rng.uniform(-1.0, 1.0, (2, MOTIONS, n))
-    time = STEP * np.arange(STEPS)
+    time = STEP * np.arange(steps)
     sines = np.sin(2.0 * np.pi * np.outer([0.5, 1.0, 1.7], time))
     reach = np.einsum('kii->ki', model.mass_matrix(q))[:, :, None]
-    swing = np.einsum('kjh,ht->ktj', 8.0 * reach * rng.normal(size=(MOTIONS, n, 3)), sines)
+    swing = np.einsum('kjh,ht->ktj', size * reach * rng.normal(size=(MOTIONS, n, 3)), sines)
     return q, qd, np.ascontiguousarray(model.gravity(q)[:, None] + swing)
 
 

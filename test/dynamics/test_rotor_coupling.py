@@ -98,9 +98,9 @@ def test_elastic_joints_of_random_robots(seed: int) -> None:
     n, own = robot.n, list(robot.drive.elastic)
     x, v, a = states(geared)
     motion, still = model.elastic_motion, np.zeros_like(x)
-    mass = motion.mass_matrix(x)
+    mass = motion.dynamics.mass_matrix(x)
     agree(mass, geared.mass_matrix(x))
-    agree(motion.bias(x, v), geared.effort(x, v, still))
+    agree(motion.dynamics.bias(x, v), geared.effort(x, v, still))
     effort = geared.effort(x, v, a) + gears_pull(geared, x, v)
     rows = effort.copy()
     rows[:, own] += effort[:, n:]
