@@ -11,7 +11,11 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
 from robot_dynid.signals.prepare import Preprocessing, Repaired
-from robot_dynid.signals.single_joint_motion import SingleJointMotion, single_joint_motions
+from robot_dynid.signals.single_joint_motion import (
+    SingleJointMotion,
+    least_travel,
+    single_joint_motions,
+)
 
 
 def single_joint_motions_of(
@@ -27,9 +31,10 @@ def single_joint_motions_of(
     for part in repaired.parts:
         assert part.effort is not None
         effort = shift(part.effort, settings.effort_lag, repaired.step)
-        # since one joint moves, its own motor is told from the other that acts on it
+        # since one joint moves, its own motor is separated from the other that acts on it
         torque = robot.motor_torque(effort * robot.torque_factors)
-        found += single_joint_motions(part.time, part.position, torque)
+        found += single_joint_motions(
+            part.time, part.position, torque, least_travel(robot))
     return found
 
 

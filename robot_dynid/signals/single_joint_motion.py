@@ -1,20 +1,24 @@
-"""Stretches of a recording in which one joint moves one way while the others rest."""
+"""Stretches of a recording in which one joint moves while the others rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
 
-#: s over which a speed is measured, from positions alone
-WINDOW = 0.1
-#: rad/s (m/s) below which a joint rests; so it does at this share of the moving joint's speed
-REST, REST_SHARE = 2e-3, 0.02
+#: a joint moves while it travels at least this far [rad, m] within TRAVEL_WINDOW seconds
+TRAVEL_WINDOW, TRAVEL, TRAVEL_PRISMATIC = 0.5, 0.01, 0.002
+#: the others rest while they travel less than this share of it
+LOCKED_SHARE = 0.1
+#: s over which a speed is measured, from positions alone; rad/s (m/s) below which it has no sign
+WINDOW, STANDING = 0.1, 2e-3
 #: share by which the speed of a steady stretch may vary
 STEADINESS = 0.03
 #: s and samples a steady stretch must last without its ends; share of the motion it must be, which
@@ -51,13 +55,51 @@ class SingleJointMotion:
         return len(self.position) > 0
 
 
-def single_joint_motions(
-    time: FloatArray, position: FloatArray, torque: FloatArray
-) -> list[SingleJointMotion]:
-    """Return the stretches of a uniformly sampled part of a recording, joint by joint.
+def least_travel(robot: RobotModel) -> FloatArray:
+    """Return how far (n,) rad (m) a joint must travel within TRAVEL_WINDOW to count as moving."""
+    return np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, TRAVEL)
 
-    ``time`` (N,) s, ``position`` (N, n), ``torque`` (N, n) belong together. Nothing is found in a
-    part shorter than WINDOW.
+
+def _moves(
+    position: FloatArray, step: float, least: FloatArray
+) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the joint (N,) that travels farthest, whether it moves and whether the others rest.
+
+    All by the travel within TRAVEL_WINDOW about every sample; ``least`` (n,) see `least_travel`.
+    """
+    window = 2 * round(0.5 * TRAVEL_WINDOW / step) + 1
+    travel = (maximum_filter1d(position, window, axis=0, mode='nearest')
+              - minimum_filter1d(position, window, axis=0, mode='nearest')) / least
+    mover = np.argmax(travel, axis=1)
+    own = np.take_along_axis(travel, mover[:, None], axis=1)[:, 0]
+    np.put_along_axis(travel, mover[:, None], 0.0, axis=1)
+    return mover, own > 1.0, travel.max(axis=1) < LOCKED_SHARE * np.maximum(own, 1.0)
+
+
+def single_joint_stretches(
+    time: FloatArray, position: FloatArray, least: FloatArray
+) -> Iterator[tuple[int, slice]]:
+    """Yield (joint, rows) of every stretch in which only that joint moves, there and back.
+
+    ``time`` (N,) s, uniform; ``position`` (N, n) rad (m); ``least`` (n,) see `least_travel`.
+    """
+    if len(time) < 2:
+        return
+    mover, moves, rest = _moves(position, float(time[1] - time[0]), least)
+    label = np.where(moves & rest, mover, -1)
+    edges = [0, *(np.flatnonzero(np.diff(label)) + 1).tolist(), len(label)]
+    for first, stop in pairwise(edges):
+        if label[first] >= 0:
+            yield int(label[first]), slice(first, stop)
+
+
+def single_joint_motions(
+    time: FloatArray, position: FloatArray, torque: FloatArray, least: FloatArray
+) -> list[SingleJointMotion]:
+    """Return the one-way stretches of a uniformly sampled part of a recording, joint by joint.
+
+    ``time`` (N,) s, ``position`` (N, n) rad (m), ``torque`` (N, n) N m (N) belong together;
+    ``least`` (n,) see `least_travel`. Nothing is found in a part shorter than WINDOW.
     """
     if len(time) < 3:
         return []
@@ -67,15 +109,17 @@ def single_joint_motions(
         return []
     speed = (position[2 * half:] - position[:-2 * half]) / (2.0 * half * step)
     inner = slice(half, len(time) - half)
-    part = _Part(time[inner], position[inner], torque[inner], speed, half)
-    return [solo for joint in range(position.shape[1]) for solo in part.solos(joint)]
+    mover, _, rest = _moves(position, step, least)
+    part = _Part(time[inner], position[inner], torque[inner], speed, half, mover[inner],
+                 rest[inner])
+    return [motion for joint in range(position.shape[1]) for motion in part.motions(joint)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
     """A part of a recording with its speeds (N, n); ``half`` the window has so many samples.
 
-    ``fastest`` (N,) is the joint with the ``first`` of the speeds, ``second`` (N,) the next one.
+    ``mover`` (N,) is the joint that travels farthest, ``rest`` (N,) tells where the others rest.
     """
 
     time: FloatArray
@@ -83,36 +127,26 @@ class _Part:
     torque: FloatArray
     speed: FloatArray
     half: int
-    fastest: NDArray[np.intp] = field(init=False)
-    first: FloatArray = field(init=False)
-    second: FloatArray = field(init=False)
+    mover: NDArray[np.intp]
+    rest: NDArray[np.bool_]
 
-    def __post_init__(self) -> None:
-        size = np.abs(self.speed)
-        rows = np.arange(len(size))
-        object.__setattr__(self, 'fastest', size.argmax(axis=1))
-        object.__setattr__(self, 'first', size[rows, self.fastest])
-        size[rows, self.fastest] = 0.0
-        object.__setattr__(self, 'second', size.max(axis=1))
-
-    def solos(self, joint: int) -> Iterator[SingleJointMotion]:
+    def motions(self, joint: int) -> Iterator[SingleJointMotion]:
         """Yield the stretches of a joint, split where it all but stands."""
         own = self.speed[:, joint]
-        others = np.where(self.fastest == joint, self.second, self.first)
-        rest = others <= np.maximum(REST, REST_SHARE * np.abs(own))
-        way = np.where(np.abs(own) > REST, np.sign(own), 0.0)
-        if not np.any(rest & (way != 0.0)):
+        alone = self.rest & (self.mover == joint)
+        way = np.where(np.abs(own) > STANDING, np.sign(own), 0.0)
+        if not np.any(alone & (way != 0.0)):
             return
         most = round(STICKING * (len(self.time) - 1) / max(self.time[-1] - self.time[0], 1e-9))
-        for first, last in stretches(way, rest, most):
+        for first, last in stretches(way, alone, most):
             speed = np.abs(own[first:last])
             cuts = [first, *(first + dip for dip in dips(speed)), last]
-            parts = [self._solo(joint, a, b) for a, b in pairwise(cuts) if b - a > 1]
+            parts = [self._motion(joint, a, b) for a, b in pairwise(cuts) if b - a > 1]
             if len(parts) > JERKS and not any(p.steady for p in parts):
                 parts = [self._jerky(joint, first, last)]
             yield from parts
 
-    def _solo(self, joint: int, first: int, last: int) -> SingleJointMotion:
+    def _motion(self, joint: int, first: int, last: int) -> SingleJointMotion:
         speed = np.abs(self.speed[first:last, joint])
         typical = float(np.median(speed[speed >= 0.5 * speed.max()]))
         begin, end = longest(np.abs(speed - typical) <= STEADINESS * typical)
@@ -126,10 +160,10 @@ class _Part:
         else:
             rows = slice(first, first)
             typical *= float(np.sign(self.speed[first:last, joint].sum()))
-        return SingleJointMotion(joint, typical, float(self.time[first]), whole,
-                    self._path(joint, first, last), False,
-                    self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
-                    self.torque[rows, joint].copy())
+        return SingleJointMotion(
+            joint, typical, float(self.time[first]), whole, self._path(joint, first, last), False,
+            self.position[first:last].mean(axis=0), self.position[rows, joint].copy(),
+            self.torque[rows, joint].copy())
 
     def _jerky(self, joint: int, first: int, last: int) -> SingleJointMotion:
         """Return a whole stretch without steady motion; its speed is the mean."""

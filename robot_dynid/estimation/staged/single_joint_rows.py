@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import (
@@ -21,12 +19,9 @@ from robot_dynid.estimation.experiment import (
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.staged.procedure import SingleJointMotion
 from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.signals.single_joint_motion import least_travel, single_joint_stretches
 from robot_dynid.types import FloatArray, Samples
 
-#: a joint moves while it travels at least this far [rad, m] within WINDOW seconds
-WINDOW, TRAVEL, TRAVEL_PRISMATIC = 0.5, 0.01, 0.002
-#: the others are locked while they travel less than this share of it
-LOCKED_SHARE = 0.1
 #: motions whose locked joints are this close [rad, m] are in the same configuration
 SAME, SAME_PRISMATIC = 0.05, 0.01
 #: shorter stretches [s] are the beginning or end of something else
@@ -51,27 +46,18 @@ class SingleJointData:
         return SingleJointMotion(self.moving, position, 0.5 * (self.upper - self.lower))
 
 
-def single_joint_stretches(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
-    """Yield (joint, rows) of every stretch in which only that joint moves."""
-    least = np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, TRAVEL)
+def single_joint_rows(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
+    """Yield (joint, rows) of every stretch in which only that joint moves, at least SHORTEST."""
     for segment in samples.segments:
-        if segment.stop - segment.start < 2:
-            continue
-        step = float(samples.time[segment.start + 1] - samples.time[segment.start])
-        window = 2 * round(0.5 * WINDOW / step) + 1
-        travel = _travel(samples.position[segment], window)
-        mover = np.argmax(travel / least, axis=1)
-        own = np.take_along_axis(travel, mover[:, None], axis=1)[:, 0]
-        others = travel / least
-        np.put_along_axis(others, mover[:, None], 0.0, axis=1)
-        alone = (own > least[mover]) & (others.max(axis=1) < LOCKED_SHARE * own / least[mover])
-        for first, stop in _runs(np.where(alone, mover, -1)):
-            if (stop - first) * step >= SHORTEST:
-                yield int(mover[first]), slice(segment.start + first, segment.start + stop)
+        time = samples.time[segment]
+        for joint, rows in single_joint_stretches(
+                time, samples.position[segment], least_travel(robot)):
+            if (rows.stop - rows.start) * float(time[1] - time[0]) >= SHORTEST:
+                yield joint, slice(segment.start + rows.start, segment.start + rows.stop)
 
 
 def single_joint_data(experiment: Experiment) -> list[tuple[SingleJointMotion, Information]]:
-    """Return every solo motion found in the recordings of ``experiment`` with its information.
+    """Return every single-joint motion in the recordings of ``experiment``, its information.
 
     Raises DataError when there is none.
     """
@@ -80,7 +66,7 @@ def single_joint_data(experiment: Experiment) -> list[tuple[SingleJointMotion, I
     for samples in experiment.recordings:
         regression = Regression(model, samples)
         weights = row_weights(model.robot, samples, experiment.reversal_weights)
-        for moving, rows in single_joint_stretches(model.robot, samples):
+        for moving, rows in single_joint_rows(model.robot, samples):
             data = _same(model, found, (moving, samples.position[rows])) \
                 or _new(model, found, (moving, samples.position[rows]), samples)
             accumulate(regression, rows, data.accumulator, weights)
@@ -119,18 +105,3 @@ def _new(
     )
     found.append(data)
     return data
-
-
-def _travel(position: FloatArray, window: int) -> FloatArray:
-    """Return how far (N, n) every joint travels within ``window`` samples around each one."""
-    highest = maximum_filter1d(position, window, axis=0, mode='nearest')
-    lowest = minimum_filter1d(position, window, axis=0, mode='nearest')
-    return np.asarray(highest - lowest)
-
-
-def _runs(labels: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield (first, stop) of the runs of equal labels that are not negative."""
-    borders = np.flatnonzero(np.diff(labels)) + 1
-    for first, stop in zip([0, *borders], [*borders, len(labels)], strict=True):
-        if labels[first] >= 0:
-            yield int(first), int(stop)
