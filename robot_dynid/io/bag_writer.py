@@ -6,12 +6,13 @@ import os
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.io.rosbags_compat import StorageOf
 from robot_dynid.types import FloatArray, RawLog
 
 if TYPE_CHECKING:
@@ -91,19 +92,18 @@ class BagWriter:
         )
         try:
             self._writer.open()
-            self._storage: Any = self._writer.storage
-            self._spool = self._spooled() if storage == 'mcap' else None
+            self._storage = StorageOf(self._writer)
+            self._spool: Spool | None = None
+            if storage == 'mcap':
+                self._storage.replace_file(self._spooled)
         except OSError as error:
             raise DataError(f'{path}: cannot be created: {error.strerror or error}') from None
 
-    def _spooled(self) -> Spool:
-        """Put our spool in the place of the file of rosbags' mcap writer."""
-        self._storage.bio.close()
-        path = Path(self._storage.path)
-        spool = Spool(path, path.read_bytes())
-        self._storage.bio = spool
-        spool.commit()
-        return spool
+    def _spooled(self, path: Path, start: bytes) -> Spool:
+        """Return the spool that takes the place of the file of rosbags' mcap writer."""
+        self._spool = Spool(path, start)
+        self._spool.commit()
+        return self._spool
 
     def add_topic(self, name: str, message_type: str, definition: str = '') -> Connection:
         """Announce a topic, with the text of its type where rosbags may not know it.
@@ -129,20 +129,20 @@ class BagWriter:
 
     def seal(self) -> None:
         """End the piece in memory that the next ``sync`` brings to the disk."""
-        if self._spool is not None and self._storage.chunk.msgs:
+        if self._spool is not None:
             self._storage.close_chunk()
 
     def sync(self) -> None:
         """Bring sealed pieces to the disk; others may write meanwhile. Raises OSError."""
         if self._spool is None:
-            self._storage.conn.commit()
+            self._storage.commit()
         else:
             self._spool.commit()
 
     @property
     def storage_file(self) -> Path:
         """The file that holds the messages."""
-        return Path(self._storage.path)
+        return self._storage.path
 
     def close(self) -> None:
         """Write index and metadata and close. Raises OSError when the disk is full."""

@@ -1,4 +1,4 @@
-"""Joint states in CDR (the wire format of DDS and of bags), many messages at once.
+"""Joint states and trajectories in CDR, the wire format of DDS and of bags.
 
 Messages of one publisher differ only in stamp and numbers. So the places of names and numbers are
 worked out once per layout, and all messages that share it are decoded by NumPy slices. The state
@@ -10,6 +10,7 @@ their size, counted from after the encapsulation.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ LEADING = {JOINT_STATE: 3, CONTROLLER_STATE: 1}
 IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
+HEADER = 4  # bytes of encapsulation, from behind which places are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +77,11 @@ class Layout:
         return any(count not in (0, len(self.names)) for count in self.counts)
 
 
+def aligned(place: int, size: int) -> int:
+    """Return the next multiple of ``size`` from ``place`` on, counted from the encapsulation."""
+    return -(-place // size) * size
+
+
 class _Walker:
     """Walks one message and notes which bytes define its layout."""
 
@@ -83,11 +90,11 @@ class _Walker:
             raise DataError('not a CDR message')
         self.data = data
         self.order = '<' if data[1] else '>'
-        self.at = 4
+        self.at = HEADER
         self.fixed = [0, 1]
 
     def align(self, size: int) -> None:
-        self.at += -(self.at - 4) % size
+        self.at = HEADER + aligned(self.at - HEADER, size)
 
     def count(self) -> int:
         self.align(4)
@@ -256,3 +263,68 @@ def _filled(
         raw = value.view(np.uint8).reshape(len(stamps), -1)
         rows[:, at:at + raw.shape[1]] = raw
     return rows
+
+
+class JointStateReader:
+    """Reads messages of one topic, whose names and lengths hardly ever change."""
+
+    def __init__(self) -> None:
+        self._layout: Layout | None = None
+        self._pattern = b''
+
+    def __call__(self, data: bytes) -> tuple[tuple[str, ...], int, dict[str, FloatArray]]:
+        """Return names, stamp [ns] and views of those arrays that are not empty.
+
+        The names are one and the same object while they do not change.
+
+        Raises DataError when it is not a JointState, or its arrays do not fit its names.
+        """
+        layout = self._layout
+        if layout is None or len(data) != layout.size or (
+                np.frombuffer(data, np.uint8)[layout.fixed].tobytes() != self._pattern):
+            self._layout = None
+            layout = layout_of(bytes(data))
+            if layout.broken:
+                raise DataError('the arrays of the joint states do not match their names')
+            self._layout, self._pattern = layout, layout.pattern.tobytes()
+        seconds, nanoseconds = struct.unpack_from(layout.order + 'iI', data, 4)
+        values = {
+            name: np.frombuffer(data, layout.order + 'f8', count, at)
+            for name, at, count in zip(FIELDS, layout.offsets, layout.counts, strict=True)
+            if count}
+        return layout.names, seconds * 10**9 + nanoseconds, values
+
+
+class EffortWriter:
+    """Writes joint states that carry efforts only."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        empty = np.zeros((1, len(names)))
+        self._data = bytearray(
+            encode_joint_states(names, np.zeros(1, np.int64), (None, None, empty))[0])
+        self._size = 8 * len(names)
+
+    def __call__(self, stamp: int, effort: FloatArray) -> bytes:
+        """Return the message of ``effort`` (n,) at ``stamp`` [ns]."""
+        struct.pack_into('<iI', self._data, 4, *divmod(stamp, 10**9))
+        self._data[-self._size:] = effort.astype('<f8').tobytes()
+        return bytes(self._data)
+
+
+def trajectory_size(names: Sequence[str], points: Iterable[Sequence[int]]) -> int:
+    """Return the bytes of a trajectory_msgs/msg/JointTrajectory with its encapsulation.
+
+    ``names`` are its frame_id and the joint names; ``points`` the lengths of positions,
+    velocities, accelerations and efforts of every point.
+    """
+    at = 8  # after the stamp
+    for place, name in enumerate(names):
+        at = aligned(at, 4) + 4 + len(name.encode()) + 1
+        at = at if place else aligned(at, 4) + 4
+    at = aligned(at, 4) + 4
+    for lengths in points:
+        for length in lengths:
+            at = aligned(at, 4) + 4
+            at = aligned(at, 8) + 8 * length if length else at
+        at += 8
+    return HEADER + at

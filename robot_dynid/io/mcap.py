@@ -17,6 +17,7 @@ import numpy as np
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import Batch
+from robot_dynid.io.rosbags_compat import decompressors
 
 MAGIC = b'\x89MCAP0\r\n'
 FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 2, 3, 4, 5, 6, 15
@@ -167,15 +168,13 @@ def _string(body: bytes, at: int) -> tuple[str, int]:
 
 def _unpacked(body: bytes) -> tuple[bytes, int]:
     """Return the records of a chunk and their checksum (0: none given)."""
-    from rosbags.rosbag2 import storage_mcap  # brings both decompressors along
-
     if len(body) < 40:
         raise _Damaged('only half of it is there')
     checksum, name_size = struct.unpack_from('<II', body, 24)
     compression = body[32:32 + name_size][:20].decode('latin1')
     data = body[40 + name_size:]
     try:
-        unpack = storage_mcap.DECOMPRESSORS[compression]
+        unpack = decompressors()[compression]
     except KeyError:
         raise _Damaged(f'unknown compression {compression!r}') from None
     try:

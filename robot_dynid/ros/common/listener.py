@@ -18,29 +18,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks
+from robot_dynid.ros.common.rclpy_compat import (
+    NO_EVENTS,
+    InvalidHandle,
+    OutsideExecutor,
+    SubscriptionWait,
+    take,
+)
 
 PATIENCE = 100_000_000  # ns of silence after which the thread looks whether it shall end
 LOOK = 1.0  # s between looks at who publishes on topics not heard so far
-NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 #: takes a serialized message and what the middleware says of it
 Callback = Callable[[bytes, Mapping[str, Any]], None]
-
-
-class _Apart(MutuallyExclusiveCallbackGroup):
-    """Keeps subscriptions from the executor of the node."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
 
 
 @dataclass(eq=False)
@@ -64,7 +57,7 @@ class Listener:
     def __init__(self, node: Node) -> None:
         self.lock = threading.Lock()
         self._node = node
-        self._group = _Apart()
+        self._group = OutsideExecutor()
         self._inlets: list[_Inlet] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name='listener')
@@ -91,7 +84,7 @@ class Listener:
         """Hand over the next message of every topic; whether there was one. Hold ``lock``."""
         some = False
         for inlet in self._inlets:
-            found = inlet.subscription.handle.take_message(inlet.kind, True)
+            found = take(inlet.subscription, inlet.kind)
             if found is not None:
                 some = inlet.heard = True
                 try:
@@ -108,17 +101,14 @@ class Listener:
             try:
                 for handle in handles:
                     held.enter_context(handle)
-                waits = rclpy_implementation.WaitSet(len(handles), 0, 0, 0, 0, 0, context.handle)
+                wait = SubscriptionWait(handles, context)
                 while context.ok() and not self._over():
-                    waits.clear_entities()
-                    for handle in handles:
-                        waits.add_subscription(handle)
-                    waits.wait(PATIENCE)
+                    wait(PATIENCE)
                     self._take_all()
                     if time.monotonic() > look:
                         look += LOOK
                         self._find_unheard()
-            except rclpy_implementation.InvalidHandle:
+            except InvalidHandle:
                 return  # the node was destroyed
             except Exception:  # the context may go at any time on an interrupt
                 if context.ok():

@@ -12,7 +12,7 @@ from sensor_msgs.msg import Temperature
 from std_msgs.msg import Bool
 
 from robot_dynid.execution.alarms import Alarms
-from robot_dynid.ros.common.listener import NO_EVENTS
+from robot_dynid.ros.common.rclpy_compat import NO_EVENTS
 
 # A subscription hears publishers that promise at least as much as it asks for; the latched one
 # also hears what was said before, the last one hears everybody. So nobody is told that one of

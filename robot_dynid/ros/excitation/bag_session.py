@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import DataError
+from robot_dynid.io.cdr import trajectory_size
 from robot_dynid.ros.common.message_store import TopicStore
 from robot_dynid.ros.identifier.recording import TOPICS, BagSession, described
 
@@ -29,22 +30,11 @@ def serialized(message: JointTrajectory) -> bytes:
 
     Here rclpy reserves more bytes than it writes, and strict readers refuse the rest.
     """
-    names = [message.header.frame_id, *message.joint_names]
-    at = 8  # after the stamp; CDR aligns from behind its own header of 4 bytes
-    for place, name in enumerate(names):
-        at = _aligned(at, 4) + 5 + len(name.encode())
-        at = at if place else _aligned(at, 4) + 4
-    at = _aligned(at, 4) + 4
-    for point in message.points:
-        for values in (point.positions, point.velocities, point.accelerations, point.effort):
-            at = _aligned(at, 4) + 4
-            at = _aligned(at, 8) + 8 * len(values) if len(values) else at
-        at += 8
-    return bytes(serialize_message(message)[:at + 4])
-
-
-def _aligned(at: int, size: int) -> int:
-    return -(-at // size) * size
+    size = trajectory_size(
+        [message.header.frame_id, *message.joint_names],
+        ([len(p.positions), len(p.velocities), len(p.accelerations), len(p.effort)]
+         for p in message.points))
+    return bytes(serialize_message(message)[:size])
 
 
 class ExcitationBag(BagSession):

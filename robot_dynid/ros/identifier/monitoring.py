@@ -16,7 +16,7 @@ from std_msgs.msg import Bool
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.effort_message import EffortWriter, JointStateReader
+from robot_dynid.io.cdr import EffortWriter, JointStateReader
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.ros.common.params import parameter

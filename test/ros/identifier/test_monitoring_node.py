@@ -18,8 +18,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import encode_joint_states
-from robot_dynid.io.effort_message import EffortWriter, JointStateReader
+from robot_dynid.io.cdr import EffortWriter, JointStateReader, encode_joint_states
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.observer import external_torque

@@ -1,0 +1,76 @@
+"""What of rosbags is used beyond its documented interface.
+
+Written for rosbags 0.9.16 to 0.11: another version may move it, which `missing_parts` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from rosbags.rosbag2 import Writer
+
+
+class AppendOnly(Protocol):
+    """What the mcap writer of rosbags asks of its file."""
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Append."""
+
+    def tell(self) -> int:
+        """Return the length."""
+
+    def close(self) -> None:
+        """Close."""
+
+
+class StorageOf:
+    """The storage plug-in of an open `rosbags.rosbag2.Writer`."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._storage: Any = writer.storage
+
+    @property
+    def path(self) -> Path:
+        """The file that holds the messages."""
+        return Path(self._storage.path)
+
+    def replace_file(self, make: Callable[[Path, bytes], AppendOnly]) -> None:
+        """Close the file of an mcap writer; continue in what ``make`` opens of path and start."""
+        self._storage.bio.close()
+        self._storage.bio = make(self.path, self.path.read_bytes())
+
+    def close_chunk(self) -> None:
+        """Write the pending chunk of an mcap file, where it holds messages."""
+        if self._storage.chunk.msgs:
+            self._storage.close_chunk()
+
+    def commit(self) -> None:
+        """End the transaction of an sqlite3 file."""
+        self._storage.conn.commit()
+
+
+def decompressors() -> dict[str, Callable[[bytes, int], bytes]]:
+    """Return functions of data and size by the names of mcap's compressions."""
+    from rosbags.rosbag2 import storage_mcap  # takes a tenth of a second, and only bags need it
+
+    return dict(storage_mcap.DECOMPRESSORS)
+
+
+def missing_parts(folder: Path) -> list[str]:
+    """Return what of the above the installed rosbags lacks; writes two bags into ``folder``."""
+    from importlib.metadata import version
+
+    from rosbags.rosbag2 import StoragePlugin, Writer, storage_mcap
+
+    wanted = {'MCAP': ('path', 'bio', 'chunk', 'close_chunk'), 'SQLITE3': ('path', 'conn')}
+    missing = [] if hasattr(storage_mcap, 'DECOMPRESSORS') else ['storage_mcap.DECOMPRESSORS']
+    for plugin, names in wanted.items():
+        with Writer(folder / plugin, version=9, storage_plugin=StoragePlugin[plugin]) as writer:
+            storage: Any = getattr(writer, 'storage', None)
+            missing += [f'{plugin} storage.{name}' for name in names if not hasattr(storage, name)]
+            if plugin == 'MCAP' and not hasattr(getattr(storage, 'chunk', None), 'msgs'):
+                missing.append('MCAP storage.chunk.msgs')
+    return [f'rosbags {version("rosbags")} has no {name}' for name in missing]

@@ -1,0 +1,75 @@
+"""What of rclpy is used beyond its documented interface, or has moved between distributions.
+
+Written for Humble to Kilted: another version may move it, which `missing_parts` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
+#: what an entity raises that was destroyed
+InvalidHandle = getattr(rclpy_implementation, 'InvalidHandle', RuntimeError)
+NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
+
+
+class OutsideExecutor(MutuallyExclusiveCallbackGroup):
+    """Keeps subscriptions from the executor of their node."""
+
+    def can_execute(self, entity: Any) -> bool:
+        """Return False: a thread of its own takes the messages."""
+        return False
+
+
+class SubscriptionWait:
+    """Waits for messages of few subscriptions, with a set that is built once."""
+
+    def __init__(self, handles: Sequence[Any], context: Any) -> None:
+        self._handles = handles
+        self._set = rclpy_implementation.WaitSet(
+            len(handles), 0, 0, 0, 0, 0, context.handle)
+
+    def __call__(self, timeout: int) -> None:
+        """Wait until there is a message, ``timeout`` [ns] at most."""
+        self._set.clear_entities()
+        for handle in self._handles:
+            self._set.add_subscription(handle)
+        self._set.wait(timeout)
+
+
+def take(subscription: Any, kind: Any) -> tuple[bytes, dict[str, Any]] | None:
+    """Return the next serialized message and what the middleware says of it; None without one."""
+    found: tuple[bytes, dict[str, Any]] | None = subscription.handle.take_message(kind, True)
+    return found
+
+
+def missing_parts() -> list[str]:
+    """Return what of the above the installed rclpy lacks, with its version."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from rclpy.action import ActionServer
+    from rclpy.subscription import Subscription
+
+    wait_set = getattr(rclpy_implementation, 'WaitSet', None)
+    handle = getattr(rclpy_implementation, 'Subscription', None)
+    wanted = [
+        (rclpy_implementation, 'rclpy_implementation', ('WaitSet', 'InvalidHandle')),
+        (wait_set, 'WaitSet', ('clear_entities', 'add_subscription', 'wait')),
+        (handle, 'rclpy_implementation.Subscription', ('take_message', '__enter__', '__exit__')),
+        (Subscription, 'Subscription', ('handle', 'topic_name')),
+        (MutuallyExclusiveCallbackGroup, 'MutuallyExclusiveCallbackGroup', ('can_execute',)),
+        (ActionServer, 'ActionServer', ('notify_execute',))]
+    try:
+        installed = version('rclpy')
+    except PackageNotFoundError:
+        installed = 'of this ROS distribution'
+    return [f'rclpy {installed} has no {owner}.{name}'
+            for part, owner, names in wanted for name in names if not hasattr(part, name)]
