@@ -237,7 +237,7 @@ def test_model_with_any_law_serves_and_is_read_back(name):
 @pytest.mark.parametrize(('name', 'friction'), [('maxwell', 3.0), ('asymmetric', 2.25)])
 def test_exported_urdf_has_the_friction_of_sliding(name, friction):
     robot, log = recording(name)
-    recipe = replace(RECIPE, friction=name, prior_weight=1e-3)
+    recipe = replace(RECIPE, friction=name, estimator={'prior_weight': 1e-3})
     model = identify(robot, [log], 'feasible', recipe).model
     for joint in ET.fromstring(exported_urdf(model, source_text(robot)).text).iter('joint'):
         if joint.attrib['name'] in robot.joints:

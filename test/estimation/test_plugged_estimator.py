@@ -114,6 +114,22 @@ def test_command_line_model_file_and_report_know_it(
     assert '--penalty' in told and 'weight of the squared parameters' in told
 
 
+@dataclass(frozen=True)
+class OneJointUnknown(Ridge):
+    """The same, which says that it predicts nothing of the second joint."""
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters."""
+        return replace(super().fit(experiment), shares=np.array([1.0, 0.0, 1.0]))
+
+
+def test_its_own_shares_decide_which_joints_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ESTIMATORS, 'ridge', OneJointUnknown())
+    found = identify(ROBOT, [recording(ROBOT, 0, 10.0)], 'ridge', recipe_from_dict(RECIPE))
+    assert found.model.not_identified == ('joint_2',)
+    assert 'predicted no better than by its mean' in found.model.record.refused['joint_2']
+
+
 def test_its_model_is_read_where_it_is_not_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_from_dict({**RECIPE, 'penalty': 1e-3})
     model = identify(ROBOT, [recording(ROBOT, 0, 10.0)], 'ridge', recipe).model
