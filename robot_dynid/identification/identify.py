@@ -37,10 +37,9 @@ from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.validate import Validation, score
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
-from robot_dynid.identified.record import CutoffScore, FitRecord, LawChoice
+from robot_dynid.identified.record import CutoffScore, FitRecord
 from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.monitoring.noise_levels import with_noise_levels
-from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Progress, RawLog
 
@@ -201,8 +200,7 @@ def _record(
         std_over_textbook=_std_over_textbook(experiment, estimate),
         degrees_of_freedom=float(estimate.degrees_of_freedom),
         cutoffs_tried=tuple(CutoffScore(float(c), float(s)) for c, s in choice.cutoffs),
-        friction=tuple(from_plain(LawChoice, c.plain()) for c in choice.friction),
-        effort_lag=choice.lag)
+        friction=choice.friction, effort_lag=choice.lag)
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:

@@ -9,9 +9,8 @@ from typing import Any
 
 from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identified.record import FitRecord, SweepCurve
+from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
-from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import average
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
@@ -96,4 +95,4 @@ class Prepared:
         curves, more = friction_curves(self.robot, motions, recipe)
         return [*notes, *more], FitRecord(
             averaging=tuple(self.averaged[i] for i in sorted(self.averaged)),
-            friction_curves=tuple(from_plain(SweepCurve, curve.plain()) for curve in curves))
+            friction_curves=tuple(curve.summary for curve in curves))

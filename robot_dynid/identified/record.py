@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from robot_dynid.estimation import ESTIMATORS, Details
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
+from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
@@ -18,84 +20,6 @@ class CutoffScore:
 
     cutoff: float
     held_out_score: float
-
-
-@dataclass(frozen=True)
-class LawScore:
-    """A friction law that was tried on an axis: held-out error over that of Coulomb friction."""
-
-    law: str
-    error_over_coulomb: float
-
-
-@dataclass(frozen=True)
-class LawChoice:
-    """The friction law of an axis, what was tried, and a remark."""
-
-    axis: str
-    law: str
-    note: str = ''
-    tried: tuple[LawScore, ...] = ()
-
-    @property
-    def error_over_coulomb(self) -> float:
-        """Held-out error of the chosen law over that of Coulomb friction."""
-        return next(one.error_over_coulomb for one in self.tried if one.law == self.law)
-
-
-@dataclass(frozen=True)
-class SweepFriction:
-    """Friction at one ``speed`` [rad/s, m/s] from sweeps: ``friction``, 95 % bounds [N m, N].
-
-    ``degrees`` of freedom of ``std``; ``pairs`` of stretches; ``even`` is the mean of
-    (there + back) / 2.
-    """
-
-    speed: float
-    friction: float
-    std: float
-    degrees: int
-    pairs: int
-    even: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class FittedParameter:
-    """A parameter of the law through the points, with its deviation."""
-
-    name: str
-    value: float
-    std: float
-
-
-@dataclass(frozen=True)
-class LawBand:
-    """The law through the points, with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
-
-    speed: tuple[float, ...]
-    friction: tuple[float, ...]
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class SweepCurve:
-    """Friction over speed of one joint; without a ``law`` (''), there is no ``curve``.
-
-    ``errors_at_speeds_left_out`` of the laws tried count in deviations of the points; ``settings``
-    are those of the law, of which ``shapes`` matter at these speeds.
-    """
-
-    joint: str
-    points: tuple[SweepFriction, ...]
-    law: str = ''
-    errors_at_speeds_left_out: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    shapes: tuple[str, ...] = ()
-    parameters: tuple[FittedParameter, ...] = ()
-    curve: LawBand | None = None
 
 
 @dataclass(frozen=True)
@@ -184,10 +108,10 @@ class FitRecord:
     std_over_textbook: float | None = None
     degrees_of_freedom: float | None = None
     cutoffs_tried: tuple[CutoffScore, ...] = ()
-    friction: tuple[LawChoice, ...] = ()
+    friction: tuple[AxisChoice, ...] = ()
     effort_lag: Lag | None = None
     averaging: tuple[Averaging, ...] = ()
-    friction_curves: tuple[SweepCurve, ...] = ()
+    friction_curves: tuple[CurveSummary, ...] = ()
     residual: DeflectionRecord | None = None
     gears: tuple[GearRecord, ...] = ()
     rigid_beside: tuple[RigidComparison, ...] = ()

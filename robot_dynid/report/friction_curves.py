@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from robot_dynid.document import DASH, Figure, Row, Section, Table, number
+from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.record import SweepCurve
 from robot_dynid.report import figures
 from robot_dynid.report.libraries import go
 from robot_dynid.report.sections import unit
@@ -36,7 +36,7 @@ def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
                     tables=(Table(columns, rows, words=True),)),)
 
 
-def curve_figure(curve: SweepCurve, unit: str) -> Any:
+def curve_figure(curve: CurveSummary, unit: str) -> Any:
     """Return the points of a curve with their intervals, and the law with its band."""
     figure, points = go.Figure(), curve.points
     line = curve.curve
@@ -61,22 +61,22 @@ def curve_figure(curve: SweepCurve, unit: str) -> Any:
     return figures.styled(figure, 340).update_layout(margin={'t': 56})
 
 
-def _unit(model: IdentifiedModel, curve: SweepCurve) -> str:
+def _unit(model: IdentifiedModel, curve: CurveSummary) -> str:
     return unit(model, model.joints.index(curve.joint))
 
 
-def _parameters(curve: SweepCurve) -> str:
+def _parameters(curve: CurveSummary) -> str:
     return ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}'
                      for p in curve.parameters)
 
 
-def _shapes(curve: SweepCurve) -> str:
+def _shapes(curve: CurveSummary) -> str:
     """Return the shapes that matter at the speeds of the sweeps."""
     return ', '.join(f'{name} {number(curve.settings[name], 3)}'
                      for name in curve.shapes) or DASH
 
 
-def _errors(curve: SweepCurve) -> str:
+def _errors(curve: CurveSummary) -> str:
     errors = curve.errors_at_speeds_left_out
     return ', '.join(f'{law} {number(errors[law], 2) if errors[law] < FAR else f"> {FAR}"}'
                      for law in sorted(errors, key=lambda law: errors[law]))

@@ -87,7 +87,7 @@ def test_too_few_speeds_are_named() -> None:
     curve, notes = friction_curve('elbow', few)
     assert curve.fit is None
     assert 'elbow sweeps at 2 speed(s): too few' in notes[0]
-    assert 'parameters' not in curve.plain()
+    assert curve.summary.parameters == () and curve.summary.curve is None
     four = points(stribeck(LADDER[::3]), LADDER[::3])
     curve, notes = friction_curve('elbow', four, 'stribeck')
     assert curve.fit is None
@@ -96,14 +96,13 @@ def test_too_few_speeds_are_named() -> None:
         friction_curve('elbow', four, 'grease')
 
 
-def test_a_curve_in_plain_types_holds_points_law_and_band() -> None:
+def test_the_summary_of_a_curve_holds_points_law_and_band() -> None:
     curve, _ = friction_curve('a', points(coulomb(np.array(SPEEDS)), np.array(SPEEDS)))
     assert isinstance(curve, FrictionCurve)
-    plain = curve.plain()
-    assert plain['law'] == 'coulomb'
-    assert {p['name']: p['value'] for p in plain['parameters']} == pytest.approx(
-        {'fv': 2.0, 'fc': 3.0})
-    for low, value, high in zip(plain['curve']['lower'], plain['curve']['friction'],
-                                plain['curve']['upper'], strict=True):
+    kept = curve.summary
+    assert kept.law == 'coulomb' and kept.curve is not None
+    assert {p.name: p.value for p in kept.parameters} == pytest.approx({'fv': 2.0, 'fc': 3.0})
+    for low, value, high in zip(kept.curve.lower, kept.curve.friction, kept.curve.upper,
+                                strict=True):
         assert low < value < high
-    assert all(p['lower'] < p['friction'] < p['upper'] for p in plain['points'])
+    assert all(p.lower < p.friction < p.upper for p in kept.points)

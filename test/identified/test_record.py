@@ -15,6 +15,13 @@ from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanT
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentDetails
 from robot_dynid.estimation.feasible.certificate import CertificateSummary, LinkMargin
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice, LawScore
+from robot_dynid.estimation.friction_sweeps.friction_curve import (
+    BoundedPoint,
+    CurveParameter,
+    CurveSummary,
+    LawBand,
+)
 from robot_dynid.estimation.staged.least_squares import StagedDetails
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
@@ -22,15 +29,9 @@ from robot_dynid.identified.record import (
     CutoffScore,
     DeflectionRecord,
     FitRecord,
-    FittedParameter,
     GearRecord,
     JointDeflection,
-    LawBand,
-    LawChoice,
-    LawScore,
     RigidComparison,
-    SweepCurve,
-    SweepFriction,
 )
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
@@ -71,12 +72,12 @@ BEFORE: dict[str, Any] = {
 }
 RECORD = FitRecord(
     ('a.csv', 'b.csv'), 40, (0.5, 1.0, 0.25), 5.5, 7.0, (CutoffScore(2.0, 0.1),),
-    (LawChoice('1', 'stribeck', '', (LawScore('coulomb', 1.0), LawScore('stribeck', 0.9))),),
+    (AxisChoice('1', 'stribeck', '', (LawScore('coulomb', 1.0), LawScore('stribeck', 0.9))),),
     Lag(-0.003, 0.0002), (Averaging('a.csv', 8.0, 1.0, 4, (0.1, 0.2, 0.3), (1.0, 2.0, 3.0)),),
-    (SweepCurve('joint_1', (SweepFriction(0.1, 2.0, 0.1, 3, 4, 9.0, 1.8, 2.2),), 'coulomb',
+    (CurveSummary('joint_1', (BoundedPoint(0.1, 2.0, 0.1, 3, 4, 9.0, 1.8, 2.2),), 'coulomb',
                 {'coulomb': 1.1}, {'width': 0.01}, ('width',),
-                (FittedParameter('fc', 2.0, 0.1),), LawBand((0.1,), (2.0,), (1.9,), (2.1,))),
-     SweepCurve('joint_3', ())),
+                (CurveParameter('fc', 2.0, 0.1),), LawBand((0.1,), (2.0,), (1.9,), (2.1,))),
+     CurveSummary('joint_3', ())),
     DeflectionRecord('gmr', 2, (JointDeflection('joint_1', True, '', 3.0, 2.0, 1.0),),
                      ((1.0, 2.0, 3.0),), 'three',
                      {'friction': 1.0, 'links': 2.0, 'residual': 3.0}),

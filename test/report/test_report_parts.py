@@ -19,8 +19,7 @@ from robot_dynid.estimation.staged.least_squares import (
 )
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.record import FitRecord, SweepCurve
-from robot_dynid.plain import from_plain
+from robot_dynid.identified.record import FitRecord
 from robot_dynid.report.friction_curves import curve_figure, friction_curves
 from robot_dynid.report.links import links
 from robot_dynid.report.sections import method
@@ -64,7 +63,7 @@ def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
 def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> None:
     speeds = np.geomspace(0.05, 2.0, 6)
     known = [SpeedPoint(v, 2.0 * v + 3.0, 0.05, 4, 1, 9.0) for v in speeds.tolist()]
-    curves = tuple(from_plain(SweepCurve, friction_curve(joint, some)[0].plain())
+    curves = tuple(friction_curve(joint, some)[0].summary
               for joint, some in (('joint_1', known), ('joint_3', known[:2])))
     (section,) = friction_curves(replace(plain, record=FitRecord(friction_curves=curves)))
     rows = [row.cells for row in section.tables[0].rows]

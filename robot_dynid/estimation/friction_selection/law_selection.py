@@ -24,19 +24,26 @@ ROUNDS = 2
 
 
 @dataclass(frozen=True)
+class LawScore:
+    """A law that was tried on an axis: held-out error over that of Coulomb friction."""
+
+    law: str
+    error_over_coulomb: float
+
+
+@dataclass(frozen=True)
 class AxisChoice:
-    """The law of one axis, and what was tried: (law, held-out error over that of Coulomb's)."""
+    """The law of one axis, a remark, and what was tried."""
 
     axis: str
     law: str
-    tried: tuple[tuple[str, float], ...]
     note: str = ''
+    tried: tuple[LawScore, ...] = ()
 
-    def plain(self) -> dict[str, Any]:
-        """Return the choice in plain types."""
-        return {'axis': self.axis, 'law': self.law, 'note': self.note,
-                'tried': [{'law': name, 'error_over_coulomb': ratio}
-                          for name, ratio in self.tried]}
+    @property
+    def error_over_coulomb(self) -> float:
+        """Held-out error of the chosen law over that of Coulomb friction."""
+        return next(one.error_over_coulomb for one in self.tried if one.law == self.law)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +170,8 @@ def choose_laws(
     if wanted == AUTO:
         simple = [('coulomb', law) for law in coulomb]
         current = excited_laws(data, list(zip(current, on_grid, simple, strict=True)), links)
-    choices = tuple(AxisChoice(label, own[0], tuple(seen.items()), reason)
+    choices = tuple(AxisChoice(label, own[0], reason, tuple(
+                        LawScore(name, float(ratio)) for name, ratio in seen.items()))
                     for label, own, seen, reason in zip(data.axes.labels, current, tried, reasons,
                                                         strict=True))
     return current, choices, links

@@ -60,6 +60,50 @@ class LawFit:
         return np.asarray(quantile * np.sqrt(np.maximum(variance, 0.0)))
 
 
+@dataclass(frozen=True)
+class BoundedPoint(SpeedPoint):
+    """Friction at one speed with its 95 % bounds [N m, N]."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class CurveParameter:
+    """A parameter of the law through the points, with its deviation."""
+
+    name: str
+    value: float
+    std: float
+
+
+@dataclass(frozen=True)
+class LawBand:
+    """The law through the points, with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
+
+    speed: tuple[float, ...]
+    friction: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveSummary:
+    """What files and reports keep of a FrictionCurve; without a ``law`` ('') it has no ``curve``.
+
+    ``settings`` are those of the law, of which ``shapes`` matter at these speeds.
+    """
+
+    joint: str
+    points: tuple[BoundedPoint, ...]
+    law: str = ''
+    errors_at_speeds_left_out: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
+    parameters: tuple[CurveParameter, ...] = ()
+    curve: LawBand | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class FrictionCurve:
     """The friction of one joint over speed: measured ``points``, and a law where it has one.
@@ -75,26 +119,24 @@ class FrictionCurve:
     fit: LawFit | None = None
     errors: Mapping[str, float] = field(default_factory=dict)
 
-    def plain(self) -> dict[str, Any]:
-        """Return the curve in plain types."""
-        found: dict[str, Any] = {
-            'joint': self.joint,
-            'points': [{**vars(p), 'lower': p.friction - p.half_width,
-                        'upper': p.friction + p.half_width} for p in self.points],
-            'law': self.name, 'errors_at_speeds_left_out': dict(self.errors)}
+    @property
+    def summary(self) -> CurveSummary:
+        """The curve for files and reports."""
+        points = tuple(BoundedPoint(**vars(p), lower=p.friction - p.half_width,
+                                    upper=p.friction + p.half_width) for p in self.points)
+        found = CurveSummary(self.joint, points, self.name, dict(self.errors))
         if self.fit is None:
             return found
         speeds = np.geomspace(self.points[0].speed, self.points[-1].speed, DRAWN)
         torque, half = self.fit.torque(speeds), self.fit.half_width(speeds)
-        count = len(self.fit.values)
-        std = np.sqrt(np.maximum(np.diag(self.fit.covariance)[:count], 0.0))
-        shown = [i for i, p in enumerate(self.fit.law.parameters) if p != 'f0']
-        return found | {
-            'settings': self.fit.law.settings(), 'shapes': list(self.fit.shapes),
-            'parameters': [{'name': self.fit.law.parameters[i], 'std': float(std[i]),
-                            'value': float(self.fit.values[i])} for i in shown],
-            'curve': {'speed': speeds.tolist(), 'friction': torque.tolist(),
-                      'lower': (torque - half).tolist(), 'upper': (torque + half).tolist()}}
+        std = np.sqrt(np.maximum(np.diag(self.fit.covariance)[:len(self.fit.values)], 0.0))
+        parameters = tuple(
+            CurveParameter(name, float(value), float(deviation)) for name, value, deviation in
+            zip(self.fit.law.parameters, self.fit.values, std, strict=True) if name != 'f0')
+        band = LawBand(*(tuple(row.tolist()) for row in (
+            speeds, torque, torque - half, torque + half)))
+        return replace(found, settings=dict(self.fit.law.settings()), shapes=self.fit.shapes,
+                       parameters=parameters, curve=band)
 
 
 def friction_curve(
