@@ -32,7 +32,7 @@ EFFORT_MARGIN = 0.98
 INDISTINCT = 1e6
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
-WAYS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
+FRACTIONS = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
 
 class Reason(Enum):
     """Why a given motion is refused."""
@@ -158,8 +158,9 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
         return _report(planned, limits, criteria)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
-    found, warnings = _searched(Problem(basis, allowed, _still), request, criteria, generator)
-    planned = Planned(_settled(basis, allowed, found, criteria), (), warnings, bool(warnings))
+    blank = Problem(basis, allowed, _constant_objective)
+    found, warnings = _searched(blank, request, criteria, generator)
+    planned = Planned(_feasible(basis, allowed, found, criteria), (), warnings, bool(warnings))
     result = replace(_report(planned, limits, criteria), starts=found.rows)
     _check_accuracy(result.score, basis, common.accuracy)
     return result
@@ -180,18 +181,18 @@ def _searched(
     typical = problem.motion(problem.basis.random(allowed, np.random.default_rng(common.seed)))
     problem = replace(problem, objective=criteria.objective(
         common.objective, typical, problem.basis.duration))
-    watch = Watch(common, criteria)
-    found = search(problem, common.starts, generator, watch)
-    return found, (watch.warning(found),) if watch.ended_early else ()
+    termination = Termination(common, criteria)
+    found = search(problem, common.starts, generator, termination)
+    return found, (termination.warning(found),) if termination.ended_early else ()
 
 
-def _still(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Find all motions alike."""
+def _constant_objective(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
+    """Return the same value for all motions."""
     none = np.zeros_like(motion.position)
     return 0.0, (none, none, none)
 
 
-class Watch:
+class Termination:
     """Reports the progress of a search, counts the iterations of a start, looks at the clock.
 
     ``ended_early``: the time limit was over before all starts had ended by themselves.
@@ -227,7 +228,7 @@ class Watch:
                 'starts or iterations')
 
 
-def _settled(
+def _feasible(
     basis: Basis, allowed: MotionLimits, found: Found, criteria: DesignCriteria
 ) -> Trajectory:
     """Return the optimum, or the nearest to it on the way from its start that keeps everything.
@@ -235,7 +236,7 @@ def _settled(
     Raises DynIdError with what is broken when not even the start does.
     """
     words = ''
-    for way in WAYS:
+    for way in FRACTIONS:
         mixed = found.start + way * (found.coefficients - found.start)
         trajectory = basis.trajectory(mixed)
         words = Checks.of(trajectory, allowed, criteria).text

@@ -21,7 +21,7 @@ class Alarms:
         self._heard = np.full(len(joints), -np.inf)
         self._joints, self._settings = joints, settings
 
-    def warm(self, now: float, joint: str, temperature: float) -> None:
+    def note_temperature(self, now: float, joint: str, temperature: float) -> None:
         """Note the temperature of a joint in degrees C; other names are not ours."""
         if joint in self._joints:
             i = self._joints.index(joint)
@@ -29,7 +29,7 @@ class Alarms:
 
     def check(self, now: float) -> Outcome | None:
         """Return why not to move."""
-        return self._emergency() or self._hot(now)
+        return self._emergency() or self._overheated(now)
 
     def _emergency(self) -> Outcome | None:
         if self.pressed:
@@ -44,12 +44,13 @@ class Alarms:
                            'publisher went away')
         return None
 
-    def _hot(self, now: float) -> Outcome | None:
+    def _overheated(self, now: float) -> Outcome | None:
         limit = self._settings.temperature_limit
         if limit <= 0.0:
             return None
-        deaf = now - self._heard > self._settings.temperature_timeout
-        silent = [self._joints[i] for i in np.flatnonzero(deaf | ~np.isfinite(self.temperature))]
+        overdue = now - self._heard > self._settings.temperature_timeout
+        unknown = np.flatnonzero(overdue | ~np.isfinite(self.temperature))
+        silent = [self._joints[i] for i in unknown]
         if silent:
             return Outcome(
                 Code.TEMPERATURE, f'no temperature of {named(silent)} within the last '

@@ -74,16 +74,17 @@ class TimeScaled:
     def sample(self, time: ArrayLike) -> Motion:
         """Return the motion at ``time`` (T,) s within the change, exact derivatives."""
         s, *rates = self.ramp.path_time(np.atleast_1d(np.asarray(time, dtype=np.float64)))
-        pace, push, pull = (rate[:, None] for rate in rates)
+        first, second, third = (rate[:, None] for rate in rates)
         along = self.path.sample(s)
         outside = (s < self.path.time[0]) | (s > self.path.time[-1])
         for derivative in (along.velocity, along.acceleration, along.jerk):
             derivative[outside] = 0.0
         return Motion(
             along.position,
-            along.velocity * pace,
-            along.acceleration * pace**2 + along.velocity * push,
-            along.jerk * pace**3 + 3.0 * along.acceleration * pace * push + along.velocity * pull,
+            along.velocity * first,
+            along.acceleration * first**2 + along.velocity * second,
+            along.jerk * first**3 + 3.0 * along.acceleration * first * second
+            + along.velocity * third,
         )
 
 

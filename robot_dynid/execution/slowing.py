@@ -8,7 +8,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import Code, Outcome
 from robot_dynid.execution.pace import brake, resume
 from robot_dynid.execution.segment import Segment
-from robot_dynid.execution.watch import Rules, Watch
+from robot_dynid.execution.watchdog import Rules, Watchdog
 
 #: reasons that leave time to brake along the path; all others cancel at once
 GENTLE = (Code.CANCELLED, Code.TEMPERATURE)
@@ -30,7 +30,7 @@ class Slowing:
         return replace(self, reason=reason)
 
 
-def slowing(segment: Segment, watch: Watch, now: float, rules: Rules, reason: Outcome | None
+def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reason: Outcome | None
             ) -> Slowing | None:
     """Return how to come to rest from where a segment is ``now``, None when the limits forbid it.
 
@@ -38,7 +38,8 @@ def slowing(segment: Segment, watch: Watch, now: float, rules: Rules, reason: Ou
     """
     if rules.pacing.longest <= 0.0:
         return None
-    braking = brake(segment.points, watch.elapsed(now), segment.limits, rules.pacing, watch.timed)
+    braking = brake(segment.points, watchdog.elapsed(now), segment.limits, rules.pacing,
+                    watchdog.timed)
     if braking is None:
         return None
     sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robot_dynid.execution.commands import Cancel, Commands, Finish, Hold
 from robot_dynid.execution.guards import Code, Outcome
-from robot_dynid.execution.watch import Rules, Watch
+from robot_dynid.execution.watchdog import Rules, Watchdog
 
 
 class Stopping:
@@ -14,10 +14,10 @@ class Stopping:
     is none (its topic, a pause) a hold is sent at once, and the robot has to be seen at rest.
     """
 
-    def __init__(self, since: float, outcome: Outcome, rules: Rules, watch: Watch,
+    def __init__(self, since: float, outcome: Outcome, rules: Rules, watchdog: Watchdog,
                  answered: bool) -> None:
         self.since, self.outcome = since, outcome
-        self._rules, self._watch = rules, watch
+        self._rules, self._watchdog = rules, watchdog
         self._answered = self._unconfirmed = answered
         self._held: Hold | None = None
 
@@ -32,7 +32,7 @@ class Stopping:
         """Bring the robot to rest by a message on the topic, once."""
         if self._held is not None:
             return ()
-        self._held = Hold(*self._watch.stopping_point(now))
+        self._held = Hold(*self._watchdog.stopping_point(now))
         return (self._held,)
 
     def confirm(self, now: float) -> Commands:
@@ -44,8 +44,8 @@ class Stopping:
         """Finish once the stop is confirmed and the robot is seen at rest, or cannot be seen."""
         if self._unconfirmed or now - self.since < self._span:
             return ()
-        visible = self._watch.visible(now)
-        if visible and self._watch.moving():
+        visible = self._watchdog.visible(now)
+        if visible and self._watchdog.moving():
             return ()
         how = 'confirmed' if self._answered else 'a hold was sent on its topic'
         seen = 'the robot holds' if visible else f'{how} but not seen: check that it stands'

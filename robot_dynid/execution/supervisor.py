@@ -21,21 +21,24 @@ from robot_dynid.execution.guards import Code, EffortGuard, JointStates, Outcome
 from robot_dynid.execution.segment import Segment, segment_faults
 from robot_dynid.execution.slowing import GENTLE, Slowing, slowing, way_on
 from robot_dynid.execution.stopping import Stopping
-from robot_dynid.execution.watch import SUCCEEDED, Rules, Watch, explained
+from robot_dynid.execution.watchdog import SUCCEEDED, Rules, Watchdog, explained
 from robot_dynid.types import FloatArray
 
 
 class Execution:
-    """Runs the segments of a plan one after the other, and stops at the first irregularity."""
+    """Runs the segments of a ``plan`` one after the other, and stops at the first irregularity.
+
+    ``rules`` that it keeps, ``watchdog`` that looks after them.
+    """
 
     def __init__(self, plan: tuple[Segment, ...], rules: Rules, states: JointStates,
                  alarms: Alarms | None = None) -> None:
         self.phase = Phase.READY
         self.outcome: Outcome | None = None
         self.rules = rules
-        self._plan, self._states = plan, states
+        self.plan, self._states = plan, states
         self._alarms = alarms or Alarms(states.joints, rules.settings)
-        self._watch = Watch(rules, states)
+        self.watchdog = Watchdog(rules, states)
         self._effort = EffortGuard(states.joints, rules.limits.effort, rules.settings)
         self._index = -1
         self._current = plan[0]  # of the plan, or what is left of it after a pause
@@ -69,16 +72,16 @@ class Execution:
         After a stop, what was desired when the stop began.
         """
         when = now if self.stopped_at is None else self.stopped_at
-        return self._watch.error(self._current.points, when)
+        return self.watchdog.error(self._current.points, when)
 
     def start(self, now: float) -> Commands:
         """Check everything and send the first segment, or finish with what forbids it."""
-        found = [fault for segment in self._plan
+        found = [fault for segment in self.plan
                  for fault in segment_faults(segment, self.rules.longest)]
         found += self._effort.preflight(self._states)
-        if self._watch.visible(now) and self._watch.moving():
+        if self.watchdog.visible(now) and self.watchdog.moving():
             found.append('the robot moves already; wait until it stands')
-        self._watch.last_tick = now
+        self.watchdog.last_tick = now
         if found:
             return self._finish(Outcome(Code.INVALID, '; '.join(found) + '; nothing was sent'))
         alarm = self._alarms.check(now)
@@ -96,24 +99,24 @@ class Execution:
         if missing:
             return self._stop(now, Outcome(
                 Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite"))
-        trip = self._effort.check(self._states.effort) or self._watch.tracking(now)
+        trip = self._effort.check(self._states.effort) or self.watchdog.tracking(now)
         return self._stop(now, trip) if trip is not None else ()
 
     def on_controller_state(self, now: float, elapsed: float, reference: FloatArray) -> None:
         """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,)."""
-        self._watch.controller = now
-        self._watch.hear(now, elapsed, reference)
+        self.watchdog.controller = now
+        self.watchdog.note_reference(now, elapsed, reference)
 
     def on_feedback(self, now: float) -> None:
         """Note that the controller sent feedback for the current goal."""
-        self._watch.feedback = now
+        self.watchdog.feedback = now
 
     def on_accepted(self, now: float) -> Commands:
         """React to the acceptance of the goal sent last."""
         if self.phase is not Phase.SENDING:
             return (Cancel(),) if self.phase in (Phase.STOPPING, Phase.DONE) else ()
         self.phase = Phase.RUNNING
-        self._watch.follow(self._sent, now)
+        self.watchdog.follow(self._sent, now)
         return ()
 
     def on_rejected(self, now: float) -> Commands:
@@ -137,7 +140,7 @@ class Execution:
             return ()
         if status != SUCCEEDED or code != 0:
             return self._finish(self._located(explained(status, code, text)))
-        missed = self._watch.missed(self._sent.points)
+        missed = self.watchdog.missed(self._sent.points)
         if missed is not None:
             return self._finish(self._located(missed))
         return self._send_next(now) if self._slowing is None else self._rest()
@@ -201,29 +204,29 @@ class Execution:
 
     def tick(self, now: float, server_ready: bool = True) -> Commands:
         """React to the passing of time; call it every 10 ms or so."""
-        excused = self._watch.held_up(now)
+        delayed = self.watchdog.was_delayed(now)
         if self._stopping is not None:
             return self._finished(self._stopping.wait(now))
-        if self.phase not in UNDER_WAY or excused:
+        if self.phase not in UNDER_WAY or delayed:
             return ()
-        trip = self._watch.silence(now, server_ready)
+        trip = self.watchdog.silence(now, server_ready)
         if trip is None and self.phase is Phase.SENDING:
-            trip = self._watch.unanswered(now)
+            trip = self.watchdog.unanswered(now)
         if trip is None and self.phase is Phase.RUNNING:
-            trip = self._watch.abandoned(self._sent.remaining, now)
+            trip = self.watchdog.abandoned(self._sent.remaining, now)
         if trip is not None:
             return self._stop(now, trip)
         return self.on_alarm(now) or self._go_on(now)
 
     def _go_on(self, now: float) -> Commands:
         """Do what was waited for, now that nothing stands against it."""
-        slowing, waited = self._slowing, now - self._watch.sent
+        slowing, waited = self._slowing, now - self.watchdog.sent
         if self.phase is Phase.SENDING and slowing is not None and slowing.reason is not None:
             late = waited > self.rules.settings.cancel_timeout
             return self._halt(now, slowing.reason) if late else ()
         if self.phase is not Phase.RUNNING:
             return ()
-        if not self.rules.answers and self._watch.arrived(self._sent, now):
+        if not self.rules.answers and self.watchdog.arrived(self._sent, now):
             return self.on_result(now, SUCCEEDED, 0, '')
         return self._slow_down(now, None) if self._pause_asked and slowing is None else ()
 
@@ -231,7 +234,7 @@ class Execution:
         """Brake along the path; nothing when it cannot be done now."""
         if self.phase is not Phase.RUNNING:
             return ()
-        self._slowing = slowing(self._current, self._watch, now, self.rules, reason)
+        self._slowing = slowing(self._current, self.watchdog, now, self.rules, reason)
         return () if self._slowing is None else self._send(self._slowing.segment, now)
 
     def _rest(self) -> Commands:
@@ -247,10 +250,10 @@ class Execution:
     def _send_next(self, now: float) -> Commands:
         """Send the next segment of the plan, or finish after the last one."""
         self._index += 1
-        if self._index == len(self._plan):
+        if self._index == len(self.plan):
             return self._finish(Outcome(Code.SUCCESS, 'done'))
-        self._current = self._plan[self._index]
-        trip = self._watch.not_ready(self._current, now)
+        self._current = self.plan[self._index]
+        trip = self.watchdog.not_ready(self._current, now)
         if trip is not None:
             return self._finish(self._located(trip))
         return self._send(self._current, now)
@@ -259,7 +262,7 @@ class Execution:
         self.phase, self._sent = Phase.SENDING, segment
         if segment.reference is None:
             self._current = segment
-        self._watch.send(segment, now)
+        self.watchdog.send(segment, now)
         return (Send(segment),)
 
     def _stop(self, now: float, outcome: Outcome) -> Commands:
@@ -269,7 +272,7 @@ class Execution:
         """Stop at once."""
         answered = self.rules.answers and self.phase is not Phase.PAUSED
         self.phase, self.outcome = Phase.STOPPING, located
-        self._stopping = Stopping(now, located, self.rules, self._watch, answered)
+        self._stopping = Stopping(now, located, self.rules, self.watchdog, answered)
         return self._stopping.begin()
 
     def _path_time(self, now: float) -> float:
@@ -278,7 +281,7 @@ class Execution:
             return self._slowing.rest
         if self.phase is Phase.SENDING:
             return 0.0
-        return self._watch.elapsed(now if self.stopped_at is None else self.stopped_at)
+        return self.watchdog.elapsed(now if self.stopped_at is None else self.stopped_at)
 
     def _located(self, outcome: Outcome, now: float | None = None) -> Outcome:
         """Return the outcome with the place where it came about."""

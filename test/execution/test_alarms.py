@@ -40,10 +40,10 @@ def test_a_hot_joint_is_given_time_to_brake():
     assert "no temperature of joints 'shoulder', 'elbow'" in bench.outcome.text
     bench = Bench(rules)
     for joint in ('shoulder', 'elbow', 'gripper'):
-        bench.alarms.warm(bench.now, joint, 50.0)
+        bench.alarms.note_temperature(bench.now, joint, 50.0)
     bench.start().run(1.0)
-    bench.alarms.warm(bench.now, 'shoulder', 50.0)
-    bench.alarms.warm(bench.now, 'elbow', 71.25)
+    bench.alarms.note_temperature(bench.now, 'shoulder', 50.0)
+    bench.alarms.note_temperature(bench.now, 'elbow', 71.25)
     bench.do(bench.execution.on_alarm(bench.now)).run()
     assert bench.outcome.code is Code.TEMPERATURE
     assert "joint 'elbow' has 71.2 degrees C, allowed are 70" in bench.outcome.text
@@ -54,9 +54,9 @@ def test_a_hot_joint_is_given_time_to_brake():
 def test_a_thermometer_that_falls_silent():
     bench = Bench(guarded(temperature_limit=70.0, temperature_timeout=1.5))
     for joint in ('shoulder', 'elbow'):
-        bench.alarms.warm(bench.now, joint, 50.0)
+        bench.alarms.note_temperature(bench.now, joint, 50.0)
     bench.start().run(1.0)
-    bench.alarms.warm(bench.now, 'elbow', 50.0)
+    bench.alarms.note_temperature(bench.now, 'elbow', 50.0)
     bench.run()
     assert bench.outcome.code is Code.TEMPERATURE
     assert "no temperature of joint 'shoulder' within the last 1.5 s" in bench.outcome.text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench
 
-from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
+from robot_dynid.execution.commands import Cancel, Hold, Phase
 from robot_dynid.execution.guards import (
     Code,
     EffortGuard,
@@ -14,7 +14,6 @@ from robot_dynid.execution.guards import (
     JointStates,
     Outcome,
 )
-from robot_dynid.execution.watch import Watch
 
 LATE = 2.0 * PERIOD  # between the cause and the tick that sees it
 WIDE = replace(RULES.tolerances, tracking=np.full(2, 10.0), goal=np.full(2, 10.0))
@@ -72,8 +71,8 @@ def test_result_timeout(result_timeout):
     """It counts from the end of the motion and its goal time."""
     made = bench(result_timeout=result_timeout, feedback_timeout=60.0)
     made.controller_on, made.velocity = False, np.zeros(2)
-    accepted = [at for at, command in made.log if isinstance(command, Send)][-1]
-    due = accepted + made.execution.segment.remaining + WIDE.goal_time + result_timeout
+    watchdog = made.execution.watchdog
+    due = watchdog.accepted + made.execution.segment.remaining + WIDE.goal_time + result_timeout
     made.run()
     assert 0.0 < made.first(Cancel)[0] - due <= LATE
     assert 'no result' in made.outcome.text
@@ -149,20 +148,12 @@ def blind_bench():
     return made, (seen, velocity), made.now - made.goal_start
 
 
-def stopping_point(made):
-    """Return goal and duration of a stop now, of the motion under way."""
-    watch, segment = Watch(made.execution.rules, made.states), made.execution.segment
-    watch.send(segment, made.goal_start)
-    watch.follow(segment, made.goal_start)
-    return watch.stopping_point(made.now)
-
-
 def test_a_blind_stop_starts_from_where_the_trajectory_has_led():
     """The last state is 0.2 s old: the robot has gone on with its trajectory since."""
     made, (seen, _), elapsed = blind_bench()
     motion = made.execution.segment.points.sample(elapsed)
     q, qd = motion.position[0], motion.velocity[0]
-    goal, duration = stopping_point(made)
+    goal, duration = made.execution.watchdog.stopping_point(made.now)
     assert duration == max(0.1, np.max(1.5 * np.abs(qd) / LIMITS.acceleration))
     np.testing.assert_allclose(goal, q + 0.5 * duration * qd, rtol=0.0, atol=1e-12)
     assert np.abs(q - seen).max() > 0.05, 'it makes a difference'
@@ -172,7 +163,7 @@ def test_a_stop_that_sees_starts_from_the_measured_state():
     made, _, _ = blind_bench()
     position, velocity = np.array([0.4, -1.95]), np.array([0.8, -1.6])
     made.states.update(made.now, JOINTS, made.now, (position, velocity, np.zeros(2)))
-    goal, duration = stopping_point(made)
+    goal, duration = made.execution.watchdog.stopping_point(made.now)
     assert duration == 1.5 * 1.6 / 8.0
     np.testing.assert_allclose(goal, [0.4 + 0.5 * duration * 0.8, -2.0], rtol=0.0, atol=1e-12)
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from execution_bench import PERIOD, RULES, Bench, plan
+from execution_bench import PERIOD, RULES, Bench
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
-from robot_dynid.execution.watch import Watch
 
 ASKED = Outcome(Code.CANCELLED, 'cancelled by the client')
 TOPIC = replace(RULES, answers=False)
@@ -39,7 +38,7 @@ def test_pause_and_resume_at_any_time(rules, after):
     bench.run(5.0)
     assert bench.execution.phase is Phase.PAUSED and np.array_equal(bench.position, stood)
     bench.do(bench.execution.resume(bench.now))
-    end = plan()[-1].points.position[-1]
+    end = bench.execution.plan[-1].points.position[-1]
     assert bench.run().outcome == Outcome(Code.SUCCESS, 'done')
     assert np.allclose(bench.position, end, atol=1e-9)
     assert not any(isinstance(c, (Cancel, Hold)) for _, c in bench.log)
@@ -64,7 +63,7 @@ def test_paused_many_times_the_robot_never_jumps():
     assert bench.outcome == Outcome(Code.SUCCESS, 'done')
     assert sum(isinstance(c, Send) for _, c in bench.log) > 8
     assert max(speeds) < 2.0 * 1.05, 'faster than the velocity limit'
-    fractions = [s.points.duration + s.begin for s in plan()]
+    fractions = [s.points.duration + s.begin for s in bench.execution.plan]
     assert bench.execution.segment.begin < fractions[-1]
 
 
@@ -278,16 +277,15 @@ def test_a_stop_continues_the_motion_of_a_controller_that_tells_its_time(rules):
 
 def test_late_messages_of_the_controller_do_not_spoil_what_is_known_of_its_time():
     bench = Bench().start().run(2.0)
-    begun, segment = bench.goal_start + 0.003, bench.execution.segment
-    watch = Watch(RULES, bench.states)
-    watch.send(segment, bench.goal_start)
-    watch.follow(segment, bench.goal_start)
+    watchdog, begun = bench.execution.watchdog, bench.goal_start + 0.003
+    motion = bench.execution.segment.points
     for late in (0.09, 0.004, 0.15, 0.0, 0.06):
         bench.now += PERIOD
         elapsed = bench.now - late - begun
-        watch.hear(bench.now, elapsed, segment.points.sample(elapsed).position[0])
-        assert watch.timed
-    assert bench.now - watch.elapsed(bench.now) == pytest.approx(begun, abs=1e-9)
+        bench.execution.on_controller_state(
+            bench.now, elapsed, motion.sample(elapsed).position[0])
+        assert watchdog.timed
+    assert bench.now - watchdog.elapsed(bench.now) == pytest.approx(begun, abs=1e-9)
 
 
 @pytest.mark.parametrize(('shift', 'step'), [(-0.1, 0.0), (0.0, 1e-3), (-5.0, 0.0), (0.0, np.nan)])
@@ -297,5 +295,6 @@ def test_a_controller_that_follows_something_else_tells_no_time(shift, step):
     motion, elapsed = bench.execution.segment.points, bench.now - bench.goal_start
     position = motion.sample(elapsed).position[0] + step
     bench.execution.on_controller_state(bench.now, elapsed + shift, position)
+    assert not bench.execution.watchdog.timed
     bench.do(bench.execution.pause(bench.now))
     assert bench.log[-1][1].segment.elapsed == 0.0

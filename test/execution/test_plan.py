@@ -11,7 +11,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.execution.guards import Code
 from robot_dynid.execution.plan import PlanOptions, excitation_segments, with_moves
 from robot_dynid.execution.sampled import faults, sampled
-from robot_dynid.execution.watch import Rules
+from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
 from robot_dynid.trajectories.moves import quintic_move
 

@@ -8,7 +8,7 @@ from robot_dynid.execution.guards import GuardSettings, JointStates, Tolerances
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.supervisor import Execution
-from robot_dynid.execution.watch import Rules
+from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.moves import quintic_move

@@ -83,7 +83,7 @@ class Problem:
         return inside(constraint_values(
             self.constraints, motion_of(self._kept, coefficients)))
 
-    def hindrance(
+    def barrier_of_constraints(
         self, coefficients: FloatArray
     ) -> tuple[float, FloatArray, tuple[FloatArray, ...]]:
         """Return the barrier of the constraints, its gradient (n, P), and their values (T, m).
@@ -100,7 +100,7 @@ class Problem:
         value, gradient = constraint_barrier(self.constraints, motion, values)
         return value, _pulled(self._kept, gradient), values
 
-    def hindrance_curvature(
+    def constraint_hessian(
         self, coefficients: FloatArray, values: tuple[FloatArray, ...]
     ) -> FloatArray:
         """Return what is known (n P, n P) of the Hessian of that barrier, see `squares`."""
@@ -135,8 +135,8 @@ class Point:
     coefficients: FloatArray
     value: float
     slope: FloatArray
-    hindrance: float
-    hindrance_slope: FloatArray
+    constraint_barrier: float
+    constraint_slope: FloatArray
     barrier: float
     kept: tuple[FloatArray, ...] = ()
 
@@ -147,15 +147,15 @@ class Point:
         outside = np.zeros(coefficients.shape)
         if not np.isfinite(barrier):
             return cls(coefficients, np.inf, outside, np.inf, outside, barrier)
-        hindrance, hindrance_slope, kept = problem.hindrance(coefficients)
-        if not np.isfinite(hindrance):
-            return cls(coefficients, np.inf, outside, hindrance, outside, barrier, kept)
+        constraint_barrier, constraint_slope, kept = problem.barrier_of_constraints(coefficients)
+        if not np.isfinite(constraint_barrier):
+            return cls(coefficients, np.inf, outside, constraint_barrier, outside, barrier, kept)
         value, slope = problem.value(coefficients)
-        return cls(coefficients, value, slope, hindrance, hindrance_slope, barrier, kept)
+        return cls(coefficients, value, slope, constraint_barrier, constraint_slope, barrier, kept)
 
     def merit(self, weight: float) -> float:
         """Return what is minimised for a weight of the barriers."""
-        total = self.value + weight * (self.barrier + self.hindrance)
+        total = self.value + weight * (self.barrier + self.constraint_barrier)
         return total if np.isfinite(total) else float('inf')
 
 
@@ -170,18 +170,18 @@ class Optimum:
 
 
 def minimise(
-    problem: Problem, start: FloatArray, watch: Callable[[int, float], bool]
+    problem: Problem, start: FloatArray, terminate: Callable[[int, float], bool]
 ) -> Optimum:
     """Search from ``start`` (n, P), which keeps everything.
 
-    ``watch`` hears iteration and value before every step; when it returns true the search ends.
+    ``terminate`` is asked before every step, with iteration and value, whether the search ends.
     """
     descent = Descent(problem, start)
     iterations, weight, settled = 0, WEIGHTS[0], False
     for weight in WEIGHTS:
         settled = False
         while not settled:
-            if watch(iterations, descent.point.value):
+            if terminate(iterations, descent.point.value):
                 return descent.end(False, iterations)
             gain = descent.step(weight)
             settled = gain < max(GAIN, 0.1 * weight)
@@ -198,7 +198,7 @@ class Descent:
         _, curvature = problem.barrier.slopes(start)
         guess = GUESS * np.asarray(block_diag(*curvature))
         self._value, self._rest = Curvature(guess), Curvature(guess)
-        self._known = problem.hindrance_curvature(start, self.point.kept)
+        self._known = problem.constraint_hessian(start, self.point.kept)
 
     def end(self, converged: bool, iterations: int) -> Optimum:
         """Return where the search stands."""
@@ -208,7 +208,7 @@ class Descent:
         """Go one step; return the gain that was expected of it, 0 where none was possible."""
         point, shape = self.point, self.point.coefficients.shape
         slope, curvature = self.problem.barrier.slopes(point.coefficients)
-        gradient = (point.slope + weight * (slope + point.hindrance_slope)).ravel()
+        gradient = (point.slope + weight * (slope + point.constraint_slope)).ravel()
         hessian = self._value.matrix + weight * np.asarray(block_diag(*curvature))
         if self.problem.constraints:
             hessian = hessian + weight * (self._known + self._rest.matrix)
@@ -222,8 +222,8 @@ class Descent:
             return 0.0
         moved = (found.coefficients - point.coefficients).ravel()
         self._value.update(moved, (found.slope - point.slope).ravel())
-        self._known = self.problem.hindrance_curvature(found.coefficients, found.kept)
-        change = (found.hindrance_slope - point.hindrance_slope).ravel() - self._known @ moved
+        self._known = self.problem.constraint_hessian(found.coefficients, found.kept)
+        change = (found.constraint_slope - point.constraint_slope).ravel() - self._known @ moved
         self._rest.update(moved, change)
         self.point = found
         return gain

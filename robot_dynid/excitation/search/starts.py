@@ -20,8 +20,8 @@ FILLED, HALVINGS = 0.8, 12
 #: random poses to move about where the middle of the ranges does not keep the constraints
 POSES = 300
 
-#: hears the start, the iteration and the best value so far; true ends the start
-Watch = Callable[[int, int, float], bool]
+#: returns whether a start ends, from its number, the iteration and the best value so far
+Terminate = Callable[[int, int, float], bool]
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Found:
 
 @one_blas_thread()
 def search(
-    problem: Problem, starts: int, generator: np.random.Generator, watch: Watch
+    problem: Problem, starts: int, generator: np.random.Generator, terminate: Terminate
 ) -> Found:
-    """Improve ``starts`` random motions, each until ``watch`` ends it; return the best.
+    """Improve ``starts`` random motions, each until ``terminate`` ends it; return the best.
 
-    No further start is begun where ``watch`` ends it before its first iteration.
+    No further start is begun where ``terminate`` ends it before its first iteration.
 
 
     Raises DynIdError where no pose keeps the constraints.
@@ -58,9 +58,9 @@ def search(
     rows: list[StartRow] = []
     for index, (first, start) in enumerate(random_starts(problem, starts, generator)):
         known = best[0] if best is not None else float('inf')
-        if watch(index, 0, known) and best is not None:
+        if terminate(index, 0, known) and best is not None:
             break
-        found = minimise(problem, start, _watch_start(watch, index, known))
+        found = minimise(problem, start, _terminate_start(terminate, index, known))
         rows.append(StartRow(first, found.value, found.converged, found.iterations))
         if best is None or found.value < best[0]:
             best = (found.value, found.coefficients, start)
@@ -81,8 +81,10 @@ def random_starts(
         yield _best_candidate(problem, poses, own)
 
 
-def _watch_start(watch: Watch, index: int, known: float) -> Callable[[int, float], bool]:
-    return lambda iteration, value: watch(index, iteration, min(value, known))
+def _terminate_start(
+    terminate: Terminate, index: int, known: float
+) -> Callable[[int, float], bool]:
+    return lambda iteration, value: terminate(index, iteration, min(value, known))
 
 
 def clear_poses(problem: Problem, generator: np.random.Generator) -> FloatArray:
@@ -137,7 +139,7 @@ def _best_candidate(
 
 def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray:
     """Return ``shape`` (n, P) moved to a pose and made small enough to keep everything."""
-    constant = still_coefficients(problem)
+    constant = constant_coefficients(problem)
     about = np.outer(problem.limits.centre, constant)
     size, rest = FILLED, np.outer(pose, constant)
     for _ in range(HALVINGS):
@@ -149,7 +151,7 @@ def _inside(problem: Problem, pose: FloatArray, shape: FloatArray) -> FloatArray
                      "move the range with option 'limits: {joint: {position: [lower, upper]}}'")
 
 
-def still_coefficients(problem: Problem) -> FloatArray:
+def constant_coefficients(problem: Problem) -> FloatArray:
     """Return the coefficients (P,) of a joint that rests at one."""
     position = problem.basis.matrices(problem.basis.grid())[0]
     return np.asarray(np.linalg.lstsq(position, np.ones(len(position)), rcond=None)[0])

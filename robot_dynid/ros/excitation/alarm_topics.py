@@ -46,5 +46,6 @@ class AlarmTopics:
             self._news()
 
     def _on_temperature(self, message: Temperature) -> None:
-        self._alarms.warm(time.monotonic(), message.header.frame_id, message.temperature)
+        self._alarms.note_temperature(
+            time.monotonic(), message.header.frame_id, message.temperature)
         self._news()

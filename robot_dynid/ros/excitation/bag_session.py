@@ -81,7 +81,7 @@ class ExcitationBag(BagSession):
         self._publisher.publish(data)
 
     @property
-    def hears_states(self) -> bool:
+    def receives_states(self) -> bool:
         """Whether joint states have come in since the recording began."""
         return self.count(TOPICS[0]) > 0
 

@@ -49,7 +49,7 @@ REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
 TICK = 0.01  # s
 FEEDBACK_PERIOD = 0.05  # s
 CLOSING = 2.0  # s to close the recording
-FAREWELL = 0.3  # s for the last answers to leave before the node goes
+ANSWERING = 0.3  # s for the last answers to leave before the node goes
 
 
 class ExcitationNode(Node):
@@ -89,8 +89,9 @@ class ExcitationNode(Node):
         self._tick_timer.cancel()
         self.create_timer(1.0, self._diagnose, group, clock=steady)
         for name, act in (('pause', self.runner.pause), ('resume', self.runner.resume)):
-            self.create_service(Trigger, f'~/{name}', answered(_saying(act), self.get_logger()),
-                                callback_group=group)
+            self.create_service(
+                Trigger, f'~/{name}', answered(_with_message(act), self.get_logger()),
+                callback_group=group)
         self._server = ActionServer(
             self, Excite, '~/excite', self._on_excite, callback_group=group,
             cancel_callback=self._on_cancel)
@@ -221,7 +222,7 @@ def refusal(error: DynIdError) -> Code:
     return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
 
 
-def _saying(act: Callable[[], str]) -> Callable[[Any, Any], None]:
+def _with_message(act: Callable[[], str]) -> Callable[[Any, Any], None]:
     """Return the handler of a service whose message is what ``act`` says."""
     def handle(_: Any, response: Any) -> None:
         response.message = act()
@@ -239,9 +240,9 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
             node.shut_down()
             guards = node.guard_settings
             deadline = (time.monotonic() + guards.stop_time + 2.0 * guards.stop_timeout
-                        + CLOSING + FAREWELL)
+                        + CLOSING + ANSWERING)
         if stop.is_set() and not node.busy:
-            deadline = min(deadline, time.monotonic() + FAREWELL)
+            deadline = min(deadline, time.monotonic() + ANSWERING)
         try:
             executor.spin_once(timeout_sec=0.1)
         except ExternalShutdownException:

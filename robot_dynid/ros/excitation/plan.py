@@ -32,7 +32,7 @@ from robot_dynid.execution.guards import GuardSettings, JointStates
 from robot_dynid.execution.plan import excitation_segments, with_moves
 from robot_dynid.execution.sampled import sampled
 from robot_dynid.execution.segment import Segment, segment_faults
-from robot_dynid.execution.watch import Rules
+from robot_dynid.execution.watchdog import Rules
 from robot_dynid.io.trajectory_file import load_trajectory
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings

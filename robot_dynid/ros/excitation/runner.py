@@ -73,7 +73,7 @@ class Runner:
         return plan
 
     def _plan(self, request: Excite.Goal) -> ExcitationPlan:
-        robot, settings, progress = self.robot, self.settings, self.progress
+        robot, settings, progress = self.robot, self.settings, self.report_progress
         if request.trajectory:
             if request.type or request.options:
                 raise UsageError('a goal gives either a trajectory, which is executed as it is, '
@@ -187,9 +187,9 @@ class Runner:
         except (DynIdError, OSError) as error:
             return Outcome(Code.NOT_RECORDED, f'{error}; nothing was sent')
         self.recording = str(path)
-        await self.waits.until(lambda: self._bag.hears_states, FIRST_STATES)
+        await self.waits.until(lambda: self._bag.receives_states, FIRST_STATES)
         await self.waits.until(lambda: False, PENDING)
-        if not self._bag.hears_states:
+        if not self._bag.receives_states:
             return Outcome(Code.NOT_RECORDED, 'the recording hears no joint states, which must be '
                            'published reliably; nothing was sent')
         return None
@@ -206,7 +206,7 @@ class Runner:
         if self.stop.is_set():
             raise Cancelled('asked to stop')
 
-    def progress(self, stage: str, fraction: float) -> None:
-        """Note how far the design is; raises Cancelled when a stop is asked for."""
+    def report_progress(self, stage: str, fraction: float) -> None:
+        """Note the progress of a design; raises Cancelled when it is asked to stop."""
         self.design = (stage, fraction)
         self._refuse_if_stopped()

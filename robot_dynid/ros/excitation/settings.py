@@ -10,7 +10,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import GuardSettings, Tolerances
 from robot_dynid.execution.pace import Pacing
 from robot_dynid.execution.plan import PlanOptions
-from robot_dynid.execution.watch import Rules
+from robot_dynid.execution.watchdog import Rules
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.trajectories.limits import MotionLimits

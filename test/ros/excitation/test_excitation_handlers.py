@@ -87,12 +87,12 @@ def test_controller_wait(excitation: Any) -> None:
 def test_a_design_hears_of_the_stop_with_its_next_progress(excitation: Any) -> None:
     runner = excitation.runner
     runner.begin()
-    runner.progress('design', 0.5)
+    runner.report_progress('design', 0.5)
     runner.stop.set()
     with pytest.raises(Cancelled, match='asked to stop'):
-        runner.progress('design', 0.6)
+        runner.report_progress('design', 0.6)
     runner.begin()
-    runner.progress('design', 0.1)
+    runner.report_progress('design', 0.1)
     assert runner.design == ('design', 0.1), 'the next goal starts afresh'
 
 

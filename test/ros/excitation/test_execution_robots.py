@@ -131,7 +131,8 @@ def test_a_current_driven_robot_is_watched_by_its_currents() -> None:
 def test_a_prismatic_joint_has_tolerances_of_its_own(until: float, words: str) -> None:
     """Another program stops the arm: told 3 cm later, or when it says that it has ended well."""
     drill = Drill('stanford_arm', limits=NARROW).until_excited()
-    motion = drill.execution.segment.points.sample(drill.arm.time - drill.began + 0.4)
+    watchdog, points = drill.execution.watchdog, drill.execution.segment.points
+    motion = points.sample(watchdog.elapsed(drill.arm.time) + 0.4)
     still = tuple(motion.position[0]), (0.0,) * 6, (0.0,) * 6
     drill.arm.follow(Command(
         drill.robot.joints, tuple(Waypoint(t, *still) for t in sorted({0.4, until}))))

@@ -44,7 +44,7 @@ class Rules:
     pacing: Pacing = field(default_factory=Pacing)
 
 
-class Watch:
+class Watchdog:
     """The times of all signs of life, and the judgement of them.
 
     All times in s of the caller's steady clock.
@@ -58,8 +58,8 @@ class Watch:
         self.timed = self._heard = False
         self._next_look = NEVER
         self._pending: Segment | None = None
-        self._rules, self._states, self._settings = rules, states, rules.settings
-        self._excused = False
+        self.rules, self._states, self._settings = rules, states, rules.settings
+        self._delayed = False
 
     def send(self, segment: Segment, now: float) -> None:
         """Note that a segment is sent, which the controller may follow from now on."""
@@ -77,7 +77,7 @@ class Watch:
         self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
         self._pending, self.timed, self._heard, self._next_look = None, False, False, NEVER
 
-    def hear(self, now: float, elapsed: float, position: FloatArray) -> None:
+    def note_reference(self, now: float, elapsed: float, position: FloatArray) -> None:
         """Note that the controller says it is ``elapsed`` s into a motion, at ``position`` (n,).
 
         Messages come late, never early: of all that tell since when the motion under way is
@@ -109,7 +109,7 @@ class Watch:
         speed = np.nan_to_num(self._states.speed)
         return bool(np.any(np.abs(speed) > self._settings.rest_velocity))
 
-    def held_up(self, now: float) -> bool:
+    def was_delayed(self, now: float) -> bool:
         """Note a tick; True when the guards of age must be excused this time.
 
         Had the caller itself been held up, messages may wait that it has not taken in yet. That
@@ -117,8 +117,8 @@ class Watch:
         """
         late = now - self.last_tick > 0.5 * self._settings.state_timeout
         self.last_tick = now
-        self._excused = late and not self._excused
-        return self._excused
+        self._delayed = late and not self._delayed
+        return self._delayed
 
     def not_ready(self, segment: Segment, now: float) -> Outcome | None:
         """Return why the segment cannot start here and now."""
@@ -132,7 +132,7 @@ class Watch:
             return Outcome(
                 Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")
         away = np.abs(segment.points.position[0] - states.position)
-        allowed = self._rules.tolerances.start
+        allowed = self.rules.tolerances.start
         if not np.any(away > allowed):
             return None
         i = int(np.argmax(away - allowed))
@@ -165,7 +165,7 @@ class Watch:
                 elapsed - window, elapsed + now - self.sent + window)
             low, high = np.minimum(low, least), np.maximum(high, most)
         error = np.maximum(low - measured, measured - high)
-        allowed = self._rules.tolerances.tracking
+        allowed = self.rules.tolerances.tracking
         if not np.any(error > allowed):
             return None
         i = int(np.argmax(error - allowed))
@@ -178,7 +178,7 @@ class Watch:
         """Return who has been silent for too long while a goal is sent or running."""
         joint, age = self._states.oldest(now)
         if not server_ready:
-            who = ('the action server of the controller went away' if self._rules.answers else
+            who = ('the action server of the controller went away' if self.rules.answers else
                    'nobody listens any more to the topic of the controller')
             return Outcome(Code.CONTROLLER_LOST, who)
         if age > self._settings.state_timeout:
@@ -200,12 +200,12 @@ class Watch:
     def abandoned(self, remaining: float, now: float) -> Outcome | None:
         """Return the trip when a goal, ``remaining`` s long, has no feedback or no end."""
         age = now - self.feedback
-        if self._rules.answers and age > self._settings.feedback_timeout:
+        if self.rules.answers and age > self._settings.feedback_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no feedback of the controller {since(age)}')
-        late = now - self.accepted - remaining - self._rules.tolerances.goal_time
+        late = now - self.accepted - remaining - self.rules.tolerances.goal_time
         if late <= self._settings.result_timeout:
             return None
-        if self._rules.answers:
+        if self.rules.answers:
             return Outcome(Code.CONTROLLER_LOST, 'the controller sends no result although the '
                            f'motion and its goal time ended {late:.3g} s ago')
         return Outcome(Code.TRACKING_ERROR, 'the robot does not come to rest at the end of the '
@@ -219,7 +219,7 @@ class Watch:
     def missed(self, points: SampledTrajectory) -> Outcome | None:
         """Return which joint is not at the end, although the controller reports success."""
         error = np.abs(points.position[-1] - self._states.position)
-        allowed = self._rules.tolerances.goal
+        allowed = self.rules.tolerances.goal
         if not np.any(error > allowed):
             return None
         i = int(np.argmax(error - allowed))
@@ -235,7 +235,7 @@ class Watch:
         From the measured state; blind, from the trajectory, which was followed while it could be
         seen. A quintic from speed v to rest over v T / 2 decelerates with at most 1.5 v / T.
         """
-        limits = self._rules.limits
+        limits = self.rules.limits
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
         if not self.visible(now) and self.reference is not None:
             motion = self.reference.sample(self.elapsed(now))
