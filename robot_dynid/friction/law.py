@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise, product
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from robot_dynid.errors import UsageError
 from robot_dynid.friction.terms import Parameter, Range, Term, slid, table_of, warm
 from robot_dynid.kernels.friction import fill_columns
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 @dataclass(frozen=True, eq=False)

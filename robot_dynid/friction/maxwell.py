@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_lowercase
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 from robot_dynid.friction.law import FrictionLaw
 from robot_dynid.friction.terms import CONSTANT, POWER, STOP, Parameter, Term
 from robot_dynid.kernels.friction import SLIDING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 #: what the lengths are chosen from [rad or m]: two per decade; the amplitudes of nearer ones could
 #: not be told apart
