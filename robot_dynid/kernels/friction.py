@@ -236,20 +236,25 @@ def sliding_torque(friction, velocity, load, out):
     (0, a) where nothing depends on it.
     """
     axes, straight, terms = friction
+    speed, torque, work = (np.empty(velocity.shape[0]), np.empty(velocity.shape[0]),
+                           np.empty(velocity.shape[0]))
     out[:] = 0.0
-    for k in range(velocity.shape[0]):
-        e = 0
-        for i in range(axes.shape[0]):
-            speed = along(axes[i], velocity[k])
-            torque = straight[i, 0] * speed + straight[i, 1]
-            while e < terms.shape[0] and terms[e, ROW] == i:
-                size = terms[e, WEIGHT]
-                if terms[e, LOAD] != 0.0:
-                    size += terms[e, LOAD] * abs(load[k, i])
-                torque += size * tangent(terms[e], speed)[0]
-                e += 1
-            for j in range(axes.shape[1]):
-                out[k, j] += axes[i, j] * torque
+    e = 0
+    for i in range(axes.shape[0]):
+        for k in range(speed.shape[0]):
+            speed[k] = along(axes[i], velocity[k])
+            torque[k] = straight[i, 0] * speed[k] + straight[i, 1]
+        while e < terms.shape[0] and terms[e, ROW] == i:
+            _fill_units(terms[e], (speed, speed), work)
+            _weigh(terms[e], (speed, load[:, i], load[:0, i]), work)
+            for k in range(speed.shape[0]):
+                torque[k] += work[k]
+            e += 1
+        for j in range(axes.shape[1]):
+            share = axes[i, j]
+            if share != 0.0:
+                for k in range(speed.shape[0]):
+                    out[k, j] += share * torque[k]
 
 
 @inlined

@@ -31,8 +31,9 @@ VISCOUS, OFFSET, STIFFNESS = 0, 1, 2
 #: most tangents of a step; 300 000 steps of hard-braked arms with ramps took five at most
 MOST_CHANGES = 10
 #: what is kept of the axes and terms between steps, each (.., LANES): speeds at which tangents are
-#: taken, the tangents rest + slope * speed, sizes of all terms of an axis, and of each term
-AT, REST, SLOPE, BOUND, SIZES = 0, 1, 2, 3, 4
+#: taken, the tangents rest + slope * speed, sizes of all terms of an axis, and of each term; a row
+#: with a number above zero where tangents are to be taken again
+AT, REST, SLOPE, BOUND, SIZES, STALE = 0, 1, 2, 3, 4, 5
 #: share of the friction of an axis by which the tangents of two rounds may differ at the end
 SETTLED = 1e-10
 
@@ -58,6 +59,7 @@ def _is_ramp(term):
 @inlined
 def _set_sizes(friction, pressed, lines):
     """Fill BOUND and SIZES of ``lines`` under loads ``pressed`` (a, LANES)."""
+    lines[STALE][0] = 1.0
     terms, bound, sizes = friction[2], lines[BOUND], lines[SIZES]
     for i in range(bound.shape[0]):
         for k in range(LANES):
@@ -103,7 +105,8 @@ def _tangent_of_axis(terms, sizes, e, at, tangents):
         if _is_ramp(term):
             width, low, high = term[SCALE], term[LOWEST], term[HIGHEST]
             for k in range(LANES):
-                edge, height = min(max(at[k], low), high), max(size[k], 0.0)
+                edge = min(max(at[k], low), high)
+                height = max(size[k], 0.0)
                 side = 1.0 if edge >= width else (-1.0 if edge <= -width else 0.0)
                 rest[k] += height * side
                 slope[k] += height / width * (1.0 - abs(side))
@@ -122,7 +125,7 @@ def _tangent_of_axis(terms, sizes, e, at, tangents):
 
 
 @inlined
-def _first_tangents(friction, lines):
+def _take_tangents(friction, lines):
     """Fill the tangents of all axes at the speeds where they are taken."""
     terms, e = friction[2], 0
     while e < terms.shape[0]:
@@ -136,33 +139,33 @@ def _first_speeds(friction, v, lines):
     """Take the tangents of all axes at their speeds at the begin of a step."""
     for i in range(friction[0].shape[0]):
         _along(friction[0][i], v, lines[AT][i])
+    lines[STALE][0] = 1.0
 
 
 @inlined
 def _change_tangents(friction, v, change, lines, scratch):
     """Take the tangents at the speeds that followed from them; return whether it matters."""
     axes, _, terms = friction
-    at, rest, slope, bound, sizes = lines
+    at, rest, slope, bound, sizes, stale = lines
     speed, step, wrong, other_rest, other_slope = scratch
+    turned = stale[0]
     for k in range(LANES):
-        wrong[k] = 0.0
+        wrong[k] = turned[k] = 0.0
     e = 0
     while e < terms.shape[0]:
-        i, first, turns = int(terms[e, ROW]), e, 0.0
+        i = int(terms[e, ROW])
         _along(axes[i], v, speed)
         _along(axes[i], change, step)
         for k in range(LANES):
             speed[k] += step[k]
-        e = _tangent_of_axis(terms, sizes, first, speed, (other_rest, other_slope))
+        e = _tangent_of_axis(terms, sizes, e, speed, (other_rest, other_slope))
         for k in range(LANES):
             more = (other_slope[k] - slope[i, k]) * speed[k] + (other_rest[k] - rest[i, k])
-            off = 1.0 if abs(more) > SETTLED * bound[i, k] else 0.0
-            back = off if at[i, k] * speed[k] < 0.0 else 0.0
-            wrong[k], turns = max(wrong[k], off), max(turns, back)
-            at[i, k] = speed[k] * (1.0 - back)
-        if turns > 0.0:
-            _tangent_of_axis(terms, sizes, first, at[i], (other_rest, other_slope))
-        for k in range(LANES):
+            off = abs(more) > SETTLED * bound[i, k]
+            back = off and at[i, k] * speed[k] < 0.0
+            wrong[k] = 1.0 if off else wrong[k]
+            turned[k] = 1.0 if back else turned[k]
+            at[i, k] = 0.0 if back else speed[k]
             rest[i, k], slope[i, k] = other_rest[k], other_slope[k]
     return wrong.max() > 0.0
 
@@ -231,8 +234,9 @@ def _implicit_step(friction, equations, start, lines, scratch, change):
     tangents at the speeds in ``lines`` and leaves there those at v + d.
     """
     _, _, row, other, flags = scratch[0]
-    _first_tangents(friction, lines)
     for _ in range(MOST_CHANGES):
+        if lines[STALE].max() > 0.0:
+            _take_tangents(friction, lines)
         _linear_step(friction, equations, start, lines, scratch[0], change)
         if not _change_tangents(friction, start[0], change, lines,
                                 (row, other, flags, scratch[1], scratch[2])):

@@ -244,7 +244,8 @@ def _memory(joints, n, friction, gravity):
     equations = np.zeros((n, n, LANES)), np.zeros((n, LANES))
     change, axes, pivots = np.zeros((n, LANES)), friction[0].shape[0], np.zeros(LANES)
     lines = (np.zeros((axes, LANES)), np.zeros((axes, LANES)), np.zeros((axes, LANES)),
-             np.zeros((axes, LANES)), np.zeros((friction[2].shape[0], LANES)))
+             np.zeros((axes, LANES)), np.zeros((friction[2].shape[0], LANES)),
+             np.zeros((1, LANES)))
     scratch = ((np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
                 np.zeros(LANES)), np.zeros(LANES), np.zeros(LANES))
     pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES))
