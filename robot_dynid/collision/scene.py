@@ -45,9 +45,9 @@ class Scene:
     """What of a robot may come near what: itself, obstacles, boxes to keep out of, the floor.
 
     ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
-    distance in random configurations; ``always`` and ``never`` name the pairs left out, since they
-    touch, or cannot come near, in every configuration; ``checked``, ``unchecked`` say what is
-    looked at.
+    distance in random configurations; ``always_touching`` and ``always_separated`` name the pairs
+    left out, since they touch, or cannot come near, in every configuration; ``checked`` and
+    ``unchecked`` say what is looked at.
     """
 
     def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
@@ -55,11 +55,12 @@ class Scene:
         self._shapes = found.shapes
         self._take(found.pairs, np.zeros(len(found.pairs)))
         seen = self._largest()
-        self.always = tuple(pair.names for pair, s in zip(self._pairs, seen) if not s > 0.0)
+        self.always_touching = tuple(
+            pair.names for pair, s in zip(self._pairs, seen) if not s > 0.0)
         required = np.minimum(around.clearance, SHARE * seen)
         near = [self._near(pair, r) if s > 0.0 else pair
                 for pair, r, s in zip(self._pairs, required, seen)]
-        self.never = tuple(pair.names for pair in near if not pair.parts)
+        self.always_separated = tuple(pair.names for pair in near if not pair.parts)
         kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (seen > 0.0)
         self._take([pair for pair, k in zip(near, kept) if k], required[kept])
         self.seen = seen[kept]
@@ -98,14 +99,15 @@ class Scene:
 
     def _checked(self, found: Layout) -> tuple[str, ...]:
         kinds = [f'{len(self.pairs)} pairs of bodies, {1e3 * self.around.clearance:g} mm apart']
-        if self.never:
-            kinds.append(f'{len(self.never)} pairs more are that far apart in every configuration')
+        if self.always_separated:
+            kinds.append(f'{len(self.always_separated)} pairs more are that far apart in every '
+                         'configuration')
         for (first, second), required in zip(self.pairs, self.required):
             if required < self.around.clearance:
                 kinds.append(f'{first} and {second} are never far apart: '
                              f'{1e3 * required:.2g} mm are kept')
-        if self.always:
-            names = ', '.join(f'{a} and {b}' for a, b in self.always)
+        if self.always_touching:
+            names = ', '.join(f'{a} and {b}' for a, b in self.always_touching)
             kinds.append(f'always in touch, so not looked at: {names}')
         if found.stand_ins:
             kinds.append(f'{", ".join(found.stand_ins)}: no collision shape; rods along the axes '

@@ -1,4 +1,4 @@
-"""Which bodies of a robot are kept apart from which, and by how much."""
+"""Pairs of bodies that are kept apart: of a robot itself, with boxes, obstacles and floor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is needed at every joint state: generalised momentum and its rate, inverse dynamics."""
+"""Generalised momentum, its rate and inverse dynamics, prepared for single joint states."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import yaml
 from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import CONTROLLER_STATE, LEADING, Batch
 from robot_dynid.io.findings import findings_of
-from robot_dynid.io.joint_states import Series, Topic, decode_topics, sampled, told
+from robot_dynid.io.joint_states import Series, Topic, alignment_note, decode_topics, sampled
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.io.sqlite import ROWS, joined_batch, sqlite_batches
 from robot_dynid.types import FloatArray, RawLog
@@ -89,7 +89,7 @@ def log_from_topics(
             channels |= _aligned(series, other, fields)
             efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
-            found.append(f'{what} taken from topic {name}, {told(series, other)}')
+            found.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
     reference = _reference(controllers, series, found)
     channels = {name: _recorded(name, values, found) for name, values in channels.items()}
     if reference is not None:
@@ -175,7 +175,8 @@ def _reference(
     if values is None or np.isnan(values).all(axis=0).any():
         found.append(f'reference_position: topic {other_name} has none during the joint states')
         return None
-    found.append(f'reference_position taken from topic {other_name}, {told(base, other)}')
+    found.append(f'reference_position taken from topic {other_name}, '
+                 f'{alignment_note(base, other)}')
     return values
 
 

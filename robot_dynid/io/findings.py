@@ -1,4 +1,4 @@
-"""What is conspicuous in a recording, as plain sentences: nothing hidden, nothing repaired."""
+"""Defects of a recording as plain sentences: gaps, repeated stamps, NaN, constant channels."""
 
 from __future__ import annotations
 

@@ -175,7 +175,8 @@ def _merged(
     for group in groups:
         named = ', '.join(joints[k] for k in group.columns)
         if group is not base:
-            found.append(f'{topic}: {named} come in messages of their own; ' + told(base, group))
+            found.append(f'{topic}: {named} come in messages of their own; '
+                         f'{alignment_note(base, group)}')
         for name, table in values.items():
             part = group.values[name]
             if table is not None and part is not None:
@@ -183,8 +184,8 @@ def _merged(
     return Series(joints, base.time, values)
 
 
-def told(base: Series | _Group, other: Series | _Group) -> str:
-    """Say how ``other`` was brought to the stamps of ``base``."""
+def alignment_note(base: Series | _Group, other: Series | _Group) -> str:
+    """Return in words how ``other`` was brought to the stamps of ``base``."""
     if np.isin(base.time, other.time).all():
         return 'joined by equal stamps'
     return 'interpolated on the stamps of the larger group'

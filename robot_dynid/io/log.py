@@ -1,4 +1,4 @@
-"""One door for all recordings: the reader follows from the path."""
+"""Recordings of every format: the reader follows from the path."""
 
 from __future__ import annotations
 

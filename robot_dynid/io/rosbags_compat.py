@@ -1,6 +1,6 @@
-"""What of rosbags is used beyond its documented interface.
+"""Parts of rosbags that are used beyond its documented interface.
 
-Written for rosbags 0.9.16 to 0.11: another version may move it, which `missing_parts` tells.
+Written for rosbags 0.9.16 to 0.11: another version may move them, which `missing_parts` reports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled: everything the monitor works out of a joint state, from one to the next.
+"""Monitor of joint states: residual, momentum observer and contact, from one to the next.
 
 The states of a robot are followed one by one or many in a call, with the same result: whatever
 they depend on of the past is kept in arrays of the caller.

@@ -1,4 +1,4 @@
-"""Where the robots and URDF files that come with the package lie."""
+"""Paths of the robots and URDF files that come with the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around a robot: floor, boxes to keep out of, obstacles described by a URDF."""
+"""Surroundings of a robot: floor, boxes to keep out of, obstacles described by a URDF."""
 
 from __future__ import annotations
 

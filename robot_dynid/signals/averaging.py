@@ -15,12 +15,12 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
-from robot_dynid.signals.period import Stretch, found_period, longest_repetition, told
+from robot_dynid.signals.period import Stretch, extent_text, found_period, longest_repetition
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
 from robot_dynid.types import FloatArray, RawLog
 
-#: least periods a spread can be told from
+#: least periods a spread is estimated from
 LEAST_PERIODS = 2
 #: corrections of the period until the clocks agree; smallest one that counts, in steps of the grid
 ROUNDS, SETTLED = 5, 1e-4
@@ -114,7 +114,7 @@ def _repeated(log: RawLog, settings: Periodic) -> Stretch:
     if stretch is not None and stretch.periods >= LEAST_PERIODS:
         return stretch
     raise DataError(f'{log.source}: a period of {settings.period:g} s is given, but the motion '
-                    f'repeats after it for {told(stretch)} only; {_nearest(log)}')
+                    f'repeats after it for {extent_text(stretch)} only; {_nearest(log)}')
 
 
 def _nearest(log: RawLog) -> str:
@@ -182,9 +182,9 @@ def _whole_periods(log: RawLog, stretch: Stretch, settings: Periodic) -> tuple[f
     used = whole - settings.warm_up
     if used < LEAST_PERIODS:
         raise DataError(
-            f'{log.source}: holds {told(stretch)} of {stretch.period:.5g} s, of which the first '
-            f'{settings.warm_up} are dropped (warm_up); {LEAST_PERIODS} are needed after that: '
-            'record more of them, or set warm_up: 0 when the robot has swung in')
+            f'{log.source}: holds {extent_text(stretch)} of {stretch.period:.5g} s, of which the '
+            f'first {settings.warm_up} are dropped (warm_up); {LEAST_PERIODS} are needed after '
+            'that: record more of them, or set warm_up: 0 when the robot has swung in')
     spare = max(0.0, stretch.length - whole * stretch.period)
     start = stretch.start + 0.5 * spare + settings.warm_up * stretch.period
     # on a stamp, so that evenly sampled recordings are not interpolated

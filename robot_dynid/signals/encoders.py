@@ -1,6 +1,6 @@
 """Motor and link encoders together: gear ratio, sign, sides, offset, slip; joint by joint.
 
-What the two tell apart is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
+Their difference is the deflection of the gear. It is some 1e-4 rad, so an encoder that is
 scaled, mixed up or slipped would drown it. Such a joint loses its motor channels, and says why.
 """
 
@@ -20,7 +20,7 @@ from robot_dynid.types import FloatArray, RawLog
 ROWS, LEAST_TRAVEL = 20_000, 0.02
 #: a slope may be this much off, a motor this share of the travel away from its joint
 SLOPE_ERROR, FOLLOWS = 0.02, 0.02
-#: deflections below this share of the travel are rounding: one encoder told twice
+#: deflections below this share of the travel are rounding: one encoder recorded twice
 CONSTANT = 1e-9
 #: correlation with the effort below which motor and link sides are mixed up
 OPPOSED = -0.3
@@ -242,10 +242,10 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
     line, deviation = _line(track, deflection, columns)
     if abs(line[0]) <= OFFSET * deviation:
         return so_far
-    told = f'offset of {line[0]:+.3g} rad against the joint removed' \
+    offset = f'offset of {line[0]:+.3g} rad against the joint removed' \
         if abs(line[0]) > spread else ''
     return replace(so_far, offset=float(line[0]),
-                   note='; '.join(text for text in (so_far.note, told) if text))
+                   note='; '.join(text for text in (so_far.note, offset) if text))
 
 
 def _columns(track: Track) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Where in a recording, and after what time, a motion repeats."""
+"""Period of a motion that repeats, and the part of the recording in which it does."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Stretch:
         return self.length / self.period + 1.5 / FINE
 
 
-def told(stretch: Stretch | None) -> str:
-    """Return the length in words."""
+def extent_text(stretch: Stretch | None) -> str:
+    """Return the number of periods in words."""
     return f'{stretch.periods:.3g} periods' if stretch else 'less than a period'
 
 

@@ -1,4 +1,4 @@
-"""Numbers that are finite and yet no measurement: a position of 1e187 rad, a stamp of 1e152 s."""
+"""Plausibility of measured values: finite numbers far beyond every limit are no measurements."""
 
 from __future__ import annotations
 

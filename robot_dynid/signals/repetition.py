@@ -1,4 +1,4 @@
-"""How far a robot repeats itself: the floor below which no model can predict."""
+"""Repeatability of a robot: the error below which no model can predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fine an encoder is: the step its positions are rounded to, and their noise."""
+"""Resolution of encoders: the step positions are rounded to, and their noise."""
 
 from __future__ import annotations
 

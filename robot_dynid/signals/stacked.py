@@ -26,8 +26,8 @@ def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) 
                 continue
             name = robot.joints[j]
             why = [n for n in notes if f'{what} of {name}:' in n]
-            told = why[0] if why else f'{log.source}: there are no {what} of {name}'
-            raise DataError(f'{told}; {name} is elastic, so two encoders must tell its deflection:'
+            reason = why[0] if why else f'{log.source}: there are no {what} of {name}'
+            raise DataError(f'{reason}; {name} is elastic, so its deflection takes two encoders:'
                             f' {"correct that" if why else how}, or take the joint off '
                             'elastic_joints')
 
@@ -55,14 +55,14 @@ def stacked(
         efforts.append(None if effort is None else _equations(
             robot, effort, None if torque is None else torque[i]))
     rows, coordinates = [*robot.row_joints], [*range(robot.n), *motors]
-    warm, told = samples.temperature, samples.reference_position
+    warm, reference = samples.temperature, samples.reference_position
     noise = samples.noise
     return replace(
         samples, position=position, velocity=velocity, acceleration=acceleration,
         effort=efforts[0], measured=efforts[1],
         noise=None if noise is None or sensors else tuple(noise[j] for j in rows),
         temperature=None if warm is None else warm[:, coordinates],
-        reference_position=None if told is None else told[:, coordinates],
+        reference_position=None if reference is None else reference[:, coordinates],
         motor_position=None, motor_velocity=None)
 
 

@@ -81,7 +81,7 @@ def test_distances_of_balls_on_slides_are_those_of_their_centres(gantry):
         assert table[pair] == pytest.approx(value, abs=GJK)
     assert table['a', 'keep_out[0]'][0] == pytest.approx(0.3, abs=GJK)
     assert ('a', 'base') not in table  # joined by one joint
-    assert found.never == (('a', 'floor'), ('b', 'floor'))  # at one height
+    assert found.always_separated == (('a', 'floor'), ('b', 'floor'))  # at one height
     assert 'b without collision shape' in ' '.join(found.unchecked)
 
 
@@ -95,7 +95,7 @@ def test_links_fixed_to_a_body_belong_to_it_and_pairs_may_be_ignored(gantry):
 
 def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(gantry):
     always = scene_of(gantry(base=ball(), a=ball(), b=ball(), c=ball(9.0)))
-    assert set(always.always) == {('a', 'c'), ('c', 'base')}
+    assert set(always.always_touching) == {('a', 'c'), ('c', 'base')}
     assert any('always in touch, so not looked at: a and c' in text for text in always.checked)
     tight = scene_of(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
     assert np.all(tight.required <= 0.5 * tight.seen)
@@ -186,7 +186,7 @@ def test_nothing_collides_at_mid_range_of_the_shared_robots(name):
     robot = load_robot(name)
     found = scene_of(robot)
     assert found.distances(motion_limits(robot).centre[None]).min(initial=np.inf) > 0.0
-    assert not [pair for pair in found.always if 'floor' not in pair]
+    assert not [pair for pair in found.always_touching if 'floor' not in pair]
 
 
 def test_shapes_that_cannot_be_read_are_named(gantry):
@@ -204,11 +204,12 @@ def test_pairs_that_never_come_near_are_left_out_and_stay_apart(name, monkeypatc
     found = scene_of(robot)
     monkeypatch.setattr(scene_module, 'always_separated', lambda single: False)
     every = scene_of(robot)
-    assert found.never and set(found.never) | set(found.pairs) == set(every.pairs)
+    assert found.always_separated
+    assert set(found.always_separated) | set(found.pairs) == set(every.pairs)
     q = random_configurations(robot, 2000, np.random.default_rng(7))
     table = dict(zip(every.pairs, every.nearest(q, every.required).distance.T))
     required = dict(zip(every.pairs, every.required))
-    for pair in found.never:
+    for pair in found.always_separated:
         assert table[pair].min() >= required[pair]
     for pair, column in zip(found.pairs, found.nearest(q, found.required).distance.T):
         assert np.array_equal(column < required[pair], table[pair] < required[pair])

@@ -38,7 +38,7 @@ def collisions(path, robot, scene, q):
     shapes.addAllCollisionPairs()
     peer, data = Peer.of(model, robot), pin.GeometryData(shapes)
     bodies = dict(zip(peer.ids, robot.bodies)) | {0: robot.base_link}
-    looked = {frozenset(pair) for pair in (*scene.pairs, *scene.never)}
+    looked = {frozenset(pair) for pair in (*scene.pairs, *scene.always_separated)}
     found = set()
     names = [frozenset(bodies[shapes.geometryObjects[i].parentJoint]
                        for i in (pair.first, pair.second)) for pair in shapes.collisionPairs]

@@ -1,6 +1,6 @@
-"""What of rclpy is used beyond its documented interface, or has moved between distributions.
+"""Parts of rclpy that are used beyond its documented interface, or moved between distributions.
 
-Written for Humble to Kilted: another version may move it, which `missing_parts` tells.
+Written for Humble to Kilted: another version may move them, which `missing_parts` reports.
 """
 
 from __future__ import annotations
