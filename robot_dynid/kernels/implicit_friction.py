@@ -159,23 +159,14 @@ def _change_tangents(friction, v, change, lines, scratch):
         for k in range(LANES):
             speed[k] += step[k]
         e = _tangent_of_axis(terms, sizes, e, speed, (other_rest, other_slope))
-        # loops over few rows each: the compiler vectorises no others
         for k in range(LANES):
-            step[k] = (other_slope[k] - slope[i, k]) * speed[k] + (other_rest[k] - rest[i, k])
-        for k in range(LANES):
-            step[k] = 1.0 if abs(step[k]) > SETTLED * bound[i, k] else 0.0
-        for k in range(LANES):
-            wrong[k] += step[k]
-        for k in range(LANES):
-            step[k] = step[k] if at[i, k] * speed[k] < 0.0 else 0.0
-        for k in range(LANES):
-            turned[k] += step[k]
-        for k in range(LANES):
-            at[i, k] = speed[k] * (1.0 - step[k])
-        for k in range(LANES):
-            rest[i, k] = other_rest[k]
-        for k in range(LANES):
-            slope[i, k] = other_slope[k]
+            more = (other_slope[k] - slope[i, k]) * speed[k] + (other_rest[k] - rest[i, k])
+            off = 1.0 if abs(more) > SETTLED * bound[i, k] else 0.0
+            back = off if at[i, k] * speed[k] < 0.0 else 0.0
+            wrong[k] += off
+            turned[k] += back
+            at[i, k] = speed[k] * (1.0 - back)
+            rest[i, k], slope[i, k] = other_rest[k], other_slope[k]
     return wrong.max() > 0.0
 
 
