@@ -152,7 +152,7 @@ def test_command_and_report_show_gears_and_the_rigid_fit(tmp_path: Path, capsys)
     assert main([*command, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert [g['joint'] for g in found['gears']] == ['joint_1', 'joint_3']
-    assert [(r.joint, r.elastic) for r in found['rigid_beside']] == [
+    assert [(r['joint'], r['elastic']) for r in found['rigid_beside']] == [
         ('joint_1', True), ('joint_2', False), ('joint_3', True)]
     assert {'joint_2', 'motor of joint_3'} <= set(found['joints']) & set(found['residual'])
     page = Path(paths['r.html']).read_text()
