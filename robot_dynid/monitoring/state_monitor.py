@@ -74,8 +74,9 @@ class Follower:
         ``steps`` (N,) [s] since the states before; zero begins anew. Results by row: PREDICTED
         effort and RESIDUAL in the middle of the step (NaN without step), EXTERNAL torque, what of
         it friction is CLAIMED to hold of slow joints, THRESHOLD of the rest, whether CONTACT,
-        FRICTION and the DRY part of it. Arrays are contiguous and writable.
+        FRICTION and the DRY part of it.
         """
         results = np.empty((len(steps), RESULT_ROWS, states.shape[2]))
-        follow(self._model, self._contact, self._memory, (states, steps), results)
+        inputs = np.ascontiguousarray(states), np.ascontiguousarray(steps)
+        follow(self._model, self._contact, self._memory, inputs, results)
         return results
