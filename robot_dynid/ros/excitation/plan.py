@@ -209,7 +209,7 @@ class DryRuns:
         try:
             return load_trajectory(file_inside(self._directory, name))
         except UsageError as error:
-            raise UnknownTrajectory(f'trajectory {error}') from error
+            raise UnknownTrajectory(f'trajectory: {error}') from error
 
 
 def _planned(

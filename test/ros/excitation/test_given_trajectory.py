@@ -82,9 +82,9 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize(('goal', 'code', 'words'), [
-    ({'trajectory': 'none.yaml'}, Code.UNKNOWN_TRAJECTORY, "trajectory no file 'none.yaml' in "),
+    ({'trajectory': 'none.yaml'}, Code.UNKNOWN_TRAJECTORY, "trajectory: no file 'none.yaml' in "),
     ({'trajectory': '../secret.yaml'}, Code.UNKNOWN_TRAJECTORY,
-     "trajectory '../secret.yaml' lies outside "),
+     "trajectory: '../secret.yaml' lies outside "),
     ({'trajectory': 'link.yaml'}, Code.UNKNOWN_TRAJECTORY, "'link.yaml' lies outside "),
     ({'trajectory': '/etc/hostname'}, Code.UNKNOWN_TRAJECTORY, 'the parameter files_directory'),
     ({'trajectory': 'notes.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
