@@ -41,13 +41,13 @@ def test_no_method_predicts_worse_than_weighted_least_squares(
 
 
 @pytest.mark.slow
-def test_what_the_methods_tell_about_the_robot(results: dict[str, IdentificationResult]) -> None:
-    told = {name: result.estimate.details for name, result in results.items()}
-    correlation = np.array(told['gls'].correlation)
+def test_details_of_the_methods_on_the_real_robot(results: dict[str, IdentificationResult]) -> None:
+    details = {name: result.estimate.details for name, result in results.items()}
+    correlation = np.array(details['gls'].correlation)
     # joints 4 and 5 share most of what no model explains
     assert np.argmin(correlation) in (3 * 6 + 4, 4 * 6 + 3) and correlation.min() < -0.25
     for name in ('huber', 'tukey'):
-        assert max(told[name].down_weighted.values()) < 0.1
+        assert max(details[name].down_weighted.values()) < 0.1
     # its encoders are fine and the cut-off is narrow: nothing for instruments to mend
-    assert not told['iv']['durbin_wu_hausman']['least_squares_biased']
-    assert told['iv']['left_to_least_squares'] == []
+    assert not details['iv'].durbin_wu_hausman.least_squares_biased
+    assert not details['iv'].left_to_least_squares
