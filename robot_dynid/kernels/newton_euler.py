@@ -20,9 +20,13 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from llvmlite import binding
 from numba import njit
 
 LANES = 32
+# LLVM would write out a loop over the lanes that does little before it looks for vectors, and then
+# finds none there: loops of that length stay loops. Rows of a matrix are still written out.
+binding.set_option('robot_dynid', f'-unroll-full-max-count={LANES // 2}')
 #: first row of each quantity in the work array of one joint
 ROT, POS, AXIS, VEL, ACC, MC, SIG, FORCE, MOMENT = 0, 9, 12, 18, 24, 30, 33, 39, 42
 INPUT, TRIG, ROWS = 45, 48, 50

@@ -9,7 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import njit
+
+from robot_dynid.kernels.newton_euler import FAST, LANES, ROWS, _accumulate
 
 FOLDER = Path('robot_dynid') / 'kernels'
 
@@ -78,3 +82,15 @@ def test_flags_of_the_compiler_have_one_owner(root: Path) -> None:
     wrong = {name: found for name, found in kernels(root).items()
              if found not in (['compiled'], ['inlined'])}
     assert set(wrong) == {'newton_euler.at_width'}, 'it makes kernels, and is none itself'
+
+
+def test_short_loops_over_lanes_become_vector_instructions() -> None:
+    def add(links: np.ndarray) -> None:
+        work = np.zeros((2, ROWS, LANES))
+        work[1] = links
+        _accumulate(work[0], work[1], 0, 6)
+        links[:] = work[0]
+
+    add = njit(fastmath=FAST, error_model='numpy')(add)
+    add(np.ones((ROWS, LANES)))
+    assert 'addpd' in add.inspect_asm(add.signatures[0])
