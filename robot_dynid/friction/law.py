@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -151,7 +152,7 @@ class FrictionLaw(Settings):
         """The dry friction."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         """Short names of the parameters, such as ``fv``."""
         return tuple(p.name for p in self.table)
