@@ -19,7 +19,7 @@ CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity'
 
 
 def frozen(array: Any) -> FloatArray:
-    """Return a read-only float64 copy of ``array``."""
+    """Return a read-only float64 copy of ``array``, of the same shape, such as (N, n)."""
     copy = np.array(array, dtype=np.float64)
     copy.flags.writeable = False
     return copy

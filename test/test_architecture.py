@@ -228,18 +228,6 @@ def test_tests_mirror_the_rooms() -> None:
     assert folders == packages | {'evaluation', 'support'}
 
 
-#: beginnings of descriptions that leave the object out, and the rooms without any
-RIDDLES = re.compile('(What|Who|How|Which|Where|When|Whether) ')
-DESCRIBED = ('cli', 'simulation', 'kernels', 'robot_dynid_evaluation')
-
-
-def test_docstrings_of_modules_name_their_object() -> None:
-    wrong = [f'{short(path)}: {text.splitlines()[0]}' for path in SOURCES
-             if room_of(path) in DESCRIBED
-             and RIDDLES.match(text := ast.get_docstring(tree_of(path)) or '')]
-    assert not wrong, '\n'.join(wrong)
-
-
 def test_modules_are_named_for_what_they_hold() -> None:
     wrong = [short(path) for path in ALL_SOURCES if path.stem in ('utils', 'util', 'helpers')]
     assert not wrong, '\n'.join(wrong)

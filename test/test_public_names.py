@@ -20,8 +20,6 @@ PAGE = (ROOT / 'docs' / 'api.rst').read_text()
 ROOMS = Path(robot_dynid.__file__).parent
 #: entry points, and what the compiler needs
 NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
-#: such as (N, n) or (b,)
-SHAPE = re.compile(r'\(\w+,( \w+)*\)|\([\w*]+(, [\w*]+)+\)')
 
 LIGHT = {
     'import robot_dynid': {'numpy', 'scipy', 'numba', 'yaml'},
@@ -91,21 +89,3 @@ def test_public_names_are_documented(name: str, one: Any) -> None:
     text = one.__doc__ or ''
     assert text, name
     assert not text.startswith(f'{name}('), f'{name}: the text dataclasses make says nothing'
-
-
-def arrays(one: Any) -> list[str]:
-    """Return the arguments and the result of a function that are arrays."""
-    function = inspect.unwrap(one.fget if isinstance(one, property) else one)
-    return [name for name, kind in getattr(function, '__annotations__', {}).items()
-            if re.search(r'\b(ArrayLike|FloatArray)\b', str(kind))]
-
-
-@pytest.mark.parametrize(('name', 'one'), [
-    (name, one) for name, one in documented() if not inspect.isclass(one) and arrays(one)])
-def test_arrays_state_their_shapes(name: str, one: Any) -> None:
-    assert SHAPE.search(one.__doc__), f'{name}: state the shape of {", ".join(arrays(one))}'
-
-
-def test_the_checks_can_fail() -> None:
-    assert not SHAPE.search('Return the friction (N m) of all joints.')
-    assert SHAPE.search('Return (K, n) efforts.') and SHAPE.search('``values`` (b,) of it')

@@ -42,7 +42,7 @@ class Nearest:
 
 
 class Scene:
-    """What of a robot may come near what: itself, obstacles, boxes to keep out of, the floor.
+    """Pairs of bodies that may collide: of the robot, obstacles, keep-out boxes, the floor.
 
     ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
     distance in random configurations; ``always_touching`` and ``always_separated`` name the pairs

@@ -115,7 +115,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What does not change from step to step; ``groups`` (n,) the gain each joint has."""
+    """The constants of the iteration; ``groups`` (n,) index of the gain of each joint."""
 
     information: Information
     groups: NDArray[np.int64]

@@ -72,7 +72,7 @@ def _without_mean(wide: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """What a set of samples says about b parameters of n joints.
+    """Square-root information of a set of samples about b parameters of n joints.
 
     ``names`` (b,) of the columns; ``structure`` (n, b) true where a parameter enters the effort of
     a joint; ``batches`` in order of time; ``noise`` (n,) [N m] of the effort where it is known

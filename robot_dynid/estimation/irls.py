@@ -43,7 +43,7 @@ NOTABLE = 0.1
 
 
 class Norm(Protocol):
-    """How much a residual counts, in units of its scale."""
+    """Weight function of a robust norm; residuals in units of their scale."""
 
     def weight(self, x: FloatArray) -> FloatArray:
         """Return the weights (N,) of residuals ``x`` (N,): score over residual."""
@@ -59,7 +59,7 @@ class Huber:
     bend: float = 1.345
 
     def weight(self, x: FloatArray) -> FloatArray:
-        """Return ``min(1, bend / |x|)``."""
+        """Return ``min(1, bend / |x|)`` (N,)."""
         return np.asarray(self.bend / np.maximum(np.abs(x), self.bend))
 
     def slope(self, x: FloatArray) -> FloatArray:

@@ -61,7 +61,7 @@ class Response:
 
 @dataclass(frozen=True)
 class TwoMasses:
-    """What was found; ``parameters`` maps NAMES to value, lower and upper end of its interval.
+    """Fit of two masses; ``parameters`` maps NAMES to value, lower and upper end of its interval.
 
     J and M in kg m^2, K in N m/rad, D and f in N m s/rad; ``antiresonance`` and ``resonance`` Hz;
     ``band`` Hz and number of ``frequencies`` they are from; ``misfit`` root mean square of the

@@ -17,7 +17,7 @@ Reader = Callable[[Any, str], Any]
 
 @dataclass(frozen=True)
 class Setting:
-    """How a setting is read from a file or the command line, and what it does."""
+    """Reader of a setting of files and the command line, and its help text."""
 
     read: Reader
     help: str

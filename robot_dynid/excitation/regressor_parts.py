@@ -37,13 +37,16 @@ class PartOfLinks(RigidLinks):
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the columns of the chosen parameters."""
+        """Write the columns of the chosen parameters into ``out`` (n, len(chosen), N)."""
         super().fill(self._seen(samples), history, chosen, out)
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns), zero in what the part does not see."""
+        """Return gradients (N, n) of sum(weights * columns), zero in channels left out.
+
+        ``weights`` (n, len(chosen), N).
+        """
         gradients = super().pullback(self._seen(samples), chosen, weights)
         for name, gradient in zip(CHANNELS, gradients, strict=True):
             if name in self.without:
@@ -58,7 +61,8 @@ class PartOfLinks(RigidLinks):
 def part_observations(robot: RobotModel, noise: FloatArray) -> dict[str, Observation]:
     """Return the observation of every part that the robot has, by name.
 
-    A robot whose axes are all vertical has no part of positions; one joint none of velocities.
+    ``noise`` (n,) N m (N) is the deviation of an effort sample of each joint. A robot whose axes
+    are all vertical has no part of positions; one joint none of velocities.
     """
     found = {}
     for part in PARTS:

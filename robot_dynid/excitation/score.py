@@ -82,7 +82,7 @@ def triangle_of(rows: FloatArray) -> FloatArray:
 
 
 def condition_of(factor: FloatArray) -> float:
-    """Return the condition number with unit columns, infinite where a column is nothing."""
+    """Return the condition number of R (b, b) with unit columns, infinite for a zero column."""
     norms = np.linalg.norm(factor, axis=0)
     if np.any(norms == 0.0) or factor.shape[0] < factor.shape[1]:
         return float('inf')
@@ -91,7 +91,7 @@ def condition_of(factor: FloatArray) -> float:
 
 
 def log_det_of(factor: FloatArray) -> float:
-    """Return the logarithm of the determinant of R^T R."""
+    """Return the logarithm of the determinant of R^T R, R (b, b)."""
     diagonal = np.abs(np.diag(factor))
     if np.any(diagonal == 0.0) or factor.shape[0] < factor.shape[1]:
         return float('-inf')

@@ -14,7 +14,7 @@ from robot_dynid.types import FloatArray
 
 
 class Code(IntEnum):
-    """How an excitation ended; the values of the action's result."""
+    """Outcome of an excitation; the values of the action's result."""
 
     SUCCESS = 0
     INVALID = -1
@@ -131,10 +131,10 @@ class JointStates:
 
     def update(self, now: float, names: Sequence[str], stamp: float,
                values: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
-        """Take over a message; False when it tells nothing new about any of the joints.
+        """Take over a message; False when it holds nothing new of any of the joints.
 
-        ``values`` are position, velocity and effort, each as long as ``names`` or empty; ``stamp``
-        s is the message's own time (0: none), a repeated stamp is no news.
+        ``values`` are position [rad, m], velocity and effort, each (m,) for the m ``names`` or
+        empty; ``stamp`` s is the message's own time (0: none), a repeated one is ignored.
         """
         if tuple(names) != self._names:
             self._match(tuple(names))

@@ -52,7 +52,7 @@ class PlanOptions:
 
 def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits
              ) -> tuple[QuinticMove, ...]:
-    """Return the straight move; nobody looks whether it is free."""
+    """Return the straight move from ``start`` (n,) to ``goal`` (n,) rad (m), not checked."""
     return (quintic_move(limits.joints, (start, goal), limits),)
 
 

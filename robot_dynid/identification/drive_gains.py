@@ -1,4 +1,4 @@
-"""From recordings with and without a weighed payload to the gains of the drives."""
+"""Drive gains from recordings with and without a weighed payload."""
 
 from __future__ import annotations
 

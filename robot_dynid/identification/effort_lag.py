@@ -1,4 +1,4 @@
-"""How sure the lag of the effort is, which is estimated as one more parameter of all joints."""
+"""Lag of the effort and its deviation, estimated as one more parameter of all joints."""
 
 from __future__ import annotations
 

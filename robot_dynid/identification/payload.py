@@ -1,4 +1,4 @@
-"""From recordings with a payload to its parameters."""
+"""Payload parameters from recordings with and without the payload."""
 
 from __future__ import annotations
 

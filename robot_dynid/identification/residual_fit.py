@@ -31,7 +31,7 @@ Physics = Callable[[Information, FloatArray | None], FloatArray]
 
 
 def joint_fit(information: Information, before: FloatArray | None) -> FloatArray:
-    """Return the weighted least-squares solution: friction and links at once."""
+    """Return the weighted least-squares solution (b,): friction and links at once."""
     return solve(information, joint_weights(information)).values
 
 
@@ -132,7 +132,10 @@ def fitted(
     data: Training, kind: str, physics: FloatArray, chosen: NDArray[np.bool_],
     joints: Sequence[int],
 ) -> tuple[tuple[ResidualModel | None, ...], tuple[str, ...]]:
-    """Return the residual models (None where there is none) and why some could not be fitted."""
+    """Return the residual models (None where there is none) and why some could not be fitted.
+
+    ``physics`` (M, n) N m is the effort of the model; ``chosen`` (M,) the samples to fit.
+    """
     models: list[ResidualModel | None] = []
     notes = []
     for j, joint in enumerate(data.experiment.model.robot.joints):

@@ -1,4 +1,4 @@
-"""How much the equations of a joint near its reversals count."""
+"""Weights of the equations of a joint near its reversals."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ CUTOFF_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen and the candidates it was chosen from: (value, held-out score).
+    """Choices of the pipeline, with the candidates tried: (value, held-out score).
 
     ``friction`` says so for the law of every axis; it is empty where the law was prescribed.
     """

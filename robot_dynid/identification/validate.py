@@ -1,4 +1,4 @@
-"""How well a model predicts data it was not fitted to, beside the control row."""
+"""Validation: prediction errors of a model on other data, beside the control row."""
 
 from __future__ import annotations
 

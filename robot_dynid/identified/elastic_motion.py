@@ -35,7 +35,7 @@ def gears_of(robot: RobotModel, standard: Mapping[str, float]) -> Gears:
 
 
 class ElasticMotion:
-    """How ``model`` moves, prepared for many calls.
+    """Forward dynamics of the elastic ``model``, prepared for many calls.
 
     Raises ModelError where an inertia or a stiffness is not above zero.
     """

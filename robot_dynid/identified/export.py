@@ -96,7 +96,7 @@ def physical_links(model: IdentifiedModel) -> FloatArray:
 
 
 def is_physical(parameters: ArrayLike) -> bool:
-    """Return whether a body of positive density has the ten ``parameters``."""
+    """Return whether a body of positive density has the standard ``parameters`` (10,)."""
     if not np.asarray(parameters)[0] > 0.0:
         return False
     margin, total = _margin(com_from_parameters(parameters)[2])

@@ -36,7 +36,7 @@ class JointDeflection:
 
 @dataclass(frozen=True)
 class DeflectionRecord:
-    """What residual models of the deflection are worth.
+    """Residual models of the deflection and their errors.
 
     ``rounds`` of the ``rounds_tried`` (root mean squares per joint [N m]) were taken; ``loops`` is
     'three' where friction and links were fitted in turn, which took the ``seconds`` of each.
@@ -94,7 +94,7 @@ class RigidComparison:
 
 @dataclass(frozen=True, eq=False)
 class FitRecord:
-    """How a model was found.
+    """Record of the fit of a model.
 
     ``recordings`` and ``samples`` of the fit; ``weights_near_reversals`` of every equation;
     ``std_over_textbook``, how many times the deviations exceed those for white residuals;

@@ -1,4 +1,4 @@
-"""Which blocks a torque model is made of, in a form that can be written down."""
+"""Structure of a torque model, its blocks by name, as plain data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Structure:
     @classmethod
     def of(cls, rotor_inertia: bool, laws: Sequence[tuple[str, FrictionLaw]],
            load: FloatArray | None) -> Structure:
-        """Describe named ``laws``; the load is kept only where one of them needs it."""
+        """Describe named ``laws``; ``load`` (n, 10) is kept only where one of them needs it."""
         needed = load is not None and any('load' in name.split('+') for name, _ in laws)
         kept = tuple(tuple(float(v) for v in row) for row in load) \
             if needed and load is not None else None

@@ -126,7 +126,7 @@ class Trained:
         return tuple(told)
 
     def warnings(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
-        """Return the same in sentences, one for a quantity."""
+        """Return a sentence for every quantity of ``states`` (N, n) outside, see `found`."""
         return sentences(self.found(robot, states))
 
     def _beyond(self, robot: RobotModel, name: str, values: FloatArray) -> FloatArray:

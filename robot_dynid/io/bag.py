@@ -111,7 +111,7 @@ def _messages(base: Series, efforts: Series) -> tuple[FloatArray, FloatArray] | 
 def raw_log(
     source: str, series: Series, channels: dict[str, FloatArray | None], found: list[str]
 ) -> RawLog:
-    """Return the log with its findings; time in seconds from the first sample."""
+    """Return the log of ``channels`` (N, n) with its findings; time in s from the first sample."""
     time = (series.time - series.time[0]) * 1e-9
     found += findings_of(time, series.joints, channels)
     known: dict[str, Any] = dict(channels)

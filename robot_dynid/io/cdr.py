@@ -61,7 +61,7 @@ class Decoded:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where names and numbers lie in messages whose ``fixed`` bytes equal ``pattern``."""
+    """Offsets of names and numbers in messages whose ``fixed`` bytes equal ``pattern``."""
 
     size: int
     order: str

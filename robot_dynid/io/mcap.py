@@ -34,7 +34,7 @@ class _Damaged(Exception):
 
 @dataclass
 class Contents:
-    """What a storage file held as far as it was read: type by topic, and damage as sentences."""
+    """Contents of a storage file, as far as it was read: type by topic, damage as sentences."""
 
     topics: dict[str, str] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)

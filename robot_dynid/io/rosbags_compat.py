@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AppendOnly(Protocol):
-    """What the mcap writer of rosbags asks of its file."""
+    """Interface of the file that the mcap writer of rosbags writes to."""
 
     def write(self, data: bytes | memoryview) -> int:
         """Append."""

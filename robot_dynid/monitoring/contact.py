@@ -1,4 +1,4 @@
-"""When external torque is contact: thresholds above the noise levels, with hysteresis."""
+"""Contact detection: thresholds on the external torque above its noise, with hysteresis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_STATES = 3
 
 @dataclass(frozen=True)
 class ContactSettings:
-    """When a joint is in contact.
+    """Thresholds of contact at a joint.
 
     On when |r| less what friction is claimed to hold has been above ``margin`` times the noise
     level in motion, plus what friction may hold at rest, for ``duration`` [s] and LEAST_STATES

@@ -43,7 +43,7 @@ class MonitorSettings:
 
 
 class Reading(NamedTuple):
-    """What the model says of the latest joint state, each (n,), N m (N) on the joint side.
+    """Output of the monitor for the latest joint state, each (n,), N m (N) on the joint side.
 
     ``predicted`` effort and ``residual``, measured minus predicted, have passed a low-pass and
     are late by ``Monitor.delay``; None until it has settled. ``external`` torque on the robot,

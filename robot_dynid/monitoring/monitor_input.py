@@ -97,7 +97,7 @@ def _delayed(
 
 
 class MonitorInputStream:
-    """The same for joint states that come one by one.
+    """Input of the monitor from joint states that come one by one, see `monitor_input`.
 
     ``skipped`` counts states that were of no use, ``restarts`` how often a pause or a jump of
     the stamps made it begin anew; ``step`` [s] is that of late.

@@ -42,7 +42,7 @@ class Gear:
 
 @dataclass(frozen=True, eq=False)
 class Springs:
-    """What the gears of elastic joints transmit."""
+    """Torque of the gears of elastic joints."""
 
     robot: RobotModel
 

@@ -121,7 +121,7 @@ class JointFriction:
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the columns of the chosen parameters."""
+        """Write the columns of the chosen parameters into ``out`` (rows, len(chosen), N)."""
         owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
         for column, parameter in enumerate(chosen):
             spread(out, column, self.axes.effort[owners[parameter]], history[parameter])

@@ -163,7 +163,7 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> Any:
 
 
 def truth(names: Sequence[str], deviations: FloatArray, inside: Sequence[bool]) -> Any:
-    """Return (identified - true) / std of every parameter, coloured by its 95 % interval."""
+    """Return the ``deviations`` (b,), (identified - true) / std, coloured by ``inside`` 95 %."""
     colours = [GOOD if held else POOR for held in inside]
     figure = go.Figure()
     figure.add_scatter(x=list(names), y=deviations, mode='markers',

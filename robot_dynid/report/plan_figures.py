@@ -25,7 +25,10 @@ FACES = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 
 def motion(
     time: FloatArray, planned: Motion, effort: FloatArray | None, limits: MotionLimits
 ) -> Any:
-    """Return position, velocity, acceleration (and effort) of every joint with its limits."""
+    """Return position, velocity, acceleration (and effort) of every joint with its limits.
+
+    ``time`` (N,) s, ``effort`` (N, n) N m (N).
+    """
     names = COLUMNS if effort is not None else COLUMNS[:3]
     rows, columns = len(limits.joints), len(names)
     figure = make_subplots(rows=rows, cols=columns, shared_xaxes=True, column_titles=list(names),

@@ -24,7 +24,7 @@ def skew(vector: ArrayLike) -> FloatArray:
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> FloatArray:
-    """Return the rotation of fixed-axis roll, pitch, yaw [rad] (URDF convention)."""
+    """Return the rotation (3, 3) of fixed-axis roll, pitch, yaw (3,) [rad], as in URDF."""
     r, p, y = np.asarray(rpy, dtype=np.float64)
     cr, sr, cp, sp, cy, sy = np.cos(r), np.sin(r), np.cos(p), np.sin(p), np.cos(y), np.sin(y)
     return np.array([
@@ -35,7 +35,7 @@ def rotation_from_rpy(rpy: ArrayLike) -> FloatArray:
 
 
 def rotation_about(axis: ArrayLike, angle: float) -> FloatArray:
-    """Return the rotation by ``angle`` [rad] about the unit vector ``axis`` (Rodrigues)."""
+    """Return the rotation (3, 3) by ``angle`` [rad] about the unit ``axis`` (3,) (Rodrigues)."""
     s = skew(axis)
     return cast(FloatArray, np.eye(3) + np.sin(angle) * s + (1.0 - np.cos(angle)) * (s @ s))
 

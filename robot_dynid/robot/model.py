@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """How the recorded effort becomes joint torque.
+    """Relation of the recorded effort and joint torque.
 
     ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
     the joint side, needed for ``current``, with ``gains_std`` (n,) relative, where stated;

@@ -17,7 +17,7 @@ MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 
 
 def vector(value: Any, count: int, where: str) -> FloatArray:
-    """Return ``count`` finite numbers; raises RobotError that begins with ``where``."""
+    """Return finite numbers (count,); raises RobotError that begins with ``where``."""
     try:
         numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -35,7 +35,7 @@ class KeepOut:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the robot must not touch, in the frame of its base link.
+    """Obstacles of the robot, in the frame of its base link.
 
     ``floor`` height z m of a horizontal floor, None: there is none; ``keep_out`` boxes;
     ``environment`` path of a URDF of obstacles at rest, its root link on the base link, empty:

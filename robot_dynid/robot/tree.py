@@ -1,4 +1,4 @@
-"""From named links and joints to the indexed tree of a RobotModel."""
+"""Kinematic tree of a RobotModel, indexed, from named links and joints."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JointDescription:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a description is the robot; empty means all of it."""
+    """The part of a description that is the robot; empty means all of it."""
 
     base_link: str = ''
     tip_link: str = ''

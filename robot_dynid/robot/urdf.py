@@ -119,7 +119,7 @@ class Reader:
         )
 
     def limits(self, element: Element, kind: str, where: str) -> FloatArray:
-        """Return (lower, upper, velocity, effort), NaN where the file says nothing."""
+        """Return lower, upper, velocity, effort (4,), NaN where the file states none."""
         found = np.full(4, np.nan)
         limit = element.find('limit')
         if limit is None or kind not in MOVABLE:

@@ -25,12 +25,12 @@ OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
 
 
 def channels(log: RawLog) -> dict[str, FloatArray]:
-    """Return the recorded channels of ``log`` by name."""
+    """Return the recorded channels (N, n) of ``log`` by name."""
     return {name: getattr(log, name) for name in CHANNELS if getattr(log, name) is not None}
 
 
 def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> RawLog:
-    """Return the chosen rows of all channels."""
+    """Return the log with the chosen ``rows`` of all channels: a mask (N,), indices or a slice."""
     taken: dict[str, Any] = {name: values[rows] for name, values in channels(log).items()}
     return replace(log, time=log.time[rows], **taken)
 

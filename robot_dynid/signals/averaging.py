@@ -32,7 +32,7 @@ BELIEVED = 4.0
 
 @dataclass(frozen=True)
 class Periodic:
-    """Which periods of a recording are averaged.
+    """Settings of the averaging over periods.
 
     ``period`` [s], None: found from the recorded motion; the first ``warm_up`` periods are
     dropped, since the robot swings in.

@@ -48,7 +48,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Encoder:
-    """What joins the motor encoder to its joint: joint side = motor / ``factor`` - ``offset``.
+    """Relation of a motor encoder to its joint: joint side = motor / ``factor`` - ``offset``.
 
     ``refused`` says why the two encoders cannot be used together, ``note`` what was corrected.
     """

@@ -1,4 +1,4 @@
-"""From a raw recording to samples: repair, resample, filter, differentiate, trim, decimate."""
+"""Preprocessing of raw recordings: repair, resample, filter, differentiate, trim, decimate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class Averaging:
-    """What was averaged, and how much one period of it differs from another.
+    """Record of the averaging over periods, and the scatter between them.
 
     ``period`` [s] on the clock of the recording, the first of ``periods`` beginning at ``start``
     [s]; standard deviations of single samples ``position_noise`` (n,) [rad, m] and
@@ -72,7 +72,7 @@ class Averaging:
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """What was measured at ``time`` (M,) s: ``effort`` and ``joint_torque`` (M, n) as recorded."""
+    """Efforts at their own ``time`` (M,) s: ``effort``, ``joint_torque`` (M, n) as recorded."""
 
     time: FloatArray
     effort: FloatArray

@@ -52,7 +52,7 @@ LOOP_INERTIA = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Setpoint:
-    """Where the drives shall be now: position, velocity, acceleration, each (n,)."""
+    """Setpoint of the drives: position, velocity, acceleration, each (n,)."""
 
     position: FloatArray
     velocity: FloatArray

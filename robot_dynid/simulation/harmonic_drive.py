@@ -91,17 +91,17 @@ class Transmissions:
 
     @property
     def steepest(self) -> FloatArray:
-        """The largest stiffness, where hysteresis turns."""
+        """The largest stiffness (d,) N m/rad, where hysteresis turns."""
         return np.asarray(self.stiffness + 2.0 * self._hysteresis / self._length)
 
     def error(self, rotor: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the kinematic error and its derivative with the rotor's position."""
+        """Return the kinematic error (d,) rad and its derivative at ``rotor`` (d,) rad."""
         phase = 2.0 * self.ratio * rotor
         return (self._amplitude * np.sin(phase),
                 2.0 * self.ratio * self._amplitude * np.cos(phase))
 
     def relax(self, rotor: FloatArray, link: FloatArray) -> None:
-        """Forget the past: hysteresis begins at zero with these positions."""
+        """Begin hysteresis at zero with the positions ``rotor`` and ``link`` (d,) rad."""
         self._state = np.zeros_like(self._state)
         self._deflection = rotor + self.error(rotor)[0] - link
 

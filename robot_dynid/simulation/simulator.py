@@ -27,7 +27,7 @@ TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What the sensors show at ``time`` s: position, velocity, effort, each (n,).
+    """Reading of the sensors at ``time`` s: position, velocity, effort, each (n,).
 
     With harmonic drives these are of the links, and ``motor_position``, ``motor_velocity`` of the
     motors on the joint side.
@@ -89,7 +89,7 @@ class Simulator:
         return reading
 
     def view(self) -> tuple[Update, FloatArray]:
-        """Return the controller's latest update and the motors' true position and velocity."""
+        """Return the controller's latest update, and true motor position and velocity (2, n)."""
         with self._lock:
             return self._view, np.array([self._arm.motor_position, self._arm.motor_velocity])
 

@@ -20,7 +20,7 @@ State = tuple[FloatArray, FloatArray]  # position and velocity, (n,) each
 
 
 class Status(IntEnum):
-    """How a goal ended: the codes of action_msgs/GoalStatus."""
+    """Status of a goal at its end: the codes of action_msgs/GoalStatus."""
 
     SUCCEEDED = 4
     CANCELED = 5

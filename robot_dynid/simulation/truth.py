@@ -153,5 +153,5 @@ def true_base(robot: RobotModel, truth: Truth, reduction: Reduction) -> FloatArr
 
 
 def distance(values: FloatArray, true: FloatArray) -> float:
-    """Return the relative distance of two parameter vectors, in the norm."""
+    """Return |values - true| / |true| of two parameter vectors (b,)."""
     return float(np.linalg.norm(values - true) / np.linalg.norm(true))

@@ -85,7 +85,7 @@ def _lengths(command: Command) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Where a trajectory is at one time.
+    """Reference point of a trajectory at one time.
 
     ``motion`` (3, n): position, velocity, acceleration; ``index`` of the point approached;
     ``played`` once the last point is reached.

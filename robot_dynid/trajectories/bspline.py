@@ -154,7 +154,7 @@ class BSplineBasis:
         return rows[0], rows[1], rows[2], rows[3]
 
     def grid(self) -> FloatArray:
-        """Return the extremes of a Chebyshev polynomial in every knot interval."""
+        """Return instants (T,) s: extremes of a Chebyshev polynomial in every knot interval."""
         edges = self.duration * _edges(self.size)
         inside = 0.5 - 0.5 * np.cos(np.pi * np.arange(INSTANTS) / INSTANTS)
         grid = edges[:-1, None] + np.diff(edges)[:, None] * inside

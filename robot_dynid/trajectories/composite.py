@@ -62,7 +62,7 @@ class Composite:
 
     @property
     def starts(self) -> FloatArray:
-        """When each segment starts, s."""
+        """Start times (k,) s of the segments."""
         durations = [segment.duration for segment in self.segments[:-1]]
         return np.concatenate([[0.0], np.cumsum(durations)])
 

@@ -77,7 +77,7 @@ def clipped(time: ArrayLike, duration: float) -> FloatArray:
 
 
 def vector(parameters: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
-    """Return the finite numeric parameter ``name`` with the given shape.
+    """Return the finite numeric parameter ``name`` with ``shape``, such as (n,).
 
     Raises UsageError that names the parameter when it is missing, not numeric or not finite.
     """

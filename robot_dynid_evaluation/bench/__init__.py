@@ -62,7 +62,7 @@ def _printed(rows: Iterable[Row], terminal: Terminal) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Target:
-    """What a ratio has to be: at least ``bound`` (``faster``) or at most."""
+    """Bound of a ratio: at least ``bound`` (``faster``) or at most."""
 
     bound: float
     faster: bool = True

@@ -30,7 +30,7 @@ WAYPOINTS = 2 * HARMONICS
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What a contender reached on a robot, in how many seconds."""
+    """Result of a contender on a robot, and its ``seconds``."""
 
     name: str
     condition: float

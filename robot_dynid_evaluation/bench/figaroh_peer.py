@@ -42,7 +42,7 @@ def available() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PiecewiseMotion:
-    """What FIGAROH returns: a piecewise curve of ``ndcurves`` from rest to rest."""
+    """Motion that FIGAROH returns: a piecewise curve of ``ndcurves`` from rest to rest."""
 
     joints: tuple[str, ...]
     duration: float
@@ -58,7 +58,7 @@ class PiecewiseMotion:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked: so many free numbers per joint in ``duration`` s, done in ``budget`` s."""
+    """Design task: ``free`` numbers per joint in ``duration`` s, done in ``budget`` s."""
 
     limits: MotionLimits
     duration: float

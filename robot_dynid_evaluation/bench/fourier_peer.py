@@ -64,7 +64,7 @@ def improved(problem: Problem, start: FloatArray, budget: float) -> tuple[float,
 
 @dataclass(eq=False)
 class Search:
-    """What IPOPT asks for; the best point that keeps everything is remembered."""
+    """Callbacks for IPOPT; the best point that keeps all limits is remembered."""
 
     problem: Problem
 

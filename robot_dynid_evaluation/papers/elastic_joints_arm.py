@@ -36,7 +36,7 @@ SLOW, CALM, SEED = 0.33, 0.15, 0
 
 @dataclass(frozen=True, eq=False)
 class ElasticArm:
-    """What is simulated; arrays are (n,).
+    """Simulated arm with elastic joints; arrays are (n,).
 
     ``stiffness`` N m/rad; ``amplitude`` rad of ``knots`` control points; ``gains`` (2, n) N m/rad
     and N m s/rad of the controller; ``truth`` has rotors and friction, which has fallen to that in
@@ -102,7 +102,7 @@ def puma() -> ElasticArm:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What the arm did: ``position``, ``velocity``, ``acceleration`` (N, 2n) of links, then
+    """Motion of the arm: ``position``, ``velocity``, ``acceleration`` (N, 2n) of links, then
     motors; ``effort`` (N, n) [N m].
     """
 

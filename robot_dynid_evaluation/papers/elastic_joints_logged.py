@@ -25,7 +25,7 @@ Law = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Friction:
-    """What a law does, whatever its parameters are; arrays are (n,).
+    """Friction of a law in figures that do not depend on its parameters; arrays are (n,).
 
     ``viscous`` [N m s/rad], its slope in swift motion; ``static`` [N m], the greatest dry friction
     at any speed; ``moving`` [N m], the dry friction in swift motion.

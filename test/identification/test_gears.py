@@ -124,7 +124,8 @@ def geared(robot: RobotModel) -> RobotModel:
     (lambda motor: 50.0 * motor, r'joint_1: they turn .* times.*robot YAML is 100: correct it'),
     (lambda motor: motor / 100.0, 'joint_1: they turn 0.0.* times.*link side are swapped'),
     (lambda motor: motor[:, [1, 0, 2]], 'joint_1: they follow joint joint_2 instead'),
-    (lambda motor: None, 'no motor states of joint_1; joint_1 is elastic, so.*two encoders.*record'),
+    (lambda motor: None,
+     'no motor states of joint_1; joint_1 is elastic, so.*two encoders.*record'),
 ])
 def test_what_is_wrong_with_encoders_is_named(change, message) -> None:
     robot, log = geared(elastic_arm()[0]), log_of(5e-6, 4.0)

@@ -54,7 +54,7 @@ OVERLAP = float(np.sqrt(1.5))
 
 @dataclass(frozen=True, eq=False)
 class InstrumentDetails(Details):
-    """What the ``instruments`` are made of, how strong they are, and the test of least squares.
+    """Source and strength of the ``instruments``, and the test of least squares.
 
     ``smallest_correlation`` with the regressor and ``first_stage_f`` of the weakest direction;
     ``left_to_least_squares`` names the parameters they do not show.

@@ -47,8 +47,9 @@ LONGEST = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """What a sensor tells of all coordinates: their derivative ``order``, ``values`` (N, m), and
-    the ``deviation`` (m,) of its noise.
+    """Measured derivative of all coordinates: ``order``, ``values`` (N, m) and their noise.
+
+    ``deviation`` (m,) is the standard deviation of the noise.
     """
 
     order: int
@@ -107,7 +108,7 @@ class _State:
 
 
 class _Task:
-    """What stays the same from round to round; ``model`` is that of the shape of the round."""
+    """The constants of the iteration; ``model`` has the shapes of the current round."""
 
     def __init__(self, family: tuple[Family, float], time: FloatArray, channels: Sequence[Channel],
                  effort: FloatArray, chosen: NDArray[np.bool_]) -> None:

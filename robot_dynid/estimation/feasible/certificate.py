@@ -31,7 +31,7 @@ class LinkMargin:
 
 @dataclass(frozen=True)
 class CertificateSummary:
-    """What files and reports keep of a Certificate: margins by link, constraints, prior."""
+    """Summary of a Certificate for files and reports: margins by link, constraints, prior."""
 
     links: Mapping[str, LinkMargin] = field(default_factory=dict)
     active: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ class Problem:
 
 
 class Outcome(Enum):
-    """How the solver ended."""
+    """Status of the solver at its end."""
 
     SOLVED = 'solved'
     INACCURATE = 'solved to a reduced accuracy'

@@ -39,7 +39,7 @@ IDENTITY = vector_of(np.eye(4))
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """What v may be: every link a body, no friction or rotor below zero, within ``limits``."""
+    """Feasible v: every link a body, no friction or rotor below zero, within ``limits``."""
 
     whitening: Whitening
     limits: Limits

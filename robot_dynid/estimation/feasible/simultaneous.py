@@ -98,7 +98,7 @@ class FeasibleEstimate(Estimate):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What to find: the information of ``experiment``, what is feasible, and the prior.
+    """The problem to solve: the information of ``experiment``, the feasible set, and the prior.
 
     ``joint_weights`` (n,) [1 / (N m)].
     """

@@ -95,18 +95,18 @@ class Factors:
 
     @cached_property
     def whole(self) -> tuple[FloatArray, ...]:
-        """Factors of all joints over all folds, all columns."""
+        """Factors over all folds, one (rows, first[-1] + 2) per joint with all columns."""
         return self._merged(self.folds)
 
     @cached_property
     def train(self) -> tuple[tuple[FloatArray, ...], ...]:
-        """The same over all folds but one, for each in turn."""
+        """Factors (rows, first[-1] + 2) by fold left out and joint, over all other folds."""
         return tuple(self._merged([f for i, f in enumerate(self.folds) if i != fold])
                      for fold in range(len(self.folds)))
 
     @cached_property
     def test(self) -> tuple[tuple[FloatArray, ...], ...]:
-        """The same over each fold."""
+        """Factors (rows, first[-1] + 2) by fold and joint, over that fold."""
         return tuple(self._merged([fold]) for fold in self.folds)
 
     def _merged(self, folds: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, ...]:

@@ -42,7 +42,10 @@ class LawScores:
     @classmethod
     def of(cls, factors: Factors, axis: int, laws: Sequence[FrictionLaw], noise: FloatArray
            ) -> LawScores:
-        """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them."""
+        """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them.
+
+        ``noise`` (n,) N m (N) is the residual deviation of the joints, by which rows are divided.
+        """
         first = factors.first
         rest = np.concatenate([np.arange(factors.links), *(
             first[a] + _dictionary(factors, a).index(law)
@@ -115,7 +118,7 @@ class LawScores:
         return _fitted(self.whole, self.dictionary.index(law), _bounded(law))
 
     def errors(self, law: FrictionLaw) -> FloatArray:
-        """Return the root mean square error of every fold, fitted to the others, in noises."""
+        """Return the root mean square held-out error (f,) of every fold, in units of noise."""
         index, bounded = self.dictionary.index(law), _bounded(law)
         energy = []
         for train, test in zip(self.train, self.test, strict=True):
@@ -125,7 +128,7 @@ class LawScores:
         return np.sqrt(np.array(energy) / self.samples)
 
     def score(self, errors: FloatArray) -> float:
-        """Return the root mean square over all folds."""
+        """Return the root mean square of the ``errors`` (f,) of all folds."""
         return float(np.sqrt(np.average(errors**2, weights=self.samples)))
 
 
@@ -141,7 +144,10 @@ def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -
 def solution(
     factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return the columns of links, rotors and ``laws``, and their least-squares parameters."""
+    """Return the columns (k,) of links, rotors and ``laws``, and their parameters (k,).
+
+    Least squares with the rows of each joint divided by ``noise`` (n,) N m (N).
+    """
     columns = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _dictionary(factors, a).index(law) for a, law in enumerate(laws))])
     tall = np.vstack([w[:, [*columns, -2]] / s

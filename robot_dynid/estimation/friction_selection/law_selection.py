@@ -183,7 +183,8 @@ def excited_laws(
     """Return the first law ``wanted`` on each axis that leaves no parameter open.
 
     So a fit to the same data reports none of them as not excited, but for those that are open
-    with the last law, too, which is taken as it is.
+    with the last law, too, which is taken as it is. ``links`` (n, 10) are standard parameters for
+    laws that depend on the load.
     """
     place = [0] * len(wanted)
     last = [own[-1] for own in wanted]

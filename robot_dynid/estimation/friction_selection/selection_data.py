@@ -85,7 +85,10 @@ class FrictionData:
         return np.asarray(standard[:10 * self.model.robot.n].reshape(-1, 10))
 
     def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
-        """Return the names of the parameters that a fit with ``laws`` reports as not excited."""
+        """Return the names of the parameters that a fit with ``laws`` reports as not excited.
+
+        ``links`` (n, 10) are standard parameters for laws that depend on the load, or None.
+        """
         friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
         model = TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
         return set(LeastSquares().fit(Experiment.of(model, self.recordings)).not_excited)
@@ -95,5 +98,5 @@ class FrictionData:
         return {f'{p}{self.axes.labels[axis]}' for p in law.parameters}
 
     def load(self, links: FloatArray | None) -> Load | None:
-        """Return what the axes transmit with ``links``."""
+        """Return the load of the axes with the standard parameters ``links`` (n, 10), if any."""
         return None if links is None else Load(self.model.robot, self.axes, links)

@@ -69,7 +69,10 @@ def reduce(
     data: FrictionData, factors: Factors, axis: int, laws: Sequence[FrictionLaw],
     noise: FloatArray, load: Load | None,
 ) -> Reduced:
-    """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them."""
+    """Eliminate links, rotors and the friction of the other axes, as ``laws`` has them.
+
+    ``noise`` (n,) N m (N) is the residual deviation of the joints, by which rows are divided.
+    """
     friction = JointFriction(data.axes, tuple(laws), load)
     joints = np.flatnonzero(data.axes.effort[axis])
     tables = [_rest(data, friction, axis, i, joints, noise) for i in range(len(data.recordings))]
@@ -114,7 +117,10 @@ def refined(
     data: FrictionData, factors: Factors, axis: int, laws: Sequence[Named], noise: FloatArray,
     load: Load | None,
 ) -> Named:
-    """Return the law of ``axis`` with shapes that make the residual least, near those it has."""
+    """Return the law of ``axis`` with the nearby shapes of least residual.
+
+    ``noise`` (n,) N m (N) is the residual deviation of the joints.
+    """
     name, law = laws[axis]
     if not law.searched:
         return name, law

@@ -89,7 +89,7 @@ class LawBand:
 
 @dataclass(frozen=True)
 class CurveSummary:
-    """What files and reports keep of a FrictionCurve; without a ``law`` ('') it has no ``curve``.
+    """Summary of a FrictionCurve for files and reports; no ``curve`` without a ``law`` ('').
 
     ``settings`` are those of the law, of which ``shapes`` matter at these speeds.
     """

@@ -55,7 +55,7 @@ class SpeedPoint:
 
 @dataclass(frozen=True, eq=False)
 class Sweeps:
-    """What the sweeps of one joint say; ``notes`` (what was left out, and why) name it."""
+    """Friction at the speeds of one joint's sweeps; ``notes`` say what was left out, and why."""
 
     points: tuple[SpeedPoint, ...] = ()
     notes: tuple[str, ...] = field(default=())

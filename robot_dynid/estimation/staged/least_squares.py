@@ -91,7 +91,7 @@ class StagedDetails(Details):
 
 @dataclass(frozen=True, eq=False)
 class StageResult:
-    """What a stage found.
+    """Estimate of one stage.
 
     ``labels`` (s,) the combinations of base parameters, ``values`` and ``std`` (s,);
     ``condition`` and ``condition_raw`` of its weighted regressor with unit columns and as it is.

@@ -59,7 +59,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """What a stage determines of f free directions.
+    """The directions a stage determines, of f free ones.
 
     ``nuisance`` and ``solved`` indices of the independent columns among the free ones;
     ``combination`` (s, f) such that the stage determines ``combination @ free parameters``;
@@ -126,7 +126,7 @@ def _tall(columns: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """What is still unknown: base parameters = known + ``directions`` (b, f) @ free parameters.
+    """Unknown part of the base parameters: known + ``directions`` (b, f) @ free parameters.
 
     ``owners`` (f,) are the base parameters the free ones are named after.
     """

@@ -22,7 +22,7 @@ from robot_dynid.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What is known between two stages: base parameters (b,), their covariance, what is free.
+    """Estimate between two stages: base parameters (b,), their covariance, the free directions.
 
     ``held`` (n,) [N m] is the friction that may hold each joint while it is locked.
     """

@@ -24,7 +24,7 @@ DECIDED = 10.0
 
 
 class Changes(Protocol):
-    """What leaving out groups of batches does to an estimate of b parameters."""
+    """Changes of an estimate of b parameters as groups of batches are left out (jackknife)."""
 
     def __call__(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
         """Return changes and growth of the variance, (groups, b) each."""

@@ -127,7 +127,10 @@ class Planner:
     def straight(
         self, start: FloatArray, goal: FloatArray
     ) -> tuple[QuinticMove | None, str | None]:
-        """Return the fastest of the allowed straight moves, or None and why there is none."""
+        """Return the fastest allowed straight move, or None and the reason.
+
+        ``start`` and ``goal`` (n,) rad (m).
+        """
         moves = [quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
                  for speed in MOVE_SPEEDS]
         why = self.blocked(moves[0])  # the path is the same at every speed

@@ -90,7 +90,10 @@ class Swings:
                 yield motion
 
     def first(self, joint: int, places: Iterable[FloatArray]) -> SingleJointMotion:
-        """Return the first of `motions`; raises DynIdError naming the joint when there is none."""
+        """Return the first of `motions` in locked configurations ``places``, each (n,) rad (m).
+
+        Raises DynIdError naming the joint when there is none.
+        """
         why: str | None = None
         for place in places:
             motion, why = self._widest(joint, place)

@@ -49,11 +49,11 @@ class LimitBarrier:
             if not np.all(np.isnan(half))))
 
     def largest(self, coefficients: FloatArray) -> float:
-        """Return the largest share used of any limit."""
+        """Return the largest share used of any limit by ``coefficients`` (n, P)."""
         return max(float(np.max(np.abs(band.share(coefficients)))) for band in self.bands)
 
     def value(self, coefficients: FloatArray) -> float:
-        """Return the barrier, infinite outside."""
+        """Return the barrier at ``coefficients`` (n, P), infinite outside."""
         value = 0.0
         for band in self.bands:
             share = band.share(coefficients)
@@ -89,7 +89,10 @@ class LimitBarrier:
 def constraint_barrier(
     constraints: Sequence[Constraint], motion: Motion, values: Sequence[FloatArray]
 ) -> tuple[float, MotionGradient]:
-    """Return -mean_t sum log(values) of all constraints and its gradients; all values positive."""
+    """Return -mean_t sum log(values) of all constraints and its gradients (T, n).
+
+    ``values`` (T, m) of each constraint, all positive.
+    """
     value = -sum(float(np.sum(np.log(v))) / len(v) for v in values)
     return value, total([constraint.pullback(motion, -1.0 / (len(v) * v))
                          for constraint, v in zip(constraints, values, strict=True)])
@@ -121,12 +124,15 @@ def constraint_values(
 
 
 def inside(values: Sequence[FloatArray]) -> bool:
-    """Return whether all constraints are kept."""
+    """Return whether all ``values`` (T, m) of every constraint are positive."""
     return all(bool(np.all(v > 0.0)) for v in values)
 
 
 def share_inside(before: Sequence[FloatArray], values: Sequence[FloatArray]) -> float:
-    """Return the part of a step up to where the first constraint breaks, values being linear."""
+    """Return the share of a step up to the first broken constraint, values taken as linear.
+
+    ``before`` and ``values`` (T, m) of each constraint at the ends of the step.
+    """
     share = 1.0
     for old, new in zip(before, values):
         broken = ~(new > 0.0)

@@ -60,14 +60,14 @@ class EffortLimits:
         return np.asarray((1.0 - self._shares(motion) ** 2)[:, self._known])
 
     def pullback(self, motion: Motion, weights: FloatArray) -> MotionGradient:
-        """Return the gradients of sum(weights * values)."""
+        """Return the gradients (T, n) of sum(weights * values), ``weights`` (T, m)."""
         spread = np.zeros(motion.position.shape)
         known = self._known
         spread[:, known] = -2.0 * weights * self._shares(motion)[:, known] / self.limits[known]
         return self.inverse.pullback(motion, spread)
 
     def squares(self, motion: Motion, weights: FloatArray) -> None:
-        """Leave the curvature to be learnt: efforts depend on speeds and accelerations, too."""
+        """Return None for ``weights`` (T, m): efforts depend on rates, too, see the protocol."""
 
     def worst(self, motion: Motion) -> str:
         """Return a sentence about the effort that uses most of its limit."""

@@ -78,7 +78,7 @@ class FourierBasis:
         return rows[0], rows[1], rows[2], rows[3]
 
     def grid(self) -> FloatArray:
-        """Return equidistant instants of one period."""
+        """Return equidistant instants (T,) s of one period."""
         count = INSTANTS * self.options.harmonics
         return np.linspace(0.0, self.span, count, endpoint=False)
 

@@ -33,7 +33,8 @@ Measure = Callable[[FloatArray], tuple[float, FloatArray]]
 def log_condition(information: FloatArray) -> tuple[float, FloatArray]:
     """Return the logarithm of the condition number of the regressor with unit columns.
 
-    With eigenvalues l of the scaled information: (log |l|_p + log |1/l|_p) / 2.
+    With eigenvalues l of the scaled information: (log |l|_p + log |1/l|_p) / 2. ``information``
+    and the gradient returned second are (b, b).
     """
     scaled, scale = _unit_columns(information)
     values, vectors = np.linalg.eigh(scaled)
@@ -48,7 +49,10 @@ def log_condition(information: FloatArray) -> tuple[float, FloatArray]:
 
 
 def log_mean_deviation(information: FloatArray) -> tuple[float, FloatArray]:
-    """Return the logarithm of the geometric mean deviation: -log det M / (2 b), D-optimality."""
+    """Return the logarithm of the geometric mean deviation, and its gradient (b, b).
+
+    D-optimality: -log det M / (2 b) of the information M (b, b).
+    """
     inverse, log_det = _inverse(information)
     count = len(information)
     return -0.5 * log_det / count, -0.5 / count * inverse
@@ -64,7 +68,7 @@ def log_largest_deviation(information: FloatArray, sizes: FloatArray) -> tuple[f
 
 
 def both(information: FloatArray) -> tuple[float, FloatArray]:
-    """Return BALANCE times `log_condition`, plus `log_mean_deviation`.
+    """Return BALANCE times `log_condition`, plus `log_mean_deviation`, and the gradient (b, b).
 
     The condition number alone does not ask for large efforts, only for balanced ones; the mean
     deviation alone accepts that some parameters are known badly.

@@ -31,7 +31,7 @@ class Observation:
 
     @classmethod
     def of(cls, model: TorqueModel, noise: FloatArray) -> Observation:
-        """Observe the base parameters of a model."""
+        """Observe the base parameters of a model, with ``noise`` (n,) N m (N) in the efforts."""
         return cls(model.robot.joints, model.blocks, model.kept_by_block, noise)
 
     @property

@@ -79,7 +79,7 @@ class Problem:
         return value, _pulled(self._seen, gradient)
 
     def keeps(self, coefficients: FloatArray) -> bool:
-        """Return whether all constraints are kept."""
+        """Return whether the motion of ``coefficients`` (n, P) keeps all constraints."""
         return inside(constraint_values(
             self.constraints, motion_of(self._kept, coefficients)))
 
@@ -142,7 +142,7 @@ class Point:
 
     @classmethod
     def at(cls, problem: Problem, coefficients: FloatArray) -> Point:
-        """Evaluate everything, the objective only inside."""
+        """Evaluate everything at ``coefficients`` (n, P), the objective only inside."""
         barrier = problem.barrier.value(coefficients)
         outside = np.zeros(coefficients.shape)
         if not np.isfinite(barrier):
@@ -249,7 +249,7 @@ class Curvature:
         self._fresh = True
 
     def update(self, step: FloatArray, change: FloatArray) -> None:
-        """Learn from the change of the gradient along a step."""
+        """Take up the ``change`` (k,) of the gradient along a ``step`` (k,): damped BFGS."""
         along = self.matrix @ step
         before, after = float(step @ along), float(step @ change)
         if not before > 0.0:

@@ -49,13 +49,13 @@ class SlidingFriction:
         return sliding_table([law.table for law in self.laws], self.widths)
 
     def history(self, samples: Samples) -> FloatArray:
-        """Return nothing: sliding has no memory."""
+        """Return (0, N): sliding has no memory."""
         return np.empty((0, len(samples)))
 
     def fill(
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
-        """Write the columns of the chosen parameters."""
+        """Write the columns of the chosen parameters into ``out`` (n, len(chosen), N)."""
         values, _ = self._sliding(samples)
         turned = self.axes.matrix[self._axis[chosen]]
         np.multiply(turned.T[:, :, None], values[chosen], out=out)
@@ -63,7 +63,10 @@ class SlidingFriction:
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the gradients of sum(weights * columns): in the velocity only."""
+        """Return gradients (N, n) of sum(weights * columns), zero but in the velocity.
+
+        ``weights`` (n, len(chosen), N).
+        """
         _, slopes = self._sliding(samples)
         turned = self.axes.matrix[self._axis[chosen]]
         along = np.einsum('kn,nks->ks', turned, weights) * slopes[chosen]

@@ -87,7 +87,7 @@ def require_finite(fields: Mapping[str, FloatArray], names: Sequence[str]) -> No
 
 
 def numbers(values: FloatArray) -> array.array[float]:
-    """Return ``values`` as the field of a message, row-major; lists would cost tenfold."""
+    """Return ``values`` (...,) as the field of a message, row-major; lists would cost tenfold."""
     field = array.array('d')
     field.frombytes(np.ascontiguousarray(values, dtype=np.float64).data.cast('B'))
     return field

@@ -1,4 +1,4 @@
-"""How nodes end: SIGINT and SIGTERM ask, and the node closes what it has before rclpy goes.
+"""Shutdown of nodes on SIGINT and SIGTERM: a node closes its resources before rclpy ends.
 
 rclpy's own handlers shut its context down from a thread of their own, at any time: who waits for
 messages or destroys a publisher just then may crash. `ros2 launch` passes on the Ctrl-C that the

@@ -16,7 +16,7 @@ RECENT = 2_000_000_000  # ns: the span over which the present rate is taken
 
 @dataclass(frozen=True)
 class Statistics:
-    """How a topic comes in; times in seconds, ``age`` is infinite before the first message."""
+    """Statistics of a topic; times in seconds, ``age`` is infinite before the first message."""
 
     topic: str
     count: int

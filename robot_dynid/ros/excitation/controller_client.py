@@ -126,7 +126,7 @@ class ControllerClient:
 
     def hold(self, joints: tuple[str, ...], position: FloatArray, duration: float
              ) -> JointTrajectory:
-        """Send one point at rest on the controller's topic; return what was sent."""
+        """Publish a rest at ``position`` (n,) rad (m) to the controller; return the message."""
         still = array.array('d', [0.0] * len(joints))
         point = JointTrajectoryPoint(
             positions=array.array('d', position), velocities=still, accelerations=still,

@@ -1,4 +1,4 @@
-"""What the identifier says on /diagnostics: of itself, and of contact with the robot."""
+"""Diagnostics of the identifier on /diagnostics: its state, and contact with the robot."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor
-from robot_dynid.ros.identifier.monitoring import Seen
+from robot_dynid.ros.identifier.monitoring import MonitorStatus
 from robot_dynid.ros.identifier.recorder import Recorder
-from robot_dynid.ros.identifier.recording import Heard
+from robot_dynid.ros.identifier.recording import TopicStatistics
 
 SILENCE = 1.0  # s without joint states before the status is a warning
 
 
 def diagnosis(
-    name: str, heard: tuple[Heard, ...], recorder: Recorder | None, recording: bool,
+    name: str, topics: tuple[TopicStatistics, ...], recorder: Recorder | None, recording: bool,
     model: IdentifiedModel | None, stage: str,
 ) -> DiagnosticStatus:
-    """Return the status; ``heard`` begins with the joint states."""
+    """Return the status; ``topics`` begins with the joint states."""
     status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='ready')
     if stage:
         status.message = f'identifying: {stage}'
-    if heard[0].age > SILENCE:
+    if topics[0].age > SILENCE:
         status.level = DiagnosticStatus.WARN
-        status.message = f'no messages on {heard[0].topic}'
+        status.message = f'no messages on {topics[0].topic}'
     if recorder is not None and recorder.findings:
         status.level, status.message = DiagnosticStatus.ERROR, recorder.findings[0]
     values = {
@@ -34,7 +34,7 @@ def diagnosis(
         'recorded to': str(recorder.path) if recorder is not None else '',
         'identification': stage or 'none',
     }
-    for topic in heard:
+    for topic in topics:
         values |= {
             f'{topic.topic} rate [Hz]': f'{topic.rate:.1f}',
             f'{topic.topic} largest gap [s]': f'{topic.largest_gap:.4f}',
@@ -44,27 +44,29 @@ def diagnosis(
     return status
 
 
-def contact_diagnosis(name: str, monitor: Monitor | None, seen: Seen) -> DiagnosticStatus:
+def contact_diagnosis(
+    name: str, monitor: Monitor | None, latest: MonitorStatus
+) -> DiagnosticStatus:
     """Return the status of the external torque; a warning when a joint was touched of late."""
     status = DiagnosticStatus(name=f'{name}: contact', level=DiagnosticStatus.OK,
                               message='no contact')
     if monitor is None:
-        status.message = seen.problem or 'no model is loaded'
-        if seen.problem:
+        status.message = latest.problem or 'no model is loaded'
+        if latest.problem:
             status.level = DiagnosticStatus.WARN
         return status
     joints = monitor.model.joints
-    touched = [joint for joint in joints if joint in seen.touched]
-    problems = [*([seen.problem] if seen.problem else []), *monitor.advice()]
-    if seen.reading is None:
+    touched = [joint for joint in joints if joint in latest.touched]
+    problems = [*([latest.problem] if latest.problem else []), *monitor.advice()]
+    if latest.reading is None:
         status.message = 'no usable joint states yet'
     if problems:
         status.level, status.message = DiagnosticStatus.WARN, problems[0]
     if touched:
         status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
     values = {joint: 'contact' if joint in touched else 'free' for joint in joints}
-    if seen.reading is not None:
-        read = seen.reading
+    if latest.reading is not None:
+        read = latest.reading
         for joint, torque, claimed, size in zip(
                 joints, read.external, read.claimed, read.threshold, strict=True):
             values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
@@ -73,7 +75,7 @@ def contact_diagnosis(name: str, monitor: Monitor | None, seen: Seen) -> Diagnos
         'delay of the residual [s]': f'{monitor.delay:.4f}',
         'delay of the external torque [s]': f'{1.0 / monitor.settings.gain:.4f}',
         'skipped joint states': str(monitor.skipped), 'restarts': str(monitor.restarts),
-        'joint states dropped since the last report': str(seen.dropped),
+        'joint states dropped since the last report': str(latest.dropped),
     }
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return status

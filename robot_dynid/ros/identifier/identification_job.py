@@ -26,7 +26,7 @@ READING = 0.2  # part of the whole that reading the files is counted as
 
 
 class Code(IntEnum):
-    """How an identification ended; the numbers are those of Identify.action."""
+    """Outcome codes of an identification; the numbers are those of Identify.action."""
 
     SUCCESS = 0
     INVALID = -1
@@ -68,7 +68,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an identification ended; ``text`` is the model file."""
+    """Outcome of an identification; ``text`` is the model file."""
 
     code: Code
     message: str

@@ -51,8 +51,8 @@ class MonitorParameters:
 
 
 @dataclass
-class Seen:
-    """What diagnostics tell: ``problem`` in words, joints ``touched`` since the last look."""
+class MonitorStatus:
+    """Status for the diagnostics: ``problem``, joints ``touched`` since it was last read."""
 
     problem: str = ''
     touched: set[str] = field(default_factory=set)
@@ -70,38 +70,39 @@ class Monitoring:
                  settings: MonitorSettings) -> None:
         self._node, self._models, self._settings = node, models, settings
         self._publishers = [node.create_publisher(JointState, f'~/{t}', DEPTH) for t in TOPICS]
-        self._heard = [False] * len(TOPICS)
+        self._subscribed = [False] * len(TOPICS)
         self._recount = 0
         self._contact = node.create_publisher(Bool, '~/contact', LATCHED)
         self.monitor: Monitor | None = None
-        self.seen = Seen()
+        self.status = MonitorStatus()
         self._model: IdentifiedModel | None = None
         self._names: tuple[str, ...] = ()
-        self._refused = ''
-        self._told: bool | None = None
+        self._refusal = ''
+        self._contact_sent: bool | None = None
         self._states, self._efforts = JointStateReader(), JointStateReader()
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self._latest_effort: bytes | None = None
         self._lock = recording.lock
-        recording.listen('joint_states', self.hear)
-        recording.listen('effort', self.hear_effort)
+        recording.listen('joint_states', self.receive)
+        recording.listen('effort', self.receive_effort)
 
-    def look(self) -> tuple[Monitor | None, Seen]:
-        """Return the monitor and what was seen since the last look."""
+    def take_status(self) -> tuple[Monitor | None, MonitorStatus]:
+        """Return the monitor and its status since the last call."""
         with self._lock:
-            seen, self.seen = self.seen, Seen(self.seen.problem, set(), self.seen.reading)
+            status = self.status
+            self.status = MonitorStatus(status.problem, set(), status.reading)
             monitor = self.monitor
         if monitor is not None:
-            seen.touched |= set(monitor.contact)
-        return monitor, seen
+            status.touched |= set(monitor.contact)
+        return monitor, status
 
-    def hear(self, data: bytes, received: int, waited: int) -> None:
+    def receive(self, data: bytes, received: int, waited: int) -> None:
         """Take a joint state, as it is serialized, ``received`` and having ``waited`` [ns]."""
         model = self._models.model
         if model is None:
             return
         if waited > LATE:
-            self.seen.dropped += 1
+            self.status.dropped += 1
             return
         problem = ''
         try:
@@ -110,12 +111,12 @@ class Monitoring:
             problem = str(error)
         except Exception as error:  # the recording must go on
             problem = f'unexpected {type(error).__name__}: {error}'
-        if problem and problem not in self._said:
-            self._said.add(problem)
+        if problem and problem not in self._warned:
+            self._warned.add(problem)
             self._node.get_logger().warning(f'monitor: {problem}')
-        self.seen.problem = problem
+        self.status.problem = problem
 
-    def hear_effort(self, data: bytes, received: int, waited: int) -> None:
+    def receive_effort(self, data: bytes, received: int, waited: int) -> None:
         """Take a message of the topic ``effort``, which the next joint states go with."""
         self._latest_effort = data
 
@@ -123,7 +124,7 @@ class Monitoring:
         if model is not self._model:
             self._begin(model)
         if self.monitor is None:
-            raise UsageError(self._refused)
+            raise UsageError(self._refusal)
         names, stamp, values = self._states(data)
         if names is not self._names:
             if not set(names) & set(model.joints):
@@ -141,20 +142,20 @@ class Monitoring:
         if reading is not None:
             if received > self._recount:
                 self._recount = received + RECOUNT
-                self._heard = [p.get_subscription_count() > 0 for p in self._publishers]
+                self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
             self._publish(stamp, reading)
 
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._names = model, None, ()
-        self.seen.reading = None
+        self.status.reading = None
         self._writer = EffortWriter(model.joints)
         self._origin = self._node.get_clock().now().nanoseconds
-        self._tell(False)
+        self._send_contact(False)
         try:
             self.monitor = Monitor(model, self._settings)
         except DynIdError as error:
-            self._refused = str(error)
+            self._refusal = str(error)
             raise
 
     def _measured(self, values: dict[str, FloatArray], joints: tuple[str, ...]) -> FloatArray:
@@ -170,20 +171,21 @@ class Monitoring:
         return values['effort'][self._order]
 
     def _publish(self, stamp: int, reading: Reading) -> None:
-        self.seen.reading = reading
+        self.status.reading = reading
         sent = reading.predicted, reading.residual, reading.external
-        for publisher, heard, values in zip(self._publishers, self._heard, sent, strict=True):
-            if heard and values is not None:
+        for publisher, subscribed, values in zip(
+                self._publishers, self._subscribed, sent, strict=True):
+            if subscribed and values is not None:
                 publisher.publish(self._writer(stamp, values))
         contact = bool(reading.contact.any())
         if contact:
             assert self.monitor is not None
-            self.seen.touched.update(self.monitor.contact)
-        self._tell(contact)
+            self.status.touched.update(self.monitor.contact)
+        self._send_contact(contact)
 
-    def _tell(self, contact: bool) -> None:
-        if contact != self._told:
-            self._told = contact
+    def _send_contact(self, contact: bool) -> None:
+        if contact != self._contact_sent:
+            self._contact_sent = contact
             self._contact.publish(Bool(data=contact))
 
 

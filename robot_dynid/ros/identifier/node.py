@@ -95,11 +95,11 @@ class Identifier(Node):
 
     def _diagnose(self) -> None:
         message = DiagnosticArray(status=[diagnosis(
-            self.get_name(), self.recording.look(), self.recording.recorder,
+            self.get_name(), self.recording.take_statistics(), self.recording.recorder,
             self.recording.running, self.models.model, self.action.stage)])
         if self.monitoring is not None:
             message.status = [*message.status, contact_diagnosis(
-                self.get_name(), *self.monitoring.look())]
+                self.get_name(), *self.monitoring.take_status())]
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
 

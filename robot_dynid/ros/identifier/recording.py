@@ -29,8 +29,8 @@ TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What came in on a topic since the last look; times in s, ``age`` infinite before a message.
+class TopicStatistics:
+    """Statistics of a topic since they were last read; times in s, ``age`` infinite at first.
 
     ``largest_gap`` is between two messages, ``rate`` per second.
     """
@@ -49,9 +49,9 @@ class Channel:
         self.store: TopicStore | None = None
         self.listener: Callable[[bytes, int, int], None] | None = None
         self._last = self._gap = self._count = 0
-        self._looked_at = time.time_ns()
+        self._since = time.time_ns()
 
-    def hear(self, data: bytes, info: Mapping[str, Any]) -> None:
+    def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
         """Take one serialized message; this is all that happens while recording."""
         now = time.time_ns()
         if self.store is not None:
@@ -63,14 +63,14 @@ class Channel:
         self._last = now
         self._count += 1
 
-    def look(self) -> Heard:
-        """Return what came in since the last look."""
+    def take_statistics(self) -> TopicStatistics:
+        """Return the statistics since the last call."""
         now = time.time_ns()
-        span = max(now - self._looked_at, 1) * 1e-9
+        span = max(now - self._since, 1) * 1e-9
         age = (now - self._last) * 1e-9 if self._last else float('inf')
-        heard = Heard(self.topic, self._count / span, self._gap * 1e-9, age)
-        self._looked_at, self._gap, self._count = now, 0, 0
-        return heard
+        statistics = TopicStatistics(self.topic, self._count / span, self._gap * 1e-9, age)
+        self._since, self._gap, self._count = now, 0, 0
+        return statistics
 
 
 class BagSession:
@@ -92,7 +92,7 @@ class BagSession:
         for topic, kind in topics.items():
             channel = Channel(node.resolve_topic_name(topic))
             self._channels[topic] = channel
-            self._listener.subscribe(kind, topic, channel.hear, qos)
+            self._listener.subscribe(kind, topic, channel.receive, qos)
         self._listener.start()
 
     @property
@@ -156,10 +156,10 @@ class BagSession:
         if topic in self._channels:
             self._channels[topic].listener = listener
 
-    def look(self) -> tuple[Heard, ...]:
-        """Return what came in on every topic since the last look."""
+    def take_statistics(self) -> tuple[TopicStatistics, ...]:
+        """Return the statistics of every topic since the last call."""
         with self.lock:
-            return tuple(channel.look() for channel in self._channels.values())
+            return tuple(channel.take_statistics() for channel in self._channels.values())
 
     def close(self) -> None:
         """End a running recording, if there is one, and listen no more."""

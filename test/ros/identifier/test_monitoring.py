@@ -101,9 +101,9 @@ def test_at_rest_the_model_holds_the_arm_and_the_residual_is_what_pushes(
     measured = stage.hold + PUSH
     for stamp in range(stage.begin, stage.begin + 700 * STEP, STEP):
         if apart:
-            monitoring.hear_effort(state(stamp, joints, other, effort=measured), stamp, 0)
+            monitoring.receive_effort(state(stamp, joints, other, effort=measured), stamp, 0)
         effort = stage.hold if apart else measured  # those of the field are to be replaced
-        monitoring.hear(
+        monitoring.receive(
             state(stamp, joints, own, position=POSE, velocity=STILL, effort=effort), stamp, 0)
     found = stage.published(stamp)
     for topic, expected in (('predicted_effort', stage.hold), ('effort_residual', PUSH),
@@ -117,12 +117,12 @@ def test_moving_joints_are_followed_in_whatever_order_they_come(stage: Stage) ->
     log = motion(stage.model.robot, 20)
     for k, row in enumerate(zip(log.position, log.velocity, log.effort, strict=True)):
         position, velocity, effort = row
-        monitoring.hear(state(stage.begin + k * STEP, stage.model.joints, [2, 0, 1],
+        monitoring.receive(state(stage.begin + k * STEP, stage.model.joints, [2, 0, 1],
                                position=position, velocity=velocity, effort=effort), 0, 0)
         expected = direct(k * STEP * 1e-9, *row)
-    _, seen = monitoring.look()
-    assert seen.reading is not None
-    np.testing.assert_allclose(seen.reading.external, expected.external, rtol=1e-4)
+    _, status = monitoring.take_status()
+    assert status.reading is not None
+    np.testing.assert_allclose(status.reading.external, expected.external, rtol=1e-4)
 
 
 def test_a_model_with_another_order_of_joints_takes_the_joints_by_their_names(
@@ -135,12 +135,12 @@ def test_a_model_with_another_order_of_joints_takes_the_joints_by_their_names(
         stage.models.serve(served, served.to_yaml())
         for k in range(51):
             stamp = stage.begin + k * STEP
-            monitoring.hear(state(stamp, served.joints, order, position=POSE, velocity=STILL,
+            monitoring.receive(state(stamp, served.joints, order, position=POSE, velocity=STILL,
                                    effort=stage.hold + PUSH), stamp, 0)
-        _, seen = monitoring.look()
-        assert seen.reading is not None
+        _, status = monitoring.take_status()
+        assert status.reading is not None
         risen = 1.0 - np.exp(-MonitorParameters().observer_gain * 0.1)
-        np.testing.assert_allclose(seen.reading.external, -risen * PUSH, rtol=1e-9)
+        np.testing.assert_allclose(status.reading.external, -risen * PUSH, rtol=1e-9)
 
 
 @pytest.mark.parametrize('observer_gain', [10.0, 40.0])
@@ -150,12 +150,12 @@ def test_external_torque_rises_with_the_time_constant_of_the_gain(
     monitoring = stage.monitoring(MonitorParameters(observer_gain=observer_gain))
     for k in range(51):
         stamp = stage.begin + k * STEP
-        monitoring.hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
+        monitoring.receive(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
                                velocity=STILL, effort=stage.hold + PUSH), stamp, 0)
-    _, seen = monitoring.look()
-    assert seen.reading is not None
+    _, status = monitoring.take_status()
+    assert status.reading is not None
     risen = 1.0 - np.exp(-observer_gain * 0.1)
-    np.testing.assert_allclose(seen.reading.external, -risen * PUSH, rtol=1e-9)
+    np.testing.assert_allclose(status.reading.external, -risen * PUSH, rtol=1e-9)
 
 
 def test_every_parameter_reaches_its_setting() -> None:
@@ -170,8 +170,8 @@ def test_joint_states_that_have_waited_for_long_are_left_out(stage: Stage) -> No
     monitoring = stage.monitoring(MonitorParameters())
     for k, waited in enumerate((0, 0, 300_000_000, 0)):
         stamp = stage.begin + k * STEP
-        monitoring.hear(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
+        monitoring.receive(state(stamp, stage.model.joints, [0, 1, 2], position=POSE,
                                velocity=STILL, effort=stage.hold), stamp, waited)
-    _, seen = monitoring.look()
-    assert seen.dropped == 1
-    assert monitoring.look()[1].dropped == 0, 'told once'
+    _, status = monitoring.take_status()
+    assert status.dropped == 1
+    assert monitoring.take_status()[1].dropped == 0, 'reported once'

@@ -1,0 +1,98 @@
+"""Docstrings of the package: arrays have shapes, modules and functions name their object."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(path for package in ('robot_dynid', 'robot_dynid_evaluation')
+                 for path in (ROOT / package).rglob('*.py'))
+#: kernels are private; their arrays are described where they are called
+DOCUMENTED = [path for path in SOURCES
+              if path.relative_to(ROOT).parts[:2] != ('robot_dynid', 'kernels')
+              and path.relative_to(ROOT).parts[0] == 'robot_dynid']
+
+#: symbols such as N, numbers, and the counts that have a name
+COUNT = (r'(?:[A-Za-z]|\d+|rows|count|groups|batches|joints|links|coordinates|others|COLUMNS'
+         r'|len\(\w+\)|\w+\[-1\])')
+SIZE = rf'(?:\.\.\.|{COUNT}(?:(?: | ?\+ ?){COUNT})*)'
+#: such as (N, n), (n,), (rows, b + 1) or (..., 4, 4)
+SHAPE = re.compile(rf'\({SIZE}(?:,|(?:, {SIZE})+)\)')
+ARRAY = re.compile(r'\b(FloatArray|NDArray|ArrayLike)\b')
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
+
+
+def public_functions(
+    node: ast.Module | ast.ClassDef, within: str = ''
+) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield (name, function) of all public functions and methods of public classes."""
+    for one in node.body:
+        if isinstance(one, ast.ClassDef) and not one.name.startswith('_'):
+            yield from public_functions(one, f'{one.name}.')
+        elif isinstance(one, ast.FunctionDef) and not one.name.startswith('_'):
+            yield within + one.name, one
+
+
+def arrays(function: ast.FunctionDef) -> list[str]:
+    """Return the arguments and the result (``return``) that are arrays."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    kinds = [(a.arg, a.annotation) for a in given] + [('return', function.returns)]
+    return [name for name, kind in kinds if kind is not None and ARRAY.search(ast.unparse(kind))]
+
+
+def without_shape(tree: ast.Module) -> Iterator[str]:
+    """Yield the public functions with arrays whose docstrings state no shape."""
+    for name, function in public_functions(tree):
+        if arrays(function) and not SHAPE.search(ast.get_docstring(function) or ''):
+            yield f'{function.lineno} {name}: state the shape of {", ".join(arrays(function))}'
+
+
+def test_arrays_have_shapes() -> None:
+    wrong = [f'{path.relative_to(ROOT)}:{one}' for path in DOCUMENTED
+             for one in without_shape(tree_of(path))]
+    assert not wrong, '\n'.join(wrong)
+
+
+@pytest.mark.parametrize(('text', 'count'), [
+    ('Return efforts (N, n) N m.', 0), ('Return the values (b,) of it.', 0),
+    ('Return (n T, b + 1) rows.', 0), ('Write (rows, len(chosen), N).', 0),
+    ('Return (..., 4, 4).', 0), ('Return the friction (N m) of all joints.', 1),
+    ('Return the sections (heading, text).', 1), ('', 1)])
+def test_shapes_are_seen(text: str, count: int) -> None:
+    tree = ast.parse(f'def f(q: FloatArray) -> FloatArray:\n    """{text}"""\n')
+    assert len(list(without_shape(tree))) == count
+
+
+#: beginnings of descriptions that leave the object out
+RIDDLE = re.compile('(What|Who|How|Which|Where|When|Whether|From|The same|One door)\\b')
+
+
+def described(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield (name, docstring) of a module, whose name is empty, and of its classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            yield getattr(node, 'name', ''), ast.get_docstring(node) or ''
+
+
+def test_modules_and_classes_name_their_object() -> None:
+    wrong = [f'{path.relative_to(ROOT)} {name}: {text.splitlines()[0]}' for path in SOURCES
+             for name, text in described(tree_of(path)) if RIDDLE.match(text)]
+    assert not wrong, '\n'.join(wrong)
+
+
+@pytest.mark.parametrize(('source', 'count'), [
+    ('"""How nodes end."""', 1), ('class A:\n    """What it does."""', 1),
+    ('"""End of nodes."""', 0), ('class A:\n    """Whatever a thing is."""', 0)])
+def test_riddles_are_seen(source: str, count: int) -> None:
+    assert sum(bool(RIDDLE.match(text)) for _, text in described(ast.parse(source))) == count
