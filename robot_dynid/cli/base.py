@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'standard': len(reduction.standard), 'base': len(reduction.kept),
         'kept': reduction.names, 'labels': reduction.labels, 'gap': reduction.gap,
         'categories': {name: one.plain() for name, one in found.items()},
-        'further': _further(found),
+        'further': _sensor_configurations(found),
         'warnings': robot.warnings + reduction.warnings, 'seconds': time.perf_counter() - started,
     }
 
@@ -66,13 +66,14 @@ def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ..
     return (*found, JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
 
 
-def _further(found: Mapping[str, Category]) -> list[dict[str, Any]]:
-    """Return by further measurement which parameters it would tell apart, or show combined."""
+def _sensor_configurations(found: Mapping[str, Category]) -> list[dict[str, Any]]:
+    """Return for each sensor configuration the parameters it makes identifiable."""
     from robot_dynid.reduction.identifiability import DEPENDENT, INDEPENDENT, lifted_by
-    from robot_dynid.reduction.sensor_configurations import FURTHER
+    from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
 
-    return [{'measurement': key, 'words': FURTHER[key].words, 'tells_apart': lifted[INDEPENDENT],
-             'shows_combined': lifted[DEPENDENT]} for key, lifted in lifted_by(found).items()]
+    return [{'measurement': key, 'words': SENSOR_CONFIGURATIONS[key].words,
+             'tells_apart': lifted[INDEPENDENT], 'shows_combined': lifted[DEPENDENT]}
+            for key, lifted in lifted_by(found).items()]
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -83,10 +84,10 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                   f'rank by the singular values, which fall by a factor of {result["gap"]:.1g}')
     terminal.table('', ('base parameter', 'combination'),
                    zip(result['kept'], result['labels']))
-    terminal.table('', ('parameter', 'category', 'in', 'further measurement'), (
+    terminal.table('', ('parameter', 'category', 'in', 'sensor configuration'), (
         (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
         for name, one in result['categories'].items()))
-    terminal.table('', ('further measurement', 'tells apart', 'shows combined'), (
+    terminal.table('', ('sensor configuration', 'identifiable alone', 'in combinations'), (
         (more['words'], ', '.join(more['tells_apart']) or 'none',
          ', '.join(more['shows_combined']) or 'none') for more in result['further']))
     terminal.warnings(result['warnings'])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve, friction_curve
-from robot_dynid.estimation.friction_sweeps.sweeps import all_sweeps
+from robot_dynid.estimation.friction_sweeps.sweeps import friction_by_joint
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
@@ -50,7 +50,7 @@ def friction_curves(
         law = 'coulomb'
     curves: list[FrictionCurve] = []
     notes: list[str] = []
-    for name, sweeps in all_sweeps(robot.joints, list(motions)).items():
+    for name, sweeps in friction_by_joint(robot.joints, list(motions)).items():
         notes += sweeps.notes
         if sweeps.points:
             curve, more = friction_curve(name, sweeps.points, law)

@@ -11,7 +11,7 @@ import numpy as np
 from robot_dynid.types import FloatArray, frozen
 
 #: gain [1/s] of the observer the levels are taken with
-LEVELS_GAIN = 30.0
+NOMINAL_GAIN = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class NoiseLevels:
     moving: FloatArray
     holding: FloatArray
     speed: FloatArray
-    gain: float = LEVELS_GAIN
+    gain: float = NOMINAL_GAIN
 
     def at_gain(self, gain: float) -> FloatArray:
         """Return ``moving`` (n,) [N m] for another gain: white noise grows with its root."""

@@ -141,13 +141,13 @@ def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevel
     """
     return contact_levels(
         model.robot,
-        model.noise_levels or unknown_levels(model),
+        model.noise_levels or default_levels(model),
         settings.gain,
         settings.contact,
     )
 
 
-def unknown_levels(model: IdentifiedModel) -> NoiseLevels:
+def default_levels(model: IdentifiedModel) -> NoiseLevels:
     """Return what holds without recordings: at rest friction may be anything up to its law's."""
     n = model.robot.n
     return NoiseLevels(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),

@@ -10,7 +10,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.noise_levels import LEVELS_GAIN, NoiseLevels
+from robot_dynid.identified.noise_levels import NOMINAL_GAIN, NoiseLevels
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
@@ -56,10 +56,10 @@ def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) 
     if not recorded:
         raise DataError('no motion to learn the levels of contact detection from')
     speeds, found = np.array(SPEEDS)[:, None], []
-    observer = Observer(model, LEVELS_GAIN)
+    observer = Observer(model, NOMINAL_GAIN)
     for motion in recorded:
         results = observer.along(motion)
-        share, claimed = slow_shares(motion, results[:, DRY], speeds, LEVELS_GAIN)
+        share, claimed = slow_shares(motion, results[:, DRY], speeds, NOMINAL_GAIN)
         found.append((np.abs(results[:, None, EXTERNAL] - claimed), share))
     torque, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
     floor = holding_torque(model)

@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.reduction.sensor_configurations import FURTHER
+from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
 from robot_dynid.regressor.block import Block
 from robot_dynid.robot.model import RobotModel
 
@@ -32,13 +32,13 @@ NAMED = 2
 class Category:
     """One of CATEGORIES, and for dependent parameters the names of their base parameters.
 
-    ``further`` are the measurements (keys of FURTHER) that would lift the category, with the one
-    it would become.
+    ``sensor_configurations`` (keys of SENSOR_CONFIGURATIONS) are those that would lift the
+    category, with the one it would become.
     """
 
     category: str
     combinations: tuple[str, ...] = ()
-    further: tuple[tuple[str, str], ...] = ()
+    sensor_configurations: tuple[tuple[str, str], ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """Return the category in plain types."""
@@ -46,20 +46,22 @@ class Category:
         if self.combinations:
             found['in'] = list(self.combinations)
         if self.category != INDEPENDENT:
-            found['further'] = dict(self.further)
+            found['further'] = dict(self.sensor_configurations)
             found['advice'] = self.advice
         return found
 
     @property
     def advice(self) -> str:
-        """What would tell more about the parameter, as a sentence; empty where nothing is open."""
+        """Sensor configurations that lift the category, as a sentence; empty for the highest."""
         if self.category == INDEPENDENT:
             return ''
-        for wanted, effect in ((INDEPENDENT, 'told apart by'), (DEPENDENT, 'seen, combined, by')):
-            words = [FURTHER[key].words for key, category in self.further if category == wanted]
+        for lifted, effect in ((INDEPENDENT, 'identifiable alone with'),
+                               (DEPENDENT, 'identifiable in combinations with')):
+            words = [SENSOR_CONFIGURATIONS[key].words
+                     for key, category in self.sensor_configurations if category == lifted]
             if words:
-                return f'{effect} {" or by ".join(words[:NAMED])}'
-        return 'nothing that was tried tells it'
+                return f'{effect} {" or with ".join(words[:NAMED])}'
+        return 'not identifiable with any sensor configuration that was tried'
 
 
 def category_of(reduction: Reduction, index: int) -> Category:
@@ -81,10 +83,10 @@ def categories(reduction: Reduction) -> dict[str, Category]:
 def with_advice(
     robot: RobotModel, blocks: Sequence[Block], reduction: Reduction
 ) -> dict[str, Category]:
-    """Return the categories, with what further measurements would make of them.
+    """Return the categories, with the sensor configurations that would lift them.
 
-    Each of FURTHER is tried: its equations join those of the robot, the whole is reduced anew,
-    and what is told is what that reduction shows.
+    Each of SENSOR_CONFIGURATIONS is tried: its equations join those of the robot, and the whole
+    is reduced anew.
     """
     found = categories(reduction)
     if all(one.category == INDEPENDENT for one in found.values()):
@@ -92,8 +94,8 @@ def with_advice(
     states = random_states(robot, 20 + 3 * len(reduction.standard) // robot.rows,
                            np.random.default_rng(SEED))
     lifted: dict[str, list[tuple[str, str]]] = {name: [] for name in found}
-    for key, further in FURTHER.items():
-        reduced = further.reduced(robot, blocks, states)
+    for key, configuration in SENSOR_CONFIGURATIONS.items():
+        reduced = configuration.reduced(robot, blocks, states)
         seen = {} if reduced is None else categories(reduced)
         for name, one in found.items():
             new = seen.get(name, one).category
@@ -104,10 +106,10 @@ def with_advice(
 
 
 def lifted_by(found: Mapping[str, Category]) -> dict[str, dict[str, list[str]]]:
-    """Return by further measurement (key of FURTHER) the names it would lift, by new category."""
-    told: dict[str, dict[str, list[str]]] = {
-        key: {INDEPENDENT: [], DEPENDENT: []} for key in FURTHER}
+    """Return by key of SENSOR_CONFIGURATIONS the names it would lift, by new category."""
+    lifted: dict[str, dict[str, list[str]]] = {
+        key: {INDEPENDENT: [], DEPENDENT: []} for key in SENSOR_CONFIGURATIONS}
     for name, one in found.items():
-        for key, category in one.further:
-            told[key][category].append(name)
-    return told
+        for key, category in one.sensor_configurations:
+            lifted[key][category].append(name)
+    return lifted

@@ -1,4 +1,4 @@
-"""Measurements a robot could have beside its own, and the minimal set it would have with them.
+"""Sensor configurations beside that of the robot, and the minimal set with each of them.
 
 Sensors of force and torque are joints that do not move: six of them, three that slide and three
 that turn, stand where the sensor sits, and their efforts are what it measures.
@@ -28,8 +28,8 @@ from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: the minimal set of a robot's blocks with a further measurement, at states; None where there is
-#: nothing to measure
+#: the minimal set of a robot's blocks with a sensor configuration, at states; None where it does
+#: not apply
 Reduced = Callable[[RobotModel, Sequence[Block], Samples], 'Reduction | None']
 #: joints of a body that is free
 FREE = 6
@@ -37,7 +37,7 @@ FREE = 6
 
 @dataclass(frozen=True)
 class SensorConfiguration:
-    """A measurement in words, and what the minimal set becomes with it."""
+    """A sensor configuration in ``words``, and the minimal set with it."""
 
     words: str
     reduced: Reduced
@@ -136,9 +136,9 @@ def _everything(
 
 
 #: by key: what is tried, the cheapest first
-FURTHER = {
+SENSOR_CONFIGURATIONS = {
     'mounting': SensorConfiguration(
-        'moving with the base mounted so that gravity comes from other sides', _another_mounting
+        'the base mounted so that gravity comes from other sides', _another_mounting
     ),
     'motor encoders': SensorConfiguration(
         'motor encoders, where the gears give (elastic joints)', _motor_encoders

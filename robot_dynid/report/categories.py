@@ -1,4 +1,4 @@
-"""Identifiability of the parameters, and further measurements, as a section."""
+"""Identifiability of the parameters, and other sensor configurations, as a section."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from robot_dynid.reduction.identifiability import (
     lifted_by,
     with_advice,
 )
-from robot_dynid.reduction.sensor_configurations import FURTHER
+from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
 
 TEXT = (
     'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '
     'can do as well: only the base parameters they appear in are known. Independently '
-    'identifiable ones are known by themselves, given a motion that excites them. What would '
-    'tell more was tried: the equations of each further measurement joined those of the '
-    'robot, and the whole was reduced anew.')
+    'identifiable ones are known by themselves, given a motion that excites them. Other sensor '
+    'configurations were tried: their equations joined those of the robot, and the whole was '
+    'reduced anew.')
 
 
 def categories(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -33,10 +33,10 @@ def categories(model: IdentifiedModel) -> tuple[Section, ...]:
             {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
         for name, one in found.items())
     more = tuple(
-        Row((FURTHER[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
+        Row((SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
              ', '.join(lifted[DEPENDENT]) or 'none')) for key, lifted in lifted_by(found).items())
     tables = (
-        Table(('parameter', 'category', 'in', 'further measurement'), rows, words=True),
-        Table(('further measurement', 'tells apart', 'shows combined'), more,
-              'What further measurements are worth', words=True))
+        Table(('parameter', 'category', 'in', 'sensor configuration'), rows, words=True),
+        Table(('sensor configuration', 'identifiable alone', 'in combinations'), more,
+              'Parameters identifiable with other sensor configurations', words=True))
     return (Section('What can be identified', text=TEXT, cards=cards, tables=tables),)

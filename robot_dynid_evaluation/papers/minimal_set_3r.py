@@ -15,7 +15,7 @@ import numpy as np
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, fit_stages
-from robot_dynid.estimation.staged.procedure import SingleJointMotion, Stage, names_from
+from robot_dynid.estimation.staged.procedure import LockedJointsMotion, Stage, names_from
 from robot_dynid.reduction.echelon import full_rank
 from robot_dynid.reduction.numeric import full_regressor, random_states
 from robot_dynid.robot.model import RobotModel
@@ -138,7 +138,7 @@ def identified(model: TorqueModel, recordings: list[Information]) -> StagedEstim
     """Return the staged estimate from single-joint sinusoids, joint 3 first."""
     robot = model.robot
     stages = [
-        Stage(robot.joints[j], (SingleJointMotion(j, np.zeros(robot.n), float(AMPLITUDES[j])),),
+        Stage(robot.joints[j], (LockedJointsMotion(j, np.zeros(robot.n), float(AMPLITUDES[j])),),
               tuple(range(robot.n)), names_from(model, j)) for j in reversed(range(robot.n))]
     experiment = Experiment(model, reduce(Information.merge, recordings))
     return fit_stages(experiment, stages, recordings[::-1])

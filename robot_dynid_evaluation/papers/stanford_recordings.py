@@ -9,7 +9,7 @@ import numpy as np
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.staged.least_squares import fit_stages
-from robot_dynid.estimation.staged.procedure import SingleJointMotion, Stage, names_from
+from robot_dynid.estimation.staged.procedure import LockedJointsMotion, Stage, names_from
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
@@ -59,7 +59,7 @@ def stage(model: TorqueModel, step: Step) -> Stage:
     motions = []
     for q in step.configurations:
         q[moving] += 0.5 * SIZE
-        motions.append(SingleJointMotion(moving, q, 0.5 * SIZE))
+        motions.append(LockedJointsMotion(moving, q, 0.5 * SIZE))
     name = f'body {step.body}, joint {step.moving} turns'
     return Stage(name, tuple(motions), (body,), names_from(model, body))
 

@@ -10,10 +10,10 @@ from swept_recordings import SPEEDS, coulomb, law_torque, stribeck
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_sweeps.friction_curve import (
     FrictionCurve,
+    distinguishable_laws,
     fitted,
     friction_curve,
     odd_columns,
-    told_apart,
 )
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
 from robot_dynid.friction import LAWS, law_from
@@ -70,7 +70,8 @@ def test_the_fit_is_that_of_weighted_least_squares() -> None:
 
 
 def test_laws_that_slide_alike_are_tried_once() -> None:
-    assert list(told_apart(points(coulomb(LADDER)))) == ['coulomb', 'two-speed', 'stribeck']
+    found = distinguishable_laws(points(coulomb(LADDER)))
+    assert list(found) == ['coulomb', 'two-speed', 'stribeck']
 
 
 @pytest.mark.parametrize('name', LAWS)

@@ -19,7 +19,7 @@ from robot_dynid.estimation.staged.least_squares import fit_stages
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Free,
-    SingleJointMotion,
+    LockedJointsMotion,
     Stage,
     decompose,
     distal_to_proximal,
@@ -88,7 +88,7 @@ def test_stages_agree_with_least_squares_on_everything_at_once():
 def test_what_no_stage_determines_keeps_its_nominal_value():
     robot = load_robot('ur10e')
     model = torque_model(robot)
-    motions = [SingleJointMotion(j, np.zeros(6), 1.0) for j in range(6)]
+    motions = [LockedJointsMotion(j, np.zeros(6), 1.0) for j in range(6)]
     time = np.arange(0.0, 12.0, 0.01)
     parts = []
     for motion in motions:
@@ -177,7 +177,7 @@ def test_a_stage_can_be_written_by_hand():
     truth = truth_of(model)
     samples = with_effort(model, planned(model), truth)
     experiment = Experiment.of(model, [samples])
-    stage = Stage('all', tuple(SingleJointMotion(j, np.zeros(3)) for j in range(3)), (0, 1, 2),
+    stage = Stage('all', tuple(LockedJointsMotion(j, np.zeros(3)) for j in range(3)), (0, 1, 2),
                   model.reduction.names)
     estimate = fit_stages(experiment, [stage], [experiment.information])
     assert estimate.stages[0].labels == model.reduction.names
@@ -191,7 +191,7 @@ def test_stages_never_find_more_than_there_is(seed):
     rng = np.random.default_rng(seed)
     robot = robot_from_urdf(random_urdf(rng, 4, 0.2))
     model = torque_model(robot)
-    motions = [SingleJointMotion(j, rng.uniform(-1.0, 1.0, robot.n)) for j in range(robot.n)]
+    motions = [LockedJointsMotion(j, rng.uniform(-1.0, 1.0, robot.n)) for j in range(robot.n)]
     free = Free.everything(len(model.reduction.names))
     for stage in distal_to_proximal(model, motions):
         found = decompose(model, stage, free)

@@ -1,4 +1,4 @@
-"""Categories of parameters, and that what is said of further measurements is so."""
+"""Categories of parameters, and that what is said of other sensor configurations is so."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from robot_dynid.reduction.identifiability import (
     with_advice,
 )
 from robot_dynid.reduction.numeric import full_regressor, random_states, reduce_numeric
-from robot_dynid.reduction.sensor_configurations import FURTHER, freed
+from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS, freed
 from robot_dynid.regressor import Block, RigidLinks, RotorInertia, Springs, axes_of
 from robot_dynid.robot.model import Drive, RobotModel
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -69,28 +69,29 @@ def test_a_rotor_is_told_from_its_link_behind_a_gear_only() -> None:
     rigid = robot.rigid
     stiff = with_advice(rigid, blocks_of(rigid), reduce_numeric(rigid, blocks_of(rigid)))
     assert stiff['Ia1'].category == DEPENDENT and stiff['Ia1'].combinations == ('Izz1',)
-    assert dict(stiff['Ia1'].further)['motor encoders'] == INDEPENDENT
-    assert dict(stiff['Ia1'].further)['joint torque'] == INDEPENDENT
+    assert dict(stiff['Ia1'].sensor_configurations)['motor encoders'] == INDEPENDENT
+    assert dict(stiff['Ia1'].sensor_configurations)['joint torque'] == INDEPENDENT
     assert 'motor encoders' in stiff['Ia1'].advice
     soft = with_advice(robot, blocks_of(robot), reduce_numeric(robot, blocks_of(robot)))
     for name in ('Ia1', 'K1', 'D1', 's1'):
         assert soft[name].category == INDEPENDENT
     assert soft['m2'].category == DEPENDENT and soft['m2'].combinations == ('mx1', 'Izz1')
-    assert 'joint torque' not in dict(soft['m2'].further)
-    assert dict(soft['m2'].further) == {'joint wrenches': INDEPENDENT, 'all of them': INDEPENDENT}
+    assert 'joint torque' not in dict(soft['m2'].sensor_configurations)
+    assert dict(soft['m2'].sensor_configurations) == {
+        'joint wrenches': INDEPENDENT, 'all of them': INDEPENDENT}
 
 
 def test_what_each_further_measurement_shows() -> None:
     robot = load_robot('ur10e')
     found = with_advice(robot, blocks_of(robot), reduce_numeric(robot, blocks_of(robot)))
     assert found['mx1'].category == UNIDENTIFIABLE  # a vertical axis does not feel weight
-    assert dict(found['mx1'].further)['mounting'] == INDEPENDENT
+    assert dict(found['mx1'].sensor_configurations)['mounting'] == INDEPENDENT
     assert found['m1'].category == UNIDENTIFIABLE
-    assert dict(found['m1'].further) == {'base wrench': DEPENDENT, 'joint wrenches': INDEPENDENT,
-                                         'all of them': INDEPENDENT}
+    assert dict(found['m1'].sensor_configurations) == {
+        'base wrench': DEPENDENT, 'joint wrenches': INDEPENDENT, 'all of them': INDEPENDENT}
     for name, one in found.items():
         assert one.category == INDEPENDENT or \
-            dict(one.further)['all of them'] == INDEPENDENT, name
+            dict(one.sensor_configurations)['all of them'] == INDEPENDENT, name
 
 
 @pytest.mark.parametrize('joint', range(-1, 6))
@@ -127,10 +128,11 @@ def test_the_command_tells_categories_and_gears(capsys) -> None:
     mass = found['categories']['m2']
     assert mass['category'] == DEPENDENT and mass['in'] == ['mx1', 'Izz1']
     assert 'six-axis' in mass['advice']
-    assert [row['measurement'] for row in found['further']] == list(FURTHER)
+    assert [row['measurement'] for row in found['further']] == list(
+        SENSOR_CONFIGURATIONS)
     assert main(['base', 'planar_3r', '--method', 'analytic']) == 0
     told = capsys.readouterr().out
-    assert 'unidentifiable' in told and 'further measurement' in told
+    assert 'unidentifiable' in told and 'sensor configuration' in told
 
 
 def test_reductions_with_more_rows_know_at_least_as_much() -> None:
@@ -138,8 +140,8 @@ def test_reductions_with_more_rows_know_at_least_as_much() -> None:
     blocks = blocks_of(robot)
     base = reduce_numeric(robot, blocks)
     states = random_states(robot, 40, np.random.default_rng(0))
-    for further in FURTHER.values():
-        more = further.reduced(robot, blocks, states)
+    for configuration in SENSOR_CONFIGURATIONS.values():
+        more = configuration.reduced(robot, blocks, states)
         if more is None or more.standard != base.standard:
             continue
         whole = np.linalg.lstsq(more.matrix.T, base.matrix.T, rcond=None)[0]

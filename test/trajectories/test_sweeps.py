@@ -20,9 +20,9 @@ from swept_recordings import (
 from robot_dynid.estimation.friction_sweeps.sweeps import (
     HUBER,
     Sweeps,
-    all_sweeps,
+    friction_by_joint,
+    friction_of_joint,
     huber_location,
-    sweeps_of,
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.single_joint_motion import (
@@ -37,7 +37,7 @@ LEAST = np.full(len(JOINTS), TRAVEL)
 
 
 def sweeps(time: FloatArray, position: FloatArray, torque: FloatArray) -> Sweeps:
-    return all_sweeps(JOINTS, single_joint_motions(time, position, torque, LEAST))['a']
+    return friction_by_joint(JOINTS, single_joint_motions(time, position, torque, LEAST))['a']
 
 
 def test_half_the_difference_is_friction_and_half_the_sum_gravity_with_the_offset() -> None:
@@ -147,11 +147,11 @@ def test_sticking_is_told_and_its_speed_left_out() -> None:
 def test_motion_that_never_keeps_its_speed_says_nothing() -> None:
     time = np.arange(0.0, 20.0, STEP)
     position = np.stack([np.sin(time), np.zeros_like(time)], axis=1)
-    assert all_sweeps(JOINTS, single_joint_motions(time, position, position, LEAST)) == {}
+    assert friction_by_joint(JOINTS, single_joint_motions(time, position, position, LEAST)) == {}
     both = np.stack([np.sin(time), np.sin(1.3 * time)], axis=1)
-    assert all_sweeps(JOINTS, single_joint_motions(time, both, both, LEAST)) == {}
+    assert friction_by_joint(JOINTS, single_joint_motions(time, both, both, LEAST)) == {}
     assert single_joint_motions(time[:20], both[:20], both[:20], LEAST) == []
-    assert sweeps_of('a', []).points == ()
+    assert friction_of_joint('a', []).points == ()
 
 
 def test_the_motor_of_a_coupled_axis_is_told_from_the_other() -> None:

@@ -152,7 +152,7 @@ def friction_curve(
         return FrictionCurve(joint, known), (
             f'{joint} sweeps at {len(known)} speed(s): too few for a law of friction; sweep at '
             f'{FEWEST_SPEEDS} or more',)
-    candidates = told_apart(known) if law is None else {law: law_from(law)}
+    candidates = distinguishable_laws(known) if law is None else {law: law_from(law)}
     free = {name: _freedom(one, known) for name, one in candidates.items()}
     fitting = [name for name in candidates if free[name] < len(known)]
     if not fitting:
@@ -170,7 +170,7 @@ def friction_curve(
     return FrictionCurve(joint, known, name, fit, missed), ()
 
 
-def told_apart(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
+def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
     """Return the laws that differ when a joint slides steadily at the speeds of ``points``."""
     found: dict[str, FrictionLaw] = {}
     for name in LAWS:

@@ -70,18 +70,20 @@ class Pair:
     half_sum: FloatArray
 
 
-def all_sweeps(joints: Sequence[str], solos: Sequence[SingleJointMotion]) -> dict[str, Sweeps]:
-    """Return what the sweeps of every joint say; empty where no joint keeps a speed."""
-    if not any(solo.steady for solo in solos):
+def friction_by_joint(
+    joints: Sequence[str], motions: Sequence[SingleJointMotion]
+) -> dict[str, Sweeps]:
+    """Return the friction from the sweeps of every joint; empty where no joint keeps a speed."""
+    if not any(motion.steady for motion in motions):
         return {}
-    own = {name: [s for s in solos if s.joint == i] for i, name in enumerate(joints)}
-    return {name: sweeps_of(name, some) for name, some in own.items() if some}
+    own = {name: [s for s in motions if s.joint == i] for i, name in enumerate(joints)}
+    return {name: friction_of_joint(name, some) for name, some in own.items() if some}
 
 
-def sweeps_of(name: str, solos: Sequence[SingleJointMotion]) -> Sweeps:
+def friction_of_joint(name: str, motions: Sequence[SingleJointMotion]) -> Sweeps:
     """Return friction, speed by speed, from the stretches in which joint ``name`` moves alone."""
-    jerky = _distinct([abs(s.speed) for s in solos if s.jerky])
-    pairs, alone = paired([s for s in solos if s.steady])
+    jerky = _distinct([abs(s.speed) for s in motions if s.jerky])
+    pairs, alone = paired([s for s in motions if s.steady])
     pairs = [p for p in pairs if not _among(p.speed, jerky)]
     points, notes = [], [
         f'{_at(name, speed)} moves in jerks, sticking in between; this speed is left out'
@@ -98,7 +100,7 @@ def sweeps_of(name: str, solos: Sequence[SingleJointMotion]) -> Sweeps:
             notes.append(f'{_at(name, abs(speed))} keeps its speed '
                          f'{"forward" if speed > 0.0 else "backward"} only; friction needs the '
                          'way back over the same positions at the same speed')
-    short = [s for s in solos if not s.steady and not s.jerky and s.seconds >= SHORTEST]
+    short = [s for s in motions if not s.steady and not s.jerky and s.seconds >= SHORTEST]
     both = [abs(s.speed) for s in short if any(_returns(s, other) for other in short)]
     both = _distinct([speed for speed in both if not _among(speed, known)])
     if both:
@@ -108,11 +110,11 @@ def sweeps_of(name: str, solos: Sequence[SingleJointMotion]) -> Sweeps:
     return Sweeps(tuple(points), tuple(notes))
 
 
-def paired(solos: Sequence[SingleJointMotion]) -> tuple[list[Pair], list[SingleJointMotion]]:
+def paired(motions: Sequence[SingleJointMotion]) -> tuple[list[Pair], list[SingleJointMotion]]:
     """Pair every way there with the next way back over the same positions; return pairs, rest."""
-    back = [s for s in solos if s.speed < 0.0]
+    back = [s for s in motions if s.speed < 0.0]
     pairs, alone = [], []
-    for there in (s for s in solos if s.speed > 0.0):
+    for there in (s for s in motions if s.speed > 0.0):
         fitting = [b for b in back if _opposite(there, b)]
         if fitting:
             nearest = min(fitting, key=lambda b: abs(b.start - there.start))

@@ -24,7 +24,7 @@ from robot_dynid.estimation.settings import read_plain, setting
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
-    SingleJointMotion,
+    LockedJointsMotion,
     Stage,
     decompose,
     labels,
@@ -144,7 +144,7 @@ class StagedLeastSquares(Estimator):
                              f'{", ".join(PROCEDURES)}')
 
     def fit(self, experiment: Experiment) -> StagedEstimate:
-        """Find the solo motions in the recordings and estimate stage by stage.
+        """Find the motions with locked joints in the recordings and estimate stage by stage.
 
         Raises DataError naming the stage and the joint whose motion is missing.
         """
@@ -167,7 +167,7 @@ def _shares(own: Sequence[Information], values: FloatArray) -> FloatArray:
 
 
 def _of_stages(
-    stages: Sequence[Stage], data: Sequence[tuple[SingleJointMotion, Information]]
+    stages: Sequence[Stage], data: Sequence[tuple[LockedJointsMotion, Information]]
 ) -> list[Information]:
     """Return the information of every stage, merged over its motions."""
     return [reduce(Information.merge, [i for m, i in data if m in stage.motions])

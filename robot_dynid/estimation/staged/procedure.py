@@ -1,7 +1,7 @@
 """Staged identification as data: which joint moves where, whose effort is read, what is solved.
 
-A *solo motion* moves one joint while all others are locked in a configuration. A *stage* names
-solo motions, the rows (joints whose effort equation is used) and the base parameters it may solve;
+In a *motion with locked joints* one joint moves, the others are locked. A *stage* names
+such motions, the rows (joints whose effort equation is used) and the base parameters it may solve;
 what earlier stages found enters as known. Which combinations a stage determines follows from its
 structure alone, that is from the regressor with the locked joints exactly at rest, not from the
 noise of a recording.
@@ -23,7 +23,7 @@ from robot_dynid.reduction.echelon import full_rank
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
-#: states per solo motion at which the structure of a stage is looked at
+#: states per motion at which the structure of a stage is looked at
 STATES = 24
 #: less than this share of a column being new is no excitation: joints are not locked more exactly
 WEAK, DROPPED = 1e-2, 1e-4
@@ -31,7 +31,7 @@ SEED = 20250101
 
 
 @dataclass(frozen=True, eq=False)
-class SingleJointMotion:
+class LockedJointsMotion:
     """Joint ``moving`` swings by ``amplitude`` rad (m) while all others are locked.
 
     ``position`` (n,) rad (m): where the joints are locked; the moving one's centre.
@@ -52,7 +52,7 @@ class Stage:
     """
 
     name: str
-    motions: tuple[SingleJointMotion, ...]
+    motions: tuple[LockedJointsMotion, ...]
     rows: tuple[int, ...]
     parameters: tuple[str, ...]
 
@@ -84,7 +84,7 @@ class Decomposition:
 
 
 def single_joint_states(
-    robot: RobotModel, motions: Sequence[SingleJointMotion], seed: int = SEED
+    robot: RobotModel, motions: Sequence[LockedJointsMotion], seed: int = SEED
 ) -> Samples:
     """Return STATES unrelated states of every motion, the locked joints exactly at rest."""
     rng = np.random.default_rng(seed)
@@ -189,7 +189,7 @@ def owners(model: TorqueModel) -> NDArray[np.int64]:
     return np.asarray(n - 1 - np.argmax(model.structure[::-1], axis=0))
 
 
-def own_stages(model: TorqueModel, motions: Sequence[SingleJointMotion]) -> tuple[Stage, ...]:
+def own_stages(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage, ...]:
     """Return the stages in which the effort of the moving joint itself is used, last joint first.
 
     Raises DataError naming the joint that never moves alone.
@@ -208,7 +208,7 @@ def own_stages(model: TorqueModel, motions: Sequence[SingleJointMotion]) -> tupl
 
 
 def distal_to_proximal(
-    model: TorqueModel, motions: Sequence[SingleJointMotion]
+    model: TorqueModel, motions: Sequence[LockedJointsMotion]
 ) -> tuple[Stage, ...]:
     """Return two stages per moving joint: its own effort, then that of all locked joints.
 
@@ -223,7 +223,7 @@ def distal_to_proximal(
     return tuple(stages)
 
 
-def body_by_body(model: TorqueModel, motions: Sequence[SingleJointMotion]) -> tuple[Stage, ...]:
+def body_by_body(model: TorqueModel, motions: Sequence[LockedJointsMotion]) -> tuple[Stage, ...]:
     """Return two stages per composite body, from the last to the first, of its own effort only.
 
     First its joint moves alone, then joints before it do. Raises DataError naming the joint that

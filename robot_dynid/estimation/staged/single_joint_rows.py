@@ -17,7 +17,7 @@ from robot_dynid.estimation.experiment import (
     row_weights,
 )
 from robot_dynid.estimation.information import Accumulator, Information
-from robot_dynid.estimation.staged.procedure import SingleJointMotion
+from robot_dynid.estimation.staged.procedure import LockedJointsMotion
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.single_joint_motion import least_travel, single_joint_stretches
 from robot_dynid.types import FloatArray, Samples
@@ -39,11 +39,11 @@ class SingleJointData:
     upper: float = -np.inf
 
     @property
-    def motion(self) -> SingleJointMotion:
+    def motion(self) -> LockedJointsMotion:
         """The motion as data of a procedure."""
         position = self.position.copy()
         position[self.moving] = 0.5 * (self.lower + self.upper)
-        return SingleJointMotion(self.moving, position, 0.5 * (self.upper - self.lower))
+        return LockedJointsMotion(self.moving, position, 0.5 * (self.upper - self.lower))
 
 
 def single_joint_rows(robot: RobotModel, samples: Samples) -> Iterator[tuple[int, slice]]:
@@ -56,7 +56,7 @@ def single_joint_rows(robot: RobotModel, samples: Samples) -> Iterator[tuple[int
                 yield joint, slice(segment.start + rows.start, segment.start + rows.stop)
 
 
-def single_joint_data(experiment: Experiment) -> list[tuple[SingleJointMotion, Information]]:
+def single_joint_data(experiment: Experiment) -> list[tuple[LockedJointsMotion, Information]]:
     """Return every single-joint motion in the recordings of ``experiment``, its information.
 
     Raises DataError when there is none.

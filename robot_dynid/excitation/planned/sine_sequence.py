@@ -17,7 +17,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
-    SingleJointMotion,
+    LockedJointsMotion,
     Stage,
     excitation_of,
     names_from,
@@ -82,14 +82,14 @@ class Swings:
         """The middle (n,) of the position ranges."""
         return self.limits.centre
 
-    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[SingleJointMotion]:
+    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[LockedJointsMotion]:
         """Yield the widest allowed swing of ``joint`` in every locked configuration (n,)."""
         for place in places:
             motion, _ = self._widest(joint, place)
             if motion is not None:
                 yield motion
 
-    def first(self, joint: int, places: Iterable[FloatArray]) -> SingleJointMotion:
+    def first(self, joint: int, places: Iterable[FloatArray]) -> LockedJointsMotion:
         """Return the first of `motions` in locked configurations ``places``, each (n,) rad (m).
 
         Raises DynIdError naming the joint when there is none.
@@ -103,7 +103,7 @@ class Swings:
 
     def _widest(
         self, joint: int, locked: FloatArray
-    ) -> tuple[SingleJointMotion | None, str | None]:
+    ) -> tuple[LockedJointsMotion | None, str | None]:
         """Return the swing about the middle of the joint's range, or else about where it is.
 
         None, and why not, when not even a narrow one is allowed.
@@ -115,13 +115,13 @@ class Swings:
                 position = np.array(locked)
                 position[joint] = self.home[joint] + np.clip(
                     middle - self.home[joint], width - half, half - width)
-                motion = SingleJointMotion(joint, position, width)
+                motion = LockedJointsMotion(joint, position, width)
                 why = self._why_not(motion)
                 if why is None:
                     return motion, None
         return None, why
 
-    def _why_not(self, motion: SingleJointMotion) -> str | None:
+    def _why_not(self, motion: LockedJointsMotion) -> str | None:
         fast = fastest(self.limits, motion.moving, motion.amplitude)
         quick = _swing(self.limits, motion, 1, fast)
         why = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
@@ -142,7 +142,7 @@ class Swings:
 def plan_motions(
     model: TorqueModel, planner: Planner, options: SineSequenceOptions,
     rng: np.random.Generator,
-) -> list[SingleJointMotion]:
+) -> list[LockedJointsMotion]:
     """Return the swings in the order of execution; the more of them only where they help."""
     swings = Swings(planner)
     if options.procedure == 'distal-to-proximal':
@@ -152,14 +152,14 @@ def plan_motions(
 
 def _each_joint(
     model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
-) -> list[SingleJointMotion]:
+) -> list[LockedJointsMotion]:
     """Swing every joint, the last one first, with the others in up to ``most`` configurations."""
-    planned: list[SingleJointMotion] = []
+    planned: list[LockedJointsMotion] = []
     rows = tuple(range(model.robot.n))
     for j in reversed(range(model.robot.n)):
         chosen = [swings.first(j, chain([swings.home], swings.somewhere(rng, PATIENCE)))]
 
-        def stage(motions: list[SingleJointMotion], joint: int = j) -> Stage:
+        def stage(motions: list[LockedJointsMotion], joint: int = j) -> Stage:
             return Stage(model.robot.joints[joint], tuple(motions), rows,
                          names_from(model, joint))
 
@@ -172,7 +172,7 @@ def _each_joint(
 
 def _first_joint(
     model: TorqueModel, swings: Swings, most: int, rng: np.random.Generator
-) -> list[SingleJointMotion]:
+) -> list[LockedJointsMotion]:
     """Swing every joint once, and the first rotational one with a body's joint in several places.
 
     Where a joint before the body (one at a distance, or a prismatic one) finds more than the
@@ -186,7 +186,7 @@ def _first_joint(
     bent, planned = _bent(swings, rng)
     for j in reversed(range(robot.n)):
 
-        def stage(motions: list[SingleJointMotion], body: int = j) -> Stage:
+        def stage(motions: list[LockedJointsMotion], body: int = j) -> Stage:
             usable = tuple(m for m in motions if robot.carried[m.moving, body])
             return Stage(f'body {robot.joints[body]}', usable, (body,), names_from(model, body))
 
@@ -203,7 +203,7 @@ def _first_joint(
 
 def _bent(
     swings: Swings, rng: np.random.Generator
-) -> tuple[FloatArray, list[SingleJointMotion]]:
+) -> tuple[FloatArray, list[LockedJointsMotion]]:
     """Return a random configuration in which every joint may swing, and these swings."""
     joints = range(len(swings.home))
     for place in swings.somewhere(rng, PATIENCE):
@@ -226,9 +226,9 @@ def _places(swings: Swings, joint: int) -> FloatArray:
 
 def _extend(
     model: TorqueModel,
-    stage: Callable[[list[SingleJointMotion]], Stage],
-    chosen: list[SingleJointMotion],
-    candidates: Iterable[SingleJointMotion],
+    stage: Callable[[list[LockedJointsMotion]], Stage],
+    chosen: list[LockedJointsMotion],
+    candidates: Iterable[LockedJointsMotion],
     worth: float = WORTH,
 ) -> bool:
     """Add the best candidate to ``chosen``, if there is one; return whether it was.
@@ -268,7 +268,7 @@ def sine_sequence(
     return Planned(planner.joined(swings), stages)
 
 
-def _swings(planner: Planner, motion: SingleJointMotion, periods: int) -> list[SineSwing]:
+def _swings(planner: Planner, motion: LockedJointsMotion, periods: int) -> list[SineSwing]:
     """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
 
     The narrow one is where velocity and acceleration limits are reached together.
@@ -282,7 +282,7 @@ def _swings(planner: Planner, motion: SingleJointMotion, periods: int) -> list[S
     return [_fast_swing(planner, replace(motion, amplitude=a), periods) for a in widths]
 
 
-def _fast_swing(planner: Planner, motion: SingleJointMotion, periods: int) -> SineSwing:
+def _fast_swing(planner: Planner, motion: LockedJointsMotion, periods: int) -> SineSwing:
     """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
     highest = fastest(planner.limits, motion.moving, motion.amplitude)
     low, high, frequency, why = 0.0, highest, highest, None
@@ -301,7 +301,7 @@ def _fast_swing(planner: Planner, motion: SingleJointMotion, periods: int) -> Si
 
 
 def _swing(
-    limits: MotionLimits, motion: SingleJointMotion, periods: int, frequency: float
+    limits: MotionLimits, motion: LockedJointsMotion, periods: int, frequency: float
 ) -> SineSwing:
     return SineSwing(limits.joints, limits.joints[motion.moving], frozen(motion.position),
                      motion.amplitude, frequency, periods)

@@ -10,7 +10,7 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Free,
-    SingleJointMotion,
+    LockedJointsMotion,
     Stage,
     decompose,
     labels,
@@ -27,7 +27,7 @@ def stage_rows(
     model: TorqueModel, swings: Sequence[SineSwing], procedure: str
 ) -> tuple[StageRow, ...]:
     """Return the stages that find something, in their order."""
-    motions = {SingleJointMotion(s.index, s.position, s.amplitude): s for s in swings}
+    motions = {LockedJointsMotion(s.index, s.position, s.amplitude): s for s in swings}
     free = Free.everything(len(model.reduction.names))
     rows = []
     for stage in PROCEDURES[procedure](model, tuple(motions)):
