@@ -104,7 +104,7 @@ class Scene:
                          'configuration')
         for (first, second), required in zip(self.pairs, self.required):
             if required < self.around.clearance:
-                kinds.append(f'{first} and {second} are never far apart: '
+                kinds.append(f'{first} and {second} are always close: '
                              f'{1e3 * required:.2g} mm are kept')
         if self.always_touching:
             names = ', '.join(f'{a} and {b}' for a, b in self.always_touching)

@@ -79,7 +79,7 @@ class KnownLoad:
 class DriveGains:
     """Gains (n,) [N m per unit of the measured effort], joint side.
 
-    ``estimates`` (n,) whatever they are worth; ``relative_std`` (n,) deviations of their
+    ``estimates`` (n,) however uncertain; ``relative_std`` (n,) deviations of their
     logarithms, infinite where the data is silent; ``determined`` (n,); ``centre_of_mass`` (3,)
     [m] of the payload; ``noise`` (n,) residual deviation in the measured unit.
     """

@@ -68,7 +68,7 @@ class ElasticJoints(Estimator):
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again.
 
-        A stiffness whose deflection cannot be told from none is open: its interval is infinite.
+        A stiffness whose deflection may be zero is open: its interval is infinite.
         """
         plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
         if not experiment.model.gears:
@@ -163,7 +163,8 @@ def without_undetermined(
     if not lost:
         return estimate
     names = tuple(n for n in estimate.names if n in lost or n in estimate.not_excited)
-    told = [f'{name} of joint {own[name]} cannot be told from infinity: take the joint as rigid '
-            '(leave it out of elastic_joints), or load it more' for name in lost]
+    warnings = [f'{name} of joint {own[name]} is not distinguishable from infinity: take the '
+                'joint as rigid (leave it out of elastic_joints), or load it more'
+                for name in lost]
     return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
-                   warnings=(*estimate.warnings, *told))
+                   warnings=(*estimate.warnings, *warnings))

@@ -81,7 +81,7 @@ class Estimator(ABC):
     #: the recordings show single joints that move while all others rest: no law of friction is
     #: selected, no residual model is learnt, no joint is elastic
     single_joint_motions: ClassVar[bool] = False
-    #: joints with encoders on both sides of the gear are elastic where nobody names any
+    #: joints with encoders on both sides of the gear are elastic where none are named
     seeks_elastic_joints: ClassVar[bool] = False
     #: the fit gives standard parameters of bodies that can exist
     physically_feasible: ClassVar[bool] = False
@@ -134,7 +134,7 @@ class Estimate:
     covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
     ``not_identified`` joints. ``standard`` (p,) are feasible standard parameters, where the method
     gives such; ``shares`` (n,) of the variance of each joint's effort that is predicted, where the
-    method judges that itself.
+    method decides that itself.
     """
 
     names: tuple[str, ...]

@@ -22,7 +22,7 @@ from robot_dynid.types import FloatArray, Samples
 
 #: samples handled at once; the regressor of a chunk stays in the cache of one core
 CHUNK = 1024
-#: speed [rad/s, m/s] of the motion by which the reach of a parameter is judged
+#: speed [rad/s, m/s] of the motion by which the reach of a parameter is taken
 MODERATE_SPEED = 1.0
 #: length of a batch [s] and the least number of batches wanted
 BATCH_SECONDS, LEAST_BATCHES = 1.0, 24
@@ -211,7 +211,7 @@ class Experiment:
     ) -> Accumulator:
         """Return an empty accumulator whose batches will be those of ``information``.
 
-        ``structure`` (n, b) tells which parameter acts on which joint.
+        ``structure`` (n, b) is true where a parameter acts on a joint.
         """
         known = self.information
         return Accumulator(names or known.names, known.structure if structure is None else

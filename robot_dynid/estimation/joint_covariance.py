@@ -27,7 +27,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.types import FloatArray
 
-#: least eigenvalue of the correlation of the residuals; below it two joints tell the same
+#: least eigenvalue of the correlation of the residuals; below it two joints are dependent
 INDEPENDENT = 1e-6
 #: share of a joint in the dependent combination from which it is named
 NAMED = 0.3
@@ -116,7 +116,7 @@ class GeneralisedLeastSquares(Estimator):
 class _SideBySide:
     """The triangular factor of [A_1, y_1, A_2, y_2, ...], one row per sample.
 
-    It tells the residuals' covariance for any parameters and the equations for any covariance, so
+    It gives the residuals' covariance for any parameters and the equations for any covariance, so
     the recordings are read once. ``place`` (n, b + 1) is the column of each, -1 where there is
     none.
     """
@@ -198,7 +198,7 @@ def _dependent(omega: FloatArray, joints: tuple[str, ...]) -> str:
     values, vectors = np.linalg.eigh(_correlation(omega))
     if values[0] > INDEPENDENT:
         return ''
-    guilty = [j for j, v in zip(joints, np.abs(vectors[:, 0]), strict=True) if v > NAMED]
-    return (f'the residuals of {", ".join(guilty)} depend on each other completely, so their '
+    dependent = [j for j, v in zip(joints, np.abs(vectors[:, 0]), strict=True) if v > NAMED]
+    return (f'the residuals of {", ".join(dependent)} depend on each other completely, so their '
             'covariance has no inverse; every joint counted by its own noise instead, as with '
             'wls. Check whether their effort signals are copies of each other')

@@ -95,8 +95,8 @@ def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]
 
     A joint at rest trembles, so its parameters are never quite without information. They count as
     not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
-    was measured, in the joint they act on most. What gears do is judged in the recorded motion:
-    how far they bend is not free.
+    was measured, in the joint they act on most. The effort of gears is that of the recorded
+    motion: how far they bend is not free.
     """
     reach = np.where(_gears(experiment.model), _recorded(experiment.information),
                      experiment.model.moderate_effort)

@@ -28,7 +28,7 @@ from robot_dynid.types import FloatArray, Progress, frozen
 EFFORT_STEP = 0.001
 #: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
-#: condition number above which parameters are not told apart
+#: condition number above which parameters are not excited
 INDISTINCT = 1e6
 #: parts of the way from the start to the optimum, of which the largest that keeps everything
 #: between the instants of the search, too, is taken
@@ -321,7 +321,7 @@ def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) ->
     warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
     if score is not None and score.condition_number > INDISTINCT:
-        warnings.append(f'the motion cannot tell all parameters apart (condition number '
+        warnings.append(f'the motion does not excite all parameters (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
                   clearance=clearance, ended_early=planned.ended_early)

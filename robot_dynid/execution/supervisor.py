@@ -125,7 +125,7 @@ class Execution:
             return self._finished(self._stopping.confirm(now))
         if self.phase is not Phase.SENDING:
             return ()
-        text = 'the controller rejected the trajectory; its log says why (inactive? other joints?)'
+        text = 'the controller rejected the trajectory; see its log (inactive? other joints?)'
         if self._slowing is not None:
             located = self._slowing.reason or self._located(Outcome(Code.REJECTED, text), now)
             return self._halt(now, located)

@@ -179,7 +179,7 @@ class Watchdog:
         joint, age = self._states.oldest(now)
         if not server_ready:
             who = ('the action server of the controller went away' if self.rules.answers else
-                   'nobody listens any more to the topic of the controller')
+                   'the topic of the controller has no subscriber any more')
             return Outcome(Code.CONTROLLER_LOST, who)
         if age > self._settings.state_timeout:
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "

@@ -30,7 +30,7 @@ def likely(lag: Lag) -> bool:
 
 
 def settled(estimate: Callable[[float], Lag]) -> Lag:
-    """Return the lag at which no lag is left; ``estimate`` tells what is left beside some seconds.
+    """Return the lag at which no lag is left; ``estimate`` returns that left beside some seconds.
 
     An estimate finds only a share of what is left, since noise in the rate of the effort draws it
     towards zero. The share comes from how estimates fall from one to the next (secant method); the

@@ -21,7 +21,7 @@ def with_elastic_joints(
     """Return the robot with the elastic joints the recipe, the robot or the data name.
 
     An estimator that seeks elastic joints takes every joint whose two encoders can be used
-    together, where nobody names any. Raises UsageError for joints or settings that cannot be,
+    together, where none are named. Raises UsageError for joints or settings that cannot be,
     DataError where it finds no deflection.
     """
     if recipe.elastic_joints is not None:
@@ -49,7 +49,7 @@ def with_elastic_joints(
 
 
 def _two_encoders(robot: RobotModel, log: RawLog) -> tuple[int, ...]:
-    """Return the joints whose encoders tell a deflection; raises DataError for none."""
+    """Return the joints with encoders on both sides of the gear; raises DataError for none."""
     repaired = repair(robot, log)
     motors = repaired.parts[0].motor_position if repaired.parts else None
     found = () if motors is None else tuple(
@@ -57,6 +57,6 @@ def _two_encoders(robot: RobotModel, log: RawLog) -> tuple[int, ...]:
     if found:
         return found
     why = [note for note in repaired.notes if 'motor states of' in note]
-    told = why[0] if why else f'{log.source}: there are no motor states'
-    raise DataError(f'{told}; the method elastic needs the positions of motors and links: record '
-                    'the topic motor_states (columns motor_position.<joint>)')
+    reason = why[0] if why else f'{log.source}: there are no motor states'
+    raise DataError(f'{reason}; the method elastic needs the positions of motors and links: '
+                    'record the topic motor_states (columns motor_position.<joint>)')

@@ -71,10 +71,10 @@ def fit_deflection(
         found = fit_residual(experiment, kind, physics, watch)
     found = found or ResidualFitted(experiment)
     if recipe.residual not in (AUTO, NONE) and not (found.warnings or any(found.models)):
-        told = (f'residual {recipe.residual} needs motor states in every recording (topic '
+        warning = (f'residual {recipe.residual} needs motor states in every recording (topic '
                 'motor_states, columns motor_position.<joint>), and another method than staged; '
                 'the model has no residual')
-        found = replace(found, warnings=(told,))
+        found = replace(found, warnings=(warning,))
     if first is None:
         return replace(found, values=None)
     record = replace(found.record or DeflectionRecord(), loops=THREE, seconds={

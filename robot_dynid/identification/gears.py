@@ -23,7 +23,7 @@ from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.signals.resolution import noise, resolution
 from robot_dynid.types import FloatArray, RawLog
 
-#: a stiffness that comes out too small by more than this share is worth a warning
+#: a stiffness that comes out too small by more than this share gives a warning
 ATTENUATED = 0.01
 #: elasticity matters where a rigid model errs so many times as much
 MATTERS = 1.1

@@ -126,7 +126,7 @@ def identify(
 
 
 def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:
-    """Raise UsageError without recordings, or where nobody states the kind of effort."""
+    """Raise UsageError without recordings, or without the kind of effort."""
     if not len(logs):
         raise UsageError('no recording to identify from')
     if not robot.drive.kind:

@@ -30,7 +30,7 @@ from robot_dynid.types import FloatArray, Progress, RawLog, Samples
 CUTOFF, HIGHEST = 6.5, 0.3
 #: efforts that differ by less than this share are the same recording
 SAME_EFFORT = 1e-9
-#: states by which the reach of a parameter is judged
+#: states by which the reach of a parameter is taken
 STATES = 50
 #: recordings shorter than this [s] have too few independent stretches for honest deviations
 LEAST_SECONDS = 10.0
@@ -100,7 +100,7 @@ def identify_payload(
         robot = model.robot  # its drive gains are those the parameters belong to
     robot = robot.rigid
     require_recordings(robot, loaded)
-    body, told = AttachedBody.on(robot, link), progress or (lambda *_: None)
+    body, report = AttachedBody.on(robot, link), progress or (lambda *_: None)
     if unloaded:
         source = _differences(body, model, loaded, unloaded)
     else:
@@ -109,10 +109,10 @@ def identify_payload(
     parts = []
     for i, part in enumerate(source):
         parts.append(part)
-        told(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
+        report(f'prepared {part.match.loaded}', 0.8 * (i + 1) / len(loaded))
     names = (*(friction_of(model).names if model and not unloaded else ()), *PARAMETERS)
     information = gathered(names, parts)
-    told('fitting', 0.8)
+    report('fitting', 0.8)
     estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
     return PayloadResult(estimate, robot, body.link, information.samples,
                          tuple(part.match for part in parts), warnings_of(parts))

@@ -1,4 +1,4 @@
-"""Fit what the physics left over to the deflection, judged on stretches left out of both fits."""
+"""Residual models of the deflection, scored on stretches left out of both fits."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]
     """Return errors of stretches on which neither physics nor residual models were fitted."""
     count = len(data.experiment.information.batches)
     left_out = folds(count)
-    judged = [np.isin(data.batch, fold) for fold in left_out]
+    held_out = [np.isin(data.batch, fold) for fold in left_out]
     fits = [alternate(data, kind, physics, [i for i in range(count) if i not in fold], joints)
             for fold in left_out]
     own = friction_parameters(data.experiment.model)
@@ -209,7 +209,7 @@ def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]
         rounds = [next(fit) for fit in fits]
         left = [data.effort[rows] - np.array(
             [data.physics(np.where(own, r.values, 0.0))[rows], r.physics[rows],
-             r.physics[rows] + r.added[rows]]) for r, rows in zip(rounds, judged, strict=True)]
+             r.physics[rows] + r.added[rows]]) for r, rows in zip(rounds, held_out, strict=True)]
         errors = np.array([[_rms(stage) for stage in stages] for stages in left])
         table = np.concatenate([table, errors.swapaxes(0, 1)[None]])
     return CrossFit(*table.swapaxes(0, 1))
@@ -220,7 +220,7 @@ class ResidualFitted:
     """Residual models per joint and the experiment the physics is to be fitted to.
 
     ``values`` (b,) is the physics of the last round; ``record`` says, joint by joint, what the
-    stages are worth.
+    stages improve.
     """
 
     experiment: Experiment
@@ -271,7 +271,7 @@ def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
 def _record(
     kind: str, crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]
 ) -> DeflectionRecord:
-    """Return what the stages are worth on data left out."""
+    """Return what the stages improve on data left out."""
     last = crossed.rounds - 1
     stages = np.array([_rms(crossed.friction[last]), _rms(crossed.before),
                        _rms(crossed.after[last])]).T.tolist()

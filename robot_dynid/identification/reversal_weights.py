@@ -14,7 +14,7 @@ from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.types import FloatArray, Samples
 
-#: fewer rows than this tell nothing about the size of a residual
+#: fewer rows than this are too few for the size of a residual
 LEAST_ROWS = 50
 #: growth of the held-out squared error that is put up with
 TOLERATED = 1.01

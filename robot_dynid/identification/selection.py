@@ -75,7 +75,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     The friction laws are those of ``sweeps`` where these were identified before.
 
     As long as the law of friction is wrong it is best smoothed away, and what is smoothed away
-    tells no law; most of all at the motor of an elastic joint, whose own equation is mostly
+    determines no law; most of all at the motor of an elastic joint, whose own equation is mostly
     friction. So the cut-off is chosen again with the law that was found, and the law anew, until
     the cut-off stays.
     """

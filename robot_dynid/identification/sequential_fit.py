@@ -78,7 +78,7 @@ def friction_step(
     """
     if robot.drive.coupling is not None:
         raise DataError(f'{robot.name}: motors that turn with several joints have friction of '
-                        'their own, which sweeps of single joints do not tell; use loops: joint')
+                        'their own, which sweeps of single joints do not excite; use loops: joint')
     curves, notes = friction_curves(robot, motions, recipe)
     fits = {c.joint: (c.name, c.fit) for c in curves if c.fit is not None}
     missing = [joint for joint in robot.joints if joint not in fits]

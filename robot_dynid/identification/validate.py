@@ -106,7 +106,7 @@ def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
     traces = tuple(_trace(model, r) for r in recordings)
     notes = [note for r in recordings for note in r.notes]
     notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
-    notes += [f'{t.source}: {told}' for t in traces for told in sentences(t.outside)]
+    notes += [f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside)]
     return Validation(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),

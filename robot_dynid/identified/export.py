@@ -86,7 +86,7 @@ def physical_links(model: IdentifiedModel) -> FloatArray:
     if links is None:
         raise ModelError(
             f'the model of {model.robot.name} has no physically feasible parameters (method '
-            f'{model.method or "unknown"}), so no inertials can be told from it; identify with '
+            f'{model.method or "unknown"}), so it has no inertials to write; identify with '
             '--method feasible')
     for name, parameters in zip(model.robot.bodies, links, strict=True):
         if not is_physical(parameters):
@@ -233,4 +233,4 @@ def _shapes(text: UrdfText, robot: RobotModel) -> Iterator[str]:
              and elements[link.name].find('collision') is not None]
     if found:
         yield (f'{", ".join(found)}: no inertial but a collision shape, whose mass MuJoCo adds '
-               'unless its compiler is told inertiafromgeom="false"')
+               'unless its compiler has inertiafromgeom="false"')

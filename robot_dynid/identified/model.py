@@ -39,7 +39,7 @@ from robot_dynid.types import FloatArray, Samples
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedModel:
-    """Base parameters of a robot with everything needed to use and to judge them.
+    """Base parameters of a robot with everything needed to use and to assess them.
 
     ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
     inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
@@ -47,7 +47,7 @@ class IdentifiedModel:
     once. ``feasible`` (p,) are standard parameters that a real robot can have, where the fit gave
     such: ``values`` are ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint
     side, whatever unit the robot reports. ``residual_models`` add, joint by joint, what the
-    deflection of gears tells. ``trained`` are the ranges of the recordings it was fitted
+    deflection of gears shows. ``trained`` are the ranges of the recordings it was fitted
     to, empty where not known; ``noise_levels`` those of the external torque in them. ``record``
     says how the model was found.
     """

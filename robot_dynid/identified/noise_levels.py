@@ -1,4 +1,4 @@
-"""Noise levels of the external torque: its size while nobody touches the robot."""
+"""Noise levels of the external torque: its size without contact."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from robot_dynid.types import FloatArray, Samples
 UNITS = {'position': ('rad', 'm'), 'velocity': ('rad/s', 'm/s'),
          'acceleration': ('rad/s^2', 'm/s^2'), 'effort': ('N m', 'N'),
          'temperature': ('deg C', 'deg C')}
-#: share of a range by which two recordings of one motion differ; less beyond it is not told
+#: share of a range by which two recordings of one motion differ; less beyond it is not reported
 MARGIN = 0.05
 
 
@@ -109,7 +109,7 @@ class Trained:
 
     def found(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
         """Return what of ``states`` (N, n) is outside by more than MARGIN of the range."""
-        told = []
+        found = []
         for name, values in states.items():
             if name not in self.quantities or not len(values):
                 continue
@@ -121,9 +121,9 @@ class Trained:
             for j in np.flatnonzero(most > MARGIN * np.ptp(ranges, axis=1)):
                 low, high = ranges[j].tolist()
                 unit = UNITS[name][int(robot.types[j] == PRISMATIC)]
-                told.append(Outside(robot.joints[j], name, unit, float(most[j]),
+                found.append(Outside(robot.joints[j], name, unit, float(most[j]),
                                     float(np.mean(beyond[:, j] > 0.0)), (low, high)))
-        return tuple(told)
+        return tuple(found)
 
     def warnings(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
         """Return a sentence for every quantity of ``states`` (N, n) outside, see `found`."""

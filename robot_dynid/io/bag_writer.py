@@ -85,7 +85,7 @@ class BagWriter:
         if storage not in STORAGES:
             raise UsageError(f'storage {storage!r}: choose one of {", ".join(STORAGES)}')
         if self.path.exists():
-            raise UsageError(f'{path}: exists already; bags are never overwritten')
+            raise UsageError(f'{path}: exists already; bags are not overwritten')
         self._types = get_typestore(Stores.ROS2_HUMBLE)
         self._writer = Writer(
             self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]

@@ -1,4 +1,4 @@
-"""External torque and contacts of recordings, as the monitor would have told them."""
+"""External torque and contacts of recordings, as the monitor would report them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from robot_dynid.signals.causal import Delay
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.types import FloatArray, RawLog
 
-#: a step longer than this [s] tells nothing about the time between its ends
+#: a step longer than this [s] has no information on the time between its ends
 LONGEST_STEP = 0.1
 #: joints without end are taken to turn for a day [s] at most
 LONGEST_RUN = 86_400.0

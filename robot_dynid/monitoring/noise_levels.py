@@ -1,4 +1,4 @@
-"""Noise levels of the external torque, learnt from recordings without contact."""
+"""Noise levels of the external torque, from recordings without contact."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from robot_dynid.types import FloatArray, RawLog, frozen
 ROWS = 20_000
 #: speeds [rad/s, m/s] below which friction may be uncertain; the data chooses
 SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
-#: share of slow motion in the memory of the observer from which it tells of holding
+#: share of slow motion in the memory of the observer from which it reflects holding
 SLOW = 0.3
 #: share of samples without contact below the levels: hard stops and glitches are above
 QUANTILE = 0.999
@@ -47,7 +47,7 @@ def slow_shares(
 
 
 def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) -> NoiseLevels:
-    """Learn the levels from recordings in which nobody touched the robot.
+    """Learn the levels from recordings without contact.
 
     Every joint gets the speed with the least threshold on average. ``holding`` is at least what
     friction may hold at rest. Raises DataError without motion.

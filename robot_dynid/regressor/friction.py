@@ -41,7 +41,7 @@ class Load:
 class JointFriction:
     """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
 
-    A coupled motor has no offset of its own: it could not be told from those of its joints.
+    A coupled motor has no offset of its own: it would depend linearly on those of its joints.
     """
 
     axes: Axes
@@ -106,9 +106,9 @@ class JointFriction:
         return samples.at_stamps(samples.with_past(columns)).T
 
     def generic(self, samples: Samples) -> FloatArray:
-        """Return a history (h, N) of states without a past in which parameters can be told apart.
+        """Return a history (h, N) of states without a past in which parameters are independent.
 
-        In steady sliding some columns agree that a motion tells apart, and some vanish. Whatever
+        In steady sliding some columns agree that otherwise differ, and some vanish. Whatever
         changes its sign with the motion is independent of links and offsets, so it is replaced by
         noise.
         """

@@ -41,11 +41,11 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
                        'elasticity matters' if r.matters else 'no more than 10 % apart'))
                   for r in beside)
     matters = ', '.join(r.joint for r in beside if r.matters)
-    told = f'Elasticity matters at {matters}.' if matters else \
-        'The rigid model predicts these efforts as well; accelerations of links and motors, and ' \
-        'where the links are, only the elastic one tells apart.'
+    conclusion = f'Elasticity matters at {matters}.' if matters else \
+        'The rigid model predicts these efforts as well; only the elastic one predicts where ' \
+        'the links are, and accelerations of links and motors.'
     titles = ('joint', 'fitted as', 'rigid model [N m]', 'elastic model [N m]', 'ratio', '')
-    return (Section('Elastic joints', text=f'{TEXT} {BESIDE}{told}', tables=(
+    return (Section('Elastic joints', text=f'{TEXT} {BESIDE}{conclusion}', tables=(
         Table(columns, rows, 'Gears and encoders'),
         Table(titles, stiff, 'Rigid beside elastic', words=True))),)
 

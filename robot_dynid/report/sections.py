@@ -63,8 +63,8 @@ def validated(model: IdentifiedModel, validation: Validation) -> Section:
              if scores[j].relative_error > EQUAL * control[j].relative_error]
     joint, score = worst(scores)
     good = not worse and not model.not_identified
-    told = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
-    advice = (f'{told} than nominal inertials with fitted friction. Of the fit: '
+    comparison = f'worse in {", ".join(worse)}' if worse else 'no worse in any joint'
+    advice = (f'{comparison} than nominal inertials with fitted friction. Of the fit: '
               f'{model.status}.')
     cards = (
         Card('median relative error',

@@ -66,5 +66,5 @@ def checked(features: FloatArray, residual: FloatArray, least: int) -> None:
                         f'{least}; record a longer motion')
     flat = np.ptp(features, axis=0) <= 1e-12 * np.abs(features).max(axis=0)
     if flat.any():
-        raise DataError('the deflection is constant, so nothing can be told from it; check that '
+        raise DataError('the deflection is constant, so no residual can be fitted; check that '
                         'motor and link states come from encoders of their own')

@@ -42,7 +42,7 @@ class Limits:
 class Drive:
     """Relation of the recorded effort and joint torque.
 
-    ``kind`` is one of EFFORT_KINDS, empty where nobody stated it; ``gains`` (n,) N m/A on
+    ``kind`` is one of EFFORT_KINDS, empty where it is not stated; ``gains`` (n,) N m/A on
     the joint side, needed for ``current``, with ``gains_std`` (n,) relative, where stated;
     ``gear_ratios`` (n,) or None; ``coupling`` (n, n) or None maps joint to motor motion (motor
     motion = C q, joint effort = C^T motor effort).
@@ -84,7 +84,7 @@ class Drive:
                              'needs none, take its torque as effort')
         self._check_coupling()
         if self.rotor_axes is not None and self.gear_ratios is None:
-            raise RobotError('rotor_axes need gear_ratios: they tell how fast the rotors spin')
+            raise RobotError('rotor_axes need gear_ratios, which give the speed of the rotors')
         if self.rotor_axes is not None and self.gear_ratios is not None and np.any(
                 self.rotor_axes.any(axis=1) & (self.gear_ratios == 0.0)):
             raise RobotError('rotor_axes: a gear ratio is zero; it is turns of the rotor per turn '

@@ -210,8 +210,8 @@ def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
         for joint, factor in factors.items():
             matrix[i, robot.index(joint)] = number(factor, f'{where}: {motor}: {joint}')
     if np.linalg.cond(matrix) > 1e9:
-        raise RobotError(f'{where}: the matrix is singular: the rows of {", ".join(rows)} do not '
-                         'tell the joints apart; correct their factors')
+        raise RobotError(f'{where}: the matrix is singular with the rows of {", ".join(rows)}; '
+                         'correct their factors')
     return frozen(matrix)
 
 

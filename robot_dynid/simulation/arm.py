@@ -220,7 +220,7 @@ class TorqueStep:
 
 def record(arm: Arm, trajectory: Trajectory, rate: float = 500.0,
            external: Sequence[TorqueStep] = ()) -> RawLog:
-    """Let ``arm`` follow ``trajectory`` from rest; return what ideal sensors saw at ``rate`` Hz.
+    """Let ``arm`` follow ``trajectory`` from rest; return ideal sensor readings at ``rate`` Hz.
 
     With harmonic drives position and velocity are those of the links, and the motors have their
     own channels. The rate is rounded to a whole number of control periods of 1 ms. Raises

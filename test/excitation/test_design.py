@@ -292,7 +292,7 @@ def test_a_motion_that_is_too_simple_is_reported():
     request = parse_request('', {'harmonics': 2, 'starts': 1, 'duration': 100.0})
     found = design_within(slow, request, replace(criteria, elapsed=clock()))
     assert found.score.condition_number > 1e6
-    assert any('cannot tell all parameters apart' in warning for warning in found.warnings)
+    assert any('does not excite all parameters' in warning for warning in found.warnings)
 
 
 def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():

@@ -17,7 +17,7 @@ from robot_dynid.types import FloatArray
 
 #: level of the test, and of all parameters' bounds together
 LEVEL = 0.05
-#: directions tested at most, as a share of the batches: more cannot be told from chance
+#: directions tested at most, as a share of the batches: more are indistinguishable from chance
 TESTED = 0.25
 #: a difference below this share of the parameters is rounding
 ROUNDING = 1e-9
@@ -72,14 +72,14 @@ class Comparison:
             deviations = np.nan_to_num(np.abs(self.bias) / self.std, nan=0.0, posinf=0.0)
         return [int(i) for i in np.argsort(-deviations) if deviations[i] > bound]
 
-    def told(self, names: Sequence[str]) -> Iterator[str]:
-        """Yield what a user should know."""
+    def warnings(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield a warning if least squares is biased."""
         if not self.rejected:
             return
         clear = [f'{names[i]} {self.bias[i]:+.3g} ({self.bias[i] / self.std[i]:+.1f} deviations)'
                  for i in self.significant()[:NAMED]]
-        told = f', most clearly in {", ".join(clear)}' if clear else ''
-        yield (f'least squares is biased{told}: Durbin-Wu-Hausman F({self.degrees[0]}, '
+        largest = f', most clearly in {", ".join(clear)}' if clear else ''
+        yield (f'least squares is biased{largest}: Durbin-Wu-Hausman F({self.degrees[0]}, '
                f'{self.degrees[1]}) = {self.statistic:.3g}, p = {self.p_value:.2g}. Noise of the '
                'encoders in the regressor does that, but also an effect the model lacks')
 

@@ -125,20 +125,20 @@ class InstrumentalVariables(Estimator):
         estimate = estimate_of(experiment, solution, covariance(changes), self.name)
         comparison = compare((plain.values, others), (fit.values, changes),
                              fit.basis[:, fit.strong])
-        told = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
+        source = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
         left = [estimate.names[i] for i in fit.left]
         details = InstrumentDetails(
-            told, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
+            source, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
             tuple(left), comparison.test, comparison.biases(estimate.names))
-        warnings = (*_weak(told, fit, left), *([] if referenced else _noisy(experiment, cutoff)),
-                    *comparison.told(estimate.names))
+        warnings = (*_weak(source, fit, left), *([] if referenced else _noisy(experiment, cutoff)),
+                    *comparison.warnings(estimate.names))
         return replace(estimate, warnings=warnings), details
 
 
-def _weak(told: str, fit: Fit, left: list[str]) -> list[str]:
+def _weak(source: str, fit: Fit, left: list[str]) -> list[str]:
     if fit.strong.all():
         return []
-    return [f'instruments from {told} hardly show {int((~fit.strong).sum())} of '
+    return [f'instruments from {source} hardly show {int((~fit.strong).sum())} of '
             f'{len(fit.strong)} directions, mostly {", ".join(left) or "mixtures of many"}; '
             'least squares decides these: record the reference of the drives as '
             'reference_position, or give a higher instrument_cutoff']

@@ -3,7 +3,7 @@
 Sensors see position, velocity and acceleration with white noise, each at its own level; motors
 have a known effort. The most probable motion agrees with all sensors and, at every instant, with
 the equations of motion. So the deflection of a gear, which drowns in the noise of two encoders, is
-told by what the gear does; regressors of the measured motion would be biased (attenuated).
+known from the torque of the gear; regressors of the measured motion would be biased (attenuated).
 Parameters and the coefficients of a fine spline are found at once, by Gauss-Newton.
 Source: Schoukens, Pintelon, Identification of Linear Systems, ch. 8 (maximum likelihood with noise
 on inputs and outputs); collocation: Ramsay et al., J. R. Statist. Soc. B 69, 2007, 741-796.

@@ -1,7 +1,7 @@
 """Every candidate friction column of every axis at once, reduced to small factors.
 
 One pass over the data; afterwards any law with any of the tried shapes is a choice of columns, and
-is fitted and judged from the factors alone.
+is fitted and scored from the factors alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fit and judge friction laws of one axis from the factors, all other parameters eliminated."""
+"""Held-out errors of the friction laws of one axis, all other parameters eliminated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from robot_dynid.estimation.least_squares import OPEN_SHARE
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.types import FloatArray
 
-#: singular values below this share of the largest tell nothing, columns scaled to one
+#: singular values below this share of the largest are noise, columns scaled to one
 RANK_TOLERANCE = 1e-7
 
 
@@ -97,7 +97,7 @@ class LawScores:
     def left_open(self, law: FrictionLaw) -> set[str]:
         """Return the parameters of ``law`` that an estimate would report as not excited.
 
-        They are in combinations with other columns that the data does not tell apart, or could
+        They are in combinations with other columns that the data does not separate, or could
         explain within their deviation, at about 1 rad/s, all effort that was measured. The
         deviation is that of the folds (jackknife).
         """

@@ -66,7 +66,7 @@ class ScoredLaw:
         """Number of parameters and searched shapes."""
         return len(self.law.parameters) + len(self.law.shapes)
 
-    def beats(self, other: ScoredLaw, gain: float) -> bool:
+    def improves_on(self, other: ScoredLaw, gain: float) -> bool:
         """Return whether the error is lower by ``gain``, and in most folds, if excited."""
         lower = self.score < (1.0 - gain) * other.score
         return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
@@ -79,7 +79,7 @@ def bases(wanted: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
     """Return the laws to try without additions, Coulomb's with its ramp first.
 
     On axes that share a joint with another one, no law without an offset of its own is tried by
-    itself: the offsets of two such laws could not be told apart.
+    itself: the offsets of two such laws would be linearly dependent.
     """
     names = [wanted.split('+', maxsplit=1)[0]] if wanted != AUTO else [
         name for name, kind in LAWS.items() if alone or 'f0' in kind().parameters]
@@ -111,7 +111,7 @@ def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
 
 
 def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
-    """Return the simplest law: one with more parameters must beat it by ``gain``.
+    """Return the simplest law: one with more parameters must improve on it by ``gain``.
 
     None is simpler than Coulomb's, whose ramp is that of all axes; the data must excite all
     parameters of any other.
@@ -119,7 +119,7 @@ def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
     ordered = sorted(found, key=lambda f: (f.name != 'coulomb', not f.excited, f.size))
     chosen = ordered[0]
     for other in ordered[1:]:
-        if other.beats(chosen, gain):
+        if other.improves_on(chosen, gain):
             chosen = other
     return chosen
 
@@ -207,7 +207,7 @@ def excited_laws(
 def _rounds(
     factors: Factors, current: list[Named], improve: Improve, tried: list[dict[str, float]]
 ) -> None:
-    """Improve the laws of the axes in turn; notes errors relative to the first law judged."""
+    """Improve the laws of the axes in turn; notes errors relative to the first law evaluated."""
     noise = np.ones(len(factors.active))
     for _ in range(ROUNDS):
         for _ in range(2):  # the noise of one joint bears on the parameters of the others
@@ -250,7 +250,7 @@ def _add(
                  for added, settings in left.items()]
         found += tried
         best = min(tried, key=lambda f: f.rank) if auto else tried[0]
-        if auto and not best.beats(chosen, GAIN):
+        if auto and not best.improves_on(chosen, GAIN):
             break
         chosen = best
         del left[best.name.split('+')[-1]]

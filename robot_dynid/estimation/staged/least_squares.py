@@ -36,7 +36,7 @@ from robot_dynid.types import FloatArray
 
 #: share of a base parameter that must lie in open directions to call it not excited
 OPEN_SHARE = 1e-9
-#: a combination is refused when its deviation is worth more than this share of the effort
+#: a combination is refused when its deviation accounts for more than this share of the effort
 REFUSED = 0.1
 STAGES = (
     'One joint moves at a time; what a stage finds enters the later ones as known. Deviations are '
@@ -273,15 +273,16 @@ def _too_uncertain(
     model: TorqueModel, what: tuple[Stage, Decomposition], data: Information,
     state: tuple[Knowledge, StageFit],
 ) -> NDArray[np.int64]:
-    """Return the solved combinations that are not worth knowing.
+    """Return the solved combinations that are too uncertain.
 
     One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
-    of the effort that was measured, in the joint they act on most; or nothing tells them at all.
+    of the effort that was measured, in the joint they act on most; or the data does not determine
+    them.
     """
     (_, found), (known, fit) = what, state
     reach = model.moderate_effort[:, known.free.owners[found.solved]]
     size = data.size()[np.argmax(reach, axis=0)]
     deviation = np.sqrt(np.diag(fit.covariance))
     refused = deviation * reach.max(axis=0) > REFUSED * size
-    untold = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
-    return np.flatnonzero(refused | untold[len(found.nuisance):])
+    undetermined = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
+    return np.flatnonzero(refused | undetermined[len(found.nuisance):])

@@ -19,7 +19,7 @@ NOTABLE = 0.3
 class Consistency:
     """``outside`` (n,): share of the effort of each joint that no parameters explain.
 
-    ``raised`` tells whether rank [H tau] exceeds rank H: always with noise, never without.
+    ``raised`` says whether rank [H tau] exceeds rank H: always with noise, never without.
     """
 
     outside: FloatArray

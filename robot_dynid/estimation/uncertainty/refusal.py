@@ -12,7 +12,7 @@ LEAST_SHARE = 0.02
 #: a joint is refused with more than this share of its effort outside what any parameters explain
 LARGEST_OUTSIDE = 0.5
 #: shares beyond this are only given as such
-WORTH_TELLING = 9.99
+LARGEST_SHOWN = 9.99
 REMEDY = 'check its effort signal, and do not use the model for this joint'
 
 
@@ -28,7 +28,7 @@ def refusals(held: HeldOut, found: Consistency | None = None) -> dict[int, str]:
         if held.constant[row]:
             refused[row] = 'its effort is constant'
         elif not share - margin > LEAST_SHARE:
-            low, wide = np.clip([share, margin], -WORTH_TELLING, WORTH_TELLING)
+            low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
             refused[row] = ('its effort is predicted no better than by its mean: on stretches '
                             f'left out of the fit {low:.0%} +- {wide:.0%} of its variance')
         elif outside > LARGEST_OUTSIDE:

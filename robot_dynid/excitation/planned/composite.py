@@ -66,5 +66,5 @@ def _part(progress: Progress | None, done: int, count: int) -> Progress | None:
     """Return the progress of one of ``count`` segments as part of the whole."""
     if progress is None:
         return None
-    tell = progress
-    return lambda stage, fraction: tell(stage, (done + fraction) / count)
+    report = progress
+    return lambda stage, fraction: report(stage, (done + fraction) / count)

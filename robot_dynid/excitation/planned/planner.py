@@ -74,7 +74,7 @@ class Planner:
                 f'{clearance.time:.4g} s')
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
-        """Return which of the poses (K, n) may be held, as far as efforts and constraints tell."""
+        """Return which of the poses (K, n) may be held, by efforts and constraints."""
         parts = np.array_split(positions, range(BATCH, len(positions), BATCH))
         return np.concatenate([self._allowed(part) for part in parts])
 

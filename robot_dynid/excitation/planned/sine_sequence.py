@@ -37,7 +37,7 @@ CANDIDATES = 8
 #: random configurations looked at until the first is allowed
 PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
-WORTH = 1.5
+IMPROVEMENT = 1.5
 #: shares of the largest amplitude tried, and of the highest frequency for a slow swing
 WIDTHS, SLOW = (1.0, 0.5, 0.25, 0.1), 0.05
 HALVINGS = 12
@@ -192,11 +192,11 @@ def _first_joint(
 
         before = [i for i in range(j) if robot.carried[i, j]]
         for mover in sorted(before, key=lambda i: i != rotational[0]):
-            worth = WORTH if mover == rotational[0] else np.inf
+            improvement = IMPROVEMENT if mover == rotational[0] else np.inf
             turned = list(swings.motions(mover, [_turned(bent, j, q)
                                                  for q in _places(swings, j)]))
             for _ in range(most - 1):
-                if not _extend(model, stage, planned, turned, worth):
+                if not _extend(model, stage, planned, turned, improvement):
                     break
     return planned
 
@@ -229,14 +229,14 @@ def _extend(
     stage: Callable[[list[LockedJointsMotion]], Stage],
     chosen: list[LockedJointsMotion],
     candidates: Iterable[LockedJointsMotion],
-    worth: float = WORTH,
+    improvement: float = IMPROVEMENT,
 ) -> bool:
     """Add the best candidate to ``chosen``, if there is one; return whether it was.
 
-    It must let the stage solve more, or lower its condition number by the factor ``worth``.
+    It must let the stage solve more, or lower its condition number by the factor ``improvement``.
     """
     count, condition = excitation_of(model, stage(chosen))
-    best, gain = None, (count, condition / worth)
+    best, gain = None, (count, condition / improvement)
     for candidate in candidates:
         more, after = excitation_of(model, stage([*chosen, candidate]))
         if more > gain[0] or (more == gain[0] and after < gain[1]):

@@ -30,7 +30,7 @@ ROUNDS = 50
 APPROACH = 0.04
 #: a parameter of which less than this share is new in all candidates together does not show
 VISIBLE = 1e-3
-#: smallest singular value at which chosen poses tell the parameters apart
+#: smallest singular value at which chosen poses separate the parameters
 APART = 1e-5
 #: information assumed before the first pose, share of the mean of all candidates'
 PRIOR = 1e-9
@@ -80,7 +80,7 @@ def plan_static_poses(
 
 @dataclass(frozen=True, eq=False)
 class GravityChoice:
-    """Candidates and what they tell about the parameters that show at rest.
+    """Candidates and the regressor rows of the parameters that act at rest.
 
     ``positions`` (K, n) rad (m); ``rows`` (K, n, r) base regressor at rest, rows in parts of the
     effort limits, columns of unit length over all candidates; ``names`` of the r columns.
@@ -138,7 +138,7 @@ class GravityChoice:
         return np.asarray(tall.T @ tall)
 
     def rank(self, chosen: Sequence[int]) -> int:
-        """Return how many parameters the candidates ``chosen`` tell apart."""
+        """Return how many parameters the candidates ``chosen`` separate."""
         return int(np.linalg.matrix_rank(self._tall(chosen), tol=APART))
 
     def condition_number(self, chosen: Sequence[int]) -> float:
@@ -207,7 +207,7 @@ def _check_rank(
     if choice.rank(chosen) == wanted:
         return
     if not usable or choice.rank(usable) < wanted:
-        raise DynIdError('the poses that effort limits and constraints leave do not tell apart '
+        raise DynIdError('the poses that effort limits and constraints leave do not separate '
                          f'{", ".join(choice.names)}')
     least = next(k for k in range(1, len(usable) + 1)
                  if choice.rank(choice.best(k, usable)) == wanted)

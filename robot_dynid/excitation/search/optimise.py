@@ -70,7 +70,7 @@ class Problem:
         return np.linspace(0.0, self.basis.span, count, endpoint=False)
 
     def motion(self, coefficients: FloatArray) -> Motion:
-        """Return the motion by which coefficients (n, P) are judged."""
+        """Return the motion of coefficients (n, P) that the objective takes."""
         return motion_of(self._seen, coefficients)
 
     def value(self, coefficients: FloatArray) -> tuple[float, FloatArray]:

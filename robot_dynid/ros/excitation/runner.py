@@ -34,7 +34,7 @@ from robot_dynid.warm_up import warm_up
 from robot_dynid_interfaces.action import Excite
 
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
-FIRST_STATES = 1.0  # s until the recording must have heard of the joints
+FIRST_STATES = 1.0  # s until the recording must have received the joints
 
 
 class Runner:
@@ -110,12 +110,12 @@ class Runner:
             outcome = await self.ended()
         finally:
             await self.ended()
-            whole, told = await self._background(self._bag.finish)
+            whole, report = await self._background(self._bag.finish)
         if outcome.code is Code.SUCCESS:
             outcome = Outcome(Code.SUCCESS, f'executed; {plan.summary}')
             if not whole:
-                return Outcome(Code.NOT_RECORDED, f'{outcome.text}; but {told}')
-        return Outcome(outcome.code, f'{outcome.text}; {told}')
+                return Outcome(Code.NOT_RECORDED, f'{outcome.text}; but {report}')
+        return Outcome(outcome.code, f'{outcome.text}; {report}')
 
     async def ended(self) -> Outcome:
         """Wait for the end of the execution, if there is one."""
@@ -190,8 +190,8 @@ class Runner:
         await self.waits.until(lambda: self._bag.receives_states, FIRST_STATES)
         await self.waits.until(lambda: False, PENDING)
         if not self._bag.receives_states:
-            return Outcome(Code.NOT_RECORDED, 'the recording hears no joint states, which must be '
-                           'published reliably; nothing was sent')
+            return Outcome(Code.NOT_RECORDED, 'the recording receives no joint states, which must '
+                           'be published reliably; nothing was sent')
         return None
 
     def _moving(self) -> Execution:

@@ -66,8 +66,8 @@ class ModelServices:
 
     def _load(self, request: Any, response: Any) -> None:
         response.model = self.load(request.path)
-        told = caution(self.served())
-        response.message = (f'{told}; ' if told else '') + \
+        warning = caution(self.served())
+        response.message = (f'{warning}; ' if warning else '') + \
             f'{request.path}: serving the model of {response.model.robot}'
 
     def _save(self, request: Any, response: Any) -> None:

@@ -105,7 +105,7 @@ class Identifier(Node):
 
 
 def _needed_topics(robot: RobotModel | None) -> tuple[str, ...]:
-    """Return the topics without which nothing can be told of the gears of a robot."""
+    """Return the topics needed to identify the gears of a robot."""
     if robot is None:
         return ()
     return (*(('motor_states',) if robot.drive.elastic else ()),
