@@ -233,7 +233,7 @@ BAD_SETTINGS = {
     'unknown effort kind': ('effort_kind: current', 'effort_kind: voltage',
                             "effort kind 'voltage': choose one of torque, current, gravity_comp"),
     'singular coupling': ('elbow: {shoulder: 1, elbow: 1}', 'elbow: {shoulder: 1}',
-                          'coupling: the matrix is singular: the rows of elbow do not'),
+                          'coupling: the matrix is singular with the rows of elbow; correct'),
     'coupling of no joint': ('elbow: {shoulder: 1, elbow: 1}', 'wrist: {shoulder: 1, elbow: 1}',
                              'coupling: no joint wrist; the robot has'),
     'coupling to no joint': ('elbow: {shoulder: 1, elbow: 1}', 'elbow: {wrist: 1}',
