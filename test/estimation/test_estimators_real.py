@@ -41,7 +41,9 @@ def test_no_method_predicts_worse_than_weighted_least_squares(
 
 
 @pytest.mark.slow
-def test_details_of_the_methods_on_the_real_robot(results: dict[str, IdentificationResult]) -> None:
+def test_details_of_the_methods_on_the_real_robot(
+    results: dict[str, IdentificationResult],
+) -> None:
     details = {name: result.estimate.details for name, result in results.items()}
     correlation = np.array(details['gls'].correlation)
     # joints 4 and 5 share most of what no model explains

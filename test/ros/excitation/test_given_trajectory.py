@@ -151,7 +151,7 @@ def test_a_node_that_was_started_anew_does_not_know_the_dry_runs_before(stage: S
     stage.start_node()
     client.diagnostics.clear()
     client.wait(client.controller_seen)
-    client.quiet()
+    client.wait_for_rest()
     result = client.excite(options='', trajectory=seen.plan)
     assert result.code == Code.UNKNOWN_TRAJECTORY
     assert 'ask for a dry run again' in result.message
