@@ -154,17 +154,17 @@ def without_undetermined(
     """
     factor = stats.t.ppf(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
     deviation = np.sqrt(np.diag(estimate.covariance))
-    lost = []
+    undetermined = []
     for name in own:
         i = estimate.names.index(name)
         if name in weak or name in estimate.not_excited \
                 or not estimate.values[i] > factor * deviation[i]:
-            lost.append(name)
-    if not lost:
+            undetermined.append(name)
+    if not undetermined:
         return estimate
-    names = tuple(n for n in estimate.names if n in lost or n in estimate.not_excited)
+    names = tuple(n for n in estimate.names if n in undetermined or n in estimate.not_excited)
     warnings = [f'{name} of joint {own[name]} is not distinguishable from infinity: take the '
                 'joint as rigid (leave it out of elastic_joints), or load it more'
-                for name in lost]
+                for name in undetermined]
     return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
                    warnings=(*estimate.warnings, *warnings))

@@ -226,8 +226,8 @@ def _room(accumulator: Accumulator | None) -> Callable[[], int]:
 def batch_samples(samples: Samples) -> int:
     """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches."""
     step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
-    wanted = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
-    return int(max(1, min(wanted, len(samples) // LEAST_BATCHES or 1)))
+    length = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+    return int(max(1, min(length, len(samples) // LEAST_BATCHES or 1)))
 
 
 def swift(robot: RobotModel, samples: Samples) -> FloatArray:

@@ -8,27 +8,27 @@ from robot_dynid.execution.guards import Code, GuardSettings, Outcome, named
 
 
 class Alarms:
-    """The latest word of the emergency stop and of the thermometers; times in s.
+    """Latest states of the emergency stop and of the joint temperatures; times in s.
 
-    ``pressed`` is None as long as the emergency stop was not heard, ``present`` whether somebody
-    offers to speak for it. ``temperature`` (n,) degrees C, NaN where never heard.
+    ``pressed`` is None until a message of the emergency stop was received, ``present`` whether its
+    topic has a publisher. ``temperature`` (n,) degrees C, NaN until one was received.
     """
 
     def __init__(self, joints: tuple[str, ...], settings: GuardSettings) -> None:
         self.pressed: bool | None = None
         self.present = True
         self.temperature = np.full(len(joints), np.nan)
-        self._heard = np.full(len(joints), -np.inf)
+        self._received = np.full(len(joints), -np.inf)
         self._joints, self._settings = joints, settings
 
     def note_temperature(self, now: float, joint: str, temperature: float) -> None:
         """Note the temperature of a joint in degrees C; other names are not ours."""
         if joint in self._joints:
             i = self._joints.index(joint)
-            self.temperature[i], self._heard[i] = temperature, now
+            self.temperature[i], self._received[i] = temperature, now
 
     def check(self, now: float) -> Outcome | None:
-        """Return why not to move."""
+        """Return the reason not to move, None without one."""
         return self._emergency() or self._overheated(now)
 
     def _emergency(self) -> Outcome | None:
@@ -37,8 +37,8 @@ class Alarms:
         if not self._settings.emergency_stop_required:
             return None
         if self.pressed is None:
-            return Outcome(Code.EMERGENCY_STOP, 'the emergency stop is required, but was not '
-                           'heard; is its topic emergency_stop published?')
+            return Outcome(Code.EMERGENCY_STOP, 'the emergency stop is required, but no message '
+                           'of it was received; publish its topic emergency_stop')
         if not self.present:
             return Outcome(Code.EMERGENCY_STOP, 'the emergency stop is required, but its '
                            'publisher went away')
@@ -48,7 +48,7 @@ class Alarms:
         limit = self._settings.temperature_limit
         if limit <= 0.0:
             return None
-        overdue = now - self._heard > self._settings.temperature_timeout
+        overdue = now - self._received > self._settings.temperature_timeout
         unknown = np.flatnonzero(overdue | ~np.isfinite(self.temperature))
         silent = [self._joints[i] for i in unknown]
         if silent:

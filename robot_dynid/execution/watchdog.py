@@ -21,10 +21,10 @@ from robot_dynid.types import FloatArray
 
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajectory result
-NEVER = -np.inf
+LONG_AGO = -np.inf
 SAME = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
-HEARD_EVERY = 0.009  # s: some controllers speak every millisecond, and a look takes 0.1 ms
+REFERENCE_PERIOD = 0.009  # s: some controllers publish every millisecond, and a check takes 0.1 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Rules:
     """Rules of an execution: limits, guards, tolerances, longest segment in s.
 
     The effort limits among ``limits`` are in the unit of the joint states' effort. ``answers``:
-    whether the controller answers (its action) or only listens (its topic). ``pacing`` is how the
+    whether the controller answers (its action) or not (its topic). ``pacing`` is how the
     motion is slowed down and started again.
     """
 
@@ -45,18 +45,18 @@ class Rules:
 
 
 class Watchdog:
-    """The times of all signs of life, and the judgement of them.
+    """Times of all messages from the controller, and the timeouts on them.
 
     All times in s of the caller's steady clock.
     """
 
     def __init__(self, rules: Rules, states: JointStates) -> None:
-        self.sent = self.accepted = self.feedback = NEVER
-        self.controller = self.last_tick = NEVER
+        self.sent = self.accepted = self.feedback = LONG_AGO
+        self.controller = self.last_tick = LONG_AGO
         self.reference: SampledTrajectory | None = None
-        self._begun = (NEVER, NEVER)
-        self.timed = self._heard = False
-        self._next_look = NEVER
+        self._begun = (LONG_AGO, LONG_AGO)
+        self.timed = self._referenced = False
+        self._next_check = LONG_AGO
         self._pending: Segment | None = None
         self.rules, self._states, self._settings = rules, states, rules.settings
         self._delayed = False
@@ -75,29 +75,30 @@ class Watchdog:
         latest = now if segment.elapsed == 0.0 else self.sent
         self.reference = segment.followed
         self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
-        self._pending, self.timed, self._heard, self._next_look = None, False, False, NEVER
+        self._pending, self._next_check = None, LONG_AGO
+        self.timed = self._referenced = False
 
     def note_reference(self, now: float, elapsed: float, position: FloatArray) -> None:
         """Note that the controller says it is ``elapsed`` s into a motion, at ``position`` (n,).
 
-        Messages come late, never early: of all that tell since when the motion under way is
-        followed, the earliest time is the best. ``timed``: the latest message belonged to it.
+        Messages come late, not early: of the times since when the motion under way is followed,
+        the earliest is the best. ``timed``: the latest message belonged to it.
         """
-        if self._pending is not None or self.reference is None or now < self._next_look:
+        if self._pending is not None or self.reference is None or now < self._next_check:
             return
-        self._next_look = now + HEARD_EVERY
+        self._next_check = now + REFERENCE_PERIOD
         begun, (earliest, latest) = now - elapsed, self._begun
         expected = self.reference.sample(elapsed).position[0]
         self.timed = bool(elapsed > self.reference.time[0] and begun > earliest - EARLY
                           and np.all(np.abs(expected - position) <= SAME))
         if self.timed:
-            latest = min(begun, latest) if self._heard else begun
-            self._begun, self._heard = (min(earliest, latest), latest), True
+            latest = min(begun, latest) if self._referenced else begun
+            self._begun, self._referenced = (min(earliest, latest), latest), True
 
     def elapsed(self, now: float) -> float:
         """Return the time of the motion which the robot follows, s."""
         earliest, latest = self._begun
-        return now - (latest if self._heard else 0.5 * (earliest + latest))
+        return now - (latest if self._referenced else 0.5 * (earliest + latest))
 
     def visible(self, now: float) -> bool:
         """Return whether the state of every joint is finite and recent."""
@@ -178,14 +179,14 @@ class Watchdog:
         """Return who has been silent for too long while a goal is sent or running."""
         joint, age = self._states.oldest(now)
         if not server_ready:
-            who = ('the action server of the controller went away' if self.rules.answers else
+            text = ('the action server of the controller went away' if self.rules.answers else
                    'the topic of the controller has no subscriber any more')
-            return Outcome(Code.CONTROLLER_LOST, who)
+            return Outcome(Code.CONTROLLER_LOST, text)
         if age > self._settings.state_timeout:
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
                            f'are {self._settings.state_timeout:.3g} s')
         age = now - self.controller
-        if self.controller > NEVER and age > self._settings.controller_timeout:
+        if self.controller > LONG_AGO and age > self._settings.controller_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no controller state {since(age)}')
         return None
 

@@ -56,7 +56,7 @@ def _two_encoders(robot: RobotModel, log: RawLog) -> tuple[int, ...]:
         int(j) for j in np.flatnonzero(np.isfinite(motors).all(axis=0)))
     if found:
         return found
-    why = [note for note in repaired.notes if 'motor states of' in note]
-    reason = why[0] if why else f'{log.source}: there are no motor states'
+    reasons = [note for note in repaired.notes if 'motor states of' in note]
+    reason = reasons[0] if reasons else f'{log.source}: there are no motor states'
     raise DataError(f'{reason}; the method elastic needs the positions of motors and links: '
                     'record the topic motor_states (columns motor_position.<joint>)')

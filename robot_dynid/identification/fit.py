@@ -64,8 +64,8 @@ def fit_deflection(
 ) -> ResidualFitted:
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
     physics = joint_fit if first is None else SequentialFit.of(experiment.model, first, watch)
-    wanted = 'gmr' if recipe.residual == AUTO else recipe.residual
-    kind = NONE if estimator.single_joint_motions or experiment.model.gears else wanted
+    requested = 'gmr' if recipe.residual == AUTO else recipe.residual
+    kind = NONE if estimator.single_joint_motions or experiment.model.gears else requested
     found = None
     if kind != NONE or first is not None:
         found = fit_residual(experiment, kind, physics, watch)

@@ -122,8 +122,8 @@ def rigid_beside(
     choice = choose(robot.rigid, recordings, own, lambda *_: None)
     rigid = structure if recipe.friction == AUTO else choice.structure
     stiff = _squares(robot.rigid, rigid, choice.preprocessing, recordings)
-    blind = replace(robot, drive=replace(robot.drive, torque_sensors=()))
-    soft = _squares(blind, structure, settings, recordings)
+    without_sensors = replace(robot, drive=replace(robot.drive, torque_sensors=()))
+    soft = _squares(without_sensors, structure, settings, recordings)
     elastic = {gear.joint for gear in model.torque_model.gears}
     return tuple(RigidComparison(name, j in elastic, float(a), float(b), bool(a > MATTERS * b))
                  for j, (name, a, b) in enumerate(zip(robot.joints, np.sqrt(stiff), np.sqrt(soft),

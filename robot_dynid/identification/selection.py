@@ -225,12 +225,12 @@ def _choose_width(
 
 def _choose_laws(
     robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing,
-    wanted: str,
+    requested: str,
 ) -> tuple[Structure, tuple[AxisChoice, ...]]:
     """Choose the law of every axis, beginning with those of ``structure``."""
     model = structure.torque_model(robot)
     links = TorqueModel.of(model.robot, structure.blocks(model.robot)[:-1])
     data = FrictionData(links, axes_of(robot), [prepare(robot, r, settings) for r in part])
     loads = robot.drive.kind != 'gravity_compensated_torque'
-    laws, choices, load = choose_laws(data, wanted, structure.laws, loads)
+    laws, choices, load = choose_laws(data, requested, structure.laws, loads)
     return Structure.of(structure.rotor_inertia, laws, load), choices

@@ -83,9 +83,9 @@ def friction_step(
     fits = {c.joint: (c.name, c.fit) for c in curves if c.fit is not None}
     missing = [joint for joint in robot.joints if joint not in fits]
     if missing:
-        said = f' ({"; ".join(notes)})' if notes else ''
+        detail = f' ({"; ".join(notes)})' if notes else ''
         raise DataError(f'loops: three needs sweeps of every joint, there and back at constant '
-                        f'speeds, at three speeds or more; none of {", ".join(missing)}{said}. '
+                        f'speeds, at three speeds or more; none of {", ".join(missing)}{detail}. '
                         'Design them with --type constant-velocity, or use loops: joint')
     laws: list[tuple[str, FrictionLaw]] = []
     values: dict[str, float] = {}

@@ -129,8 +129,8 @@ def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
 
 
 def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
-    said = caution(model)
-    return (said,) if said else ()
+    warning = caution(model)
+    return (warning,) if warning else ()
 
 
 def _scores(

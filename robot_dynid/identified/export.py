@@ -210,17 +210,17 @@ def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], i
 
 
 def _left_out(model: IdentifiedModel) -> Iterator[str]:
-    """Yield what a URDF cannot say."""
-    said = {name for i in range(model.robot.n)
+    """Yield the properties that a URDF cannot hold."""
+    written = {name for i in range(model.robot.n)
             for names, _ in _sliding(model, i + 1).values() for name in names}
     others = model.reduction.standard[10 * model.robot.n:]
-    left = [name for name in others if name not in said and model.standard[name] != 0.0]
+    left = [name for name in others if name not in written and model.standard[name] != 0.0]
     if left:
         yield (f'only in the model file, a URDF cannot hold them: {", ".join(left)} (rotor '
                'inertia, offsets, friction other than damping and friction of one joint)')
     if not np.array_equal(model.robot.gravity, STANDARD_GRAVITY):
         yield (f'gravity is {model.robot.gravity.tolist()} m/s^2 in the base frame, which a URDF '
-               'cannot say; set it where the URDF is used')
+               'cannot hold; set it where the URDF is used')
     if model.not_identified:
         yield f'not identified, do not rely on them: {", ".join(model.not_identified)}'
 

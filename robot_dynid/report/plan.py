@@ -134,9 +134,9 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     clearance, scene = plan.found.clearance, plan.scene
     if clearance is None or scene is None:
         return ()
-    said = (*(Row(('checked', text)) for text in clearance.checked),
+    checks = (*(Row(('checked', text)) for text in clearance.checked),
             *(Row(('not checked', text), 'fair') for text in clearance.unchecked))
-    bodies = Table((), tuple(said), 'Bodies checked', words=True)
+    bodies = Table((), tuple(checks), 'Bodies checked', words=True)
     if not scene.pairs:
         return (Section('Clearance', tables=(bodies,)),)
     distances = scene.distances(plan.motion.position)

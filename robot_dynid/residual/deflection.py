@@ -88,8 +88,8 @@ def unused(robot: RobotModel, models: Models, samples: Samples) -> str:
     """Return which joints have a residual model that these samples cannot feed; '' for none."""
     features = deflections(robot, samples)
     known = [] if features is None else known_joints(features)
-    lost = [robot.joints[j] for j, m in enumerate(models) if m is not None and j not in known]
-    if not lost:
+    missing = [robot.joints[j] for j, m in enumerate(models) if m is not None and j not in known]
+    if not missing:
         return ''
-    return (f'the model of the deflection of {", ".join(lost)} is not used: there are no motor '
+    return (f'the model of the deflection of {", ".join(missing)} is not used: there are no motor '
             'states; predicted by physics alone')

@@ -139,17 +139,17 @@ def _own_clock(
         period += change
         if abs(change) < SETTLED * step:
             break
-    asked = settings.period
-    if asked is None:
+    given = settings.period
+    if given is None:
         return period, [f'{log.source}: the motion repeats after {period:.6g} +- '
                         f'{deviation:.1g} s']
-    if abs(period - asked) > SAME_PERIOD * asked:
-        raise DataError(f'{log.source}: a period of {asked:g} s is given, the motion repeats '
+    if abs(period - given) > SAME_PERIOD * given:
+        raise DataError(f'{log.source}: a period of {given:g} s is given, the motion repeats '
                         f'after {period:.6g} s; give that')
-    if abs(period - asked) < max(BELIEVED * deviation, SETTLED * step):
-        return asked, []
+    if abs(period - given) < max(BELIEVED * deviation, SETTLED * step):
+        return given, []
     return period, [f'{log.source}: the motion repeats after {period:.7g} +- {deviation:.1g} s '
-                    f'on the clock of the recording, not {asked:g} s; corrected']
+                    f'on the clock of the recording, not {given:g} s; corrected']
 
 
 def _clock_error(log: RawLog, stretch: Stretch, step: float) -> tuple[float, float]:

@@ -50,11 +50,11 @@ class Delay:
             return values
         past = self._past
         past.append((time, values))
-        wanted = time - self._seconds
-        while len(past) > 1 and past[1][0] <= wanted:
+        target = time - self._seconds
+        while len(past) > 1 and past[1][0] <= target:
             past.popleft()
         before, old = past[0]
-        if before >= wanted or len(past) == 1:
+        if before >= target or len(past) == 1:
             return old
         after, new = past[1]
-        return old + (wanted - before) / (after - before) * (new - old)
+        return old + (target - before) / (after - before) * (new - old)

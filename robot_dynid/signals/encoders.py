@@ -195,8 +195,8 @@ def _stranger(robot: RobotModel, tracks: Sequence[Track], joint: int) -> str:
             'stamps are those of the same clock')
 
 
-def _near(value: float, wanted: float) -> bool:
-    return abs(value - wanted) <= SLOPE_ERROR * abs(wanted)
+def _near(value: float, expected: float) -> bool:
+    return abs(value - expected) <= SLOPE_ERROR * abs(expected)
 
 
 def _known(slope: float, ratio: float | None) -> bool:

@@ -106,15 +106,15 @@ def _resampled(
 ) -> tuple[Samples, Samples]:
     """Return the samples of both where both have them; raises DataError without overlap."""
     lag, drift = clock
-    asked = first.time + lag + drift * (first.time - middle)
+    times = first.time + lag + drift * (first.time - middle)
     pieces: list[tuple[FloatArray, dict[str, FloatArray]]] = []
     for a in first.segments:
         for b in second.segments:
             known = second.time[b]
-            inside = (asked[a] >= known[0]) & (asked[a] <= known[-1])
+            inside = (times[a] >= known[0]) & (times[a] <= known[-1])
             if inside.sum() > 1 and len(known) > 3:
                 rows = np.arange(a.start, a.stop)[inside]
-                pieces.append((rows, _interpolated(second.part(b), asked[rows])))
+                pieces.append((rows, _interpolated(second.part(b), times[rows])))
     count = sum(len(rows) for rows, _ in pieces)
     if count < LEAST_OVERLAP * min(len(first), len(second)):
         raise DataError('less than half of the shorter recording overlaps with the other one, '

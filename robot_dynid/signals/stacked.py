@@ -25,10 +25,10 @@ def require_channels(robot: RobotModel, log: RawLog, notes: Sequence[str] = ()) 
             if values is not None and np.isfinite(values[:, j]).all():
                 continue
             name = robot.joints[j]
-            why = [n for n in notes if f'{what} of {name}:' in n]
-            reason = why[0] if why else f'{log.source}: there are no {what} of {name}'
+            reasons = [n for n in notes if f'{what} of {name}:' in n]
+            reason = reasons[0] if reasons else f'{log.source}: there are no {what} of {name}'
             raise DataError(f'{reason}; {name} is elastic, so its deflection takes two encoders:'
-                            f' {"correct that" if why else how}, or take the joint off '
+                            f' {"correct that" if reasons else how}, or take the joint off '
                             'elastic_joints')
 
 

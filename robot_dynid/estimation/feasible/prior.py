@@ -184,13 +184,13 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
     stock = STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])
     bodies, warnings = np.empty_like(nominal), []
     for i, (name, body) in enumerate(zip(robot.bodies, nominal, strict=True)):
-        bodies[i], why = _nearest(body, stock, _rows_of(limits, i))
-        if why == 'contradiction':
+        bodies[i], reason = _nearest(body, stock, _rows_of(limits, i))
+        if reason == 'contradiction':
             raise UsageError(f'bounds of {name} contradict each other: no body satisfies '
                              f'{", ".join(_rows_of(limits, i).labels)}')
-        if why:
+        if reason:
             found = parameters_from_pseudo_inertia(bodies[i])
-            warnings.append(f'nominal inertia of {name} {why}; the nearest one that a body can '
+            warnings.append(f'nominal inertia of {name} {reason}; the nearest one that a body can '
                             f'have (mass {found[0]:.3g} kg) is the prior instead: correct the '
                             'robot description')
     return bodies, warnings
@@ -226,8 +226,8 @@ def _nearest(body: FloatArray, stock: FloatArray, own: Limits) -> tuple[FloatArr
         if found is not None:
             root = np.linalg.cholesky(metric)
             moved = root @ matrix_of(found) @ root.T
-            why = 'is outside its bounds' if real else 'is not that of a body with density'
-            return 0.5 * (moved + moved.T), why
+            reason = 'is outside its bounds' if real else 'is not that of a body with density'
+            return 0.5 * (moved + moved.T), reason
     return body, 'contradiction'
 
 

@@ -111,7 +111,7 @@ class LawScores:
         found = np.array([_fitted(train, index, free) for train in self.train])
         deviation = np.sqrt(len(found) - 1.0) * np.std(found, axis=0)
         vague = deviation * self.reach[index] > 1.0
-        return {p for p, lost in zip(law.parameters, unclear | vague, strict=True) if lost}
+        return {p for p, is_open in zip(law.parameters, unclear | vague, strict=True) if is_open}
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
@@ -192,10 +192,10 @@ def _eliminated(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the factor of ``[own, filtered]`` clear of ``rest``, and what each is of ``rest``."""
     tall = np.vstack([w[:, [*rest, *own, -2]] / s for w, s in zip(joints, noise, strict=True)])
-    wanted = tall[:, len(rest):]
+    target = tall[:, len(rest):]
     basis, inverse = _range(tall[:, :len(rest)])
-    clear = wanted - basis @ (basis.T @ wanted)
-    return triangle(np.asfortranarray(clear)), inverse @ wanted
+    clear = target - basis @ (basis.T @ target)
+    return triangle(np.asfortranarray(clear)), inverse @ target
 
 
 def _fitted(

@@ -75,13 +75,13 @@ class ScoredLaw:
 Improve = Callable[[int, LawScores, Named], tuple[Named, list[ScoredLaw]]]
 
 
-def bases(wanted: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
+def bases(requested: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
     """Return the laws to try without additions, Coulomb's with its ramp first.
 
     On axes that share a joint with another one, no law without an offset of its own is tried by
     itself: the offsets of two such laws would be linearly dependent.
     """
-    names = [wanted.split('+', maxsplit=1)[0]] if wanted != AUTO else [
+    names = [requested.split('+', maxsplit=1)[0]] if requested != AUTO else [
         name for name, kind in LAWS.items() if alone or 'f0' in kind().parameters]
     found: list[Named] = [('coulomb', coulomb)]
     for name in names:
@@ -125,29 +125,29 @@ def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
 
 
 def choose_laws(
-    data: FrictionData, wanted: str, coulomb: Sequence[FrictionLaw], load: bool
+    data: FrictionData, requested: str, coulomb: Sequence[FrictionLaw], load: bool
 ) -> tuple[list[Named], tuple[AxisChoice, ...], FloatArray | None]:
     """Return the law of every axis, how it was chosen, and the links (n, 10) that load it.
 
-    ``wanted`` is 'auto', or the law of which only the shapes are to be chosen; ``coulomb`` are
+    ``requested`` is 'auto', or the law of which only the shapes are to be chosen; ``coulomb`` are
     the laws to begin with; ``load`` allows friction that grows with the transmitted torque.
     """
     reasons = data.reasons()
     current: list[Named] = [('coulomb', law) for law in coulomb]
     tried: list[dict[str, float]] = [{} for _ in current]
-    first = [[('coulomb', law)] if reason else bases(wanted, law, alone)
+    first = [[('coulomb', law)] if reason else bases(requested, law, alone)
              for law, reason, alone in zip(coulomb, reasons, data.alone(), strict=True)]
 
     def base(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
         found = scored(scores, first[axis])
-        chosen = simplest(found, GAIN) if wanted == AUTO else found[-1]
+        chosen = simplest(found, GAIN) if requested == AUTO else found[-1]
         return (chosen.name, chosen.law), found
 
     factors = data.factors(first, None)
     _rounds(factors, current, base, tried)
     links = data.links(factors, [law for _, law in current]) if load else None
-    additions = data.additions(wanted if wanted != AUTO else None, links is not None)
-    starts = [_starts(('coulomb', law), own, wanted == AUTO)
+    additions = data.additions(requested if requested != AUTO else None, links is not None)
+    starts = [_starts(('coulomb', law), own, requested == AUTO)
               for own, law in zip(current, coulomb, strict=True)]
     second = [[('coulomb', law), *own] if reason else _grown(('coulomb', law), own, additions)
               for own, law, reason in zip(starts, coulomb, reasons, strict=True)]
@@ -156,7 +156,8 @@ def choose_laws(
         found = scored(scores, second[axis][:1])
         if reasons[axis]:
             return before, found
-        grown = [_add(scores, start, additions, wanted == AUTO, found) for start in starts[axis]]
+        grown = [_add(scores, start, additions, requested == AUTO, found)
+                 for start in starts[axis]]
         chosen = simplest(grown, GAIN)
         return (chosen.name, chosen.law), found
 
@@ -167,7 +168,7 @@ def choose_laws(
     on_grid = tuple(current)
     for axis in range(len(current)):
         current[axis] = refined(data, factors, axis, on_grid, noise, data.load(links))
-    if wanted == AUTO:
+    if requested == AUTO:
         simple = [('coulomb', law) for law in coulomb]
         current = excited_laws(data, list(zip(current, on_grid, simple, strict=True)), links)
     choices = tuple(AxisChoice(label, own[0], reason, tuple(
@@ -178,26 +179,26 @@ def choose_laws(
 
 
 def excited_laws(
-    data: FrictionData, wanted: Sequence[tuple[Named, ...]], links: FloatArray | None
+    data: FrictionData, requested: Sequence[tuple[Named, ...]], links: FloatArray | None
 ) -> list[Named]:
-    """Return the first law ``wanted`` on each axis that leaves no parameter open.
+    """Return the first law ``requested`` on each axis that leaves no parameter open.
 
     So a fit to the same data reports none of them as not excited, but for those that are open
     with the last law, too, which is taken as it is. ``links`` (n, 10) are standard parameters for
     laws that depend on the load.
     """
-    place = [0] * len(wanted)
-    last = [own[-1] for own in wanted]
+    place = [0] * len(requested)
+    last = [own[-1] for own in requested]
     unavoidable: set[str] | None = None
     while True:
-        current = [own[i] for own, i in zip(wanted, place, strict=True)]
+        current = [own[i] for own, i in zip(requested, place, strict=True)]
         if current == last:
             return current
         if unavoidable is None:
             unavoidable = data.left_open(last, links)
-        lost = data.left_open(current, links) - unavoidable
+        left_open = data.left_open(current, links) - unavoidable
         back = [i for i, named in enumerate(current)
-                if named != last[i] and lost & data.names(i, named[1])]
+                if named != last[i] and left_open & data.names(i, named[1])]
         if not back:
             return current
         for i in back:
@@ -238,7 +239,7 @@ def _add(
     scores: LawScores, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
     found: list[ScoredLaw],
 ) -> ScoredLaw:
-    """Add to ``start`` what lowers the error most, until nothing does; or all that is wanted.
+    """Add to ``start`` what lowers the error most, until nothing does; or all requested.
 
     Everything tried is noted in ``found``.
     """

@@ -60,18 +60,18 @@ class FrictionData:
                 found.append('')
         return found
 
-    def additions(self, wanted: str | None, load: bool) -> dict[str, dict[str, Any]]:
+    def additions(self, requested: str | None, load: bool) -> dict[str, dict[str, Any]]:
         """Return the additions to try, with settings that are not searched.
 
-        ``wanted`` names a law whose additions these are; None leaves the choice to the data.
+        ``requested`` names a law whose additions these are; None leaves the choice to the data.
         """
         warm = [s.temperature for s in self.recordings if s.temperature is not None]
         complete = len(warm) == len(self.recordings)
         longest = max(float(s.time[-1] - s.time[0]) for s in self.recordings)
         possible = {'levelling': True, 'load': load, 'drift': longest >= LEAST_WARM_UP,
                     'temperature': complete}
-        names = [n for n, yes in possible.items() if yes] if wanted is None \
-            else wanted.split('+')[1:]
+        names = [n for n, yes in possible.items() if yes] if requested is None \
+            else requested.split('+')[1:]
         mean = float(np.mean(np.concatenate(warm))) if complete else 25.0
         return {n: {'reference': round(mean, 3)} if n == 'temperature' else {} for n in names}
 

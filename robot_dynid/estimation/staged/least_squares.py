@@ -189,8 +189,9 @@ def fit_stages(
     results, known = _solved(model, stages, information, held)
     left = known.free
     values = known.values + left.directions @ _nominal(model, known)
-    lost = {int(i) for i in np.flatnonzero(np.any(np.abs(left.directions) > OPEN_SHARE, axis=1))}
-    lost |= set(unknown_columns(experiment, known.covariance))
+    open_rows = np.any(np.abs(left.directions) > OPEN_SHARE, axis=1)
+    undetermined = {int(i) for i in np.flatnonzero(open_rows)}
+    undetermined |= set(unknown_columns(experiment, known.covariance))
     return StagedEstimate(
         names=model.reduction.names, values=values, covariance=known.covariance,
         noise=residual_noise(experiment.information, values),
@@ -198,8 +199,9 @@ def fit_stages(
         condition=max(r.condition for r in results),
         rank=len(values) - left.directions.shape[1],
         degrees_of_freedom=min(r.degrees_of_freedom for r in results),
-        method='staged', status=Status.NOT_EXCITED if lost else Status.OK,
-        not_excited=tuple(model.reduction.names[i] for i in sorted(lost)), stages=tuple(results),
+        method='staged', status=Status.NOT_EXCITED if undetermined else Status.OK,
+        not_excited=tuple(model.reduction.names[i] for i in sorted(undetermined)),
+        stages=tuple(results),
         details=StagedDetails(tuple(result.summary for result in results)),
     )
 

@@ -30,9 +30,9 @@ class Changes(Protocol):
         """Return changes and growth of the variance, (groups, b) each."""
 
 
-def stretches(count: int, wanted: int = STRETCHES) -> list[list[int]]:
-    """Cut ``count`` batches into ``wanted`` contiguous groups, or as many as there are."""
-    return [list(map(int, part)) for part in np.array_split(np.arange(count), min(wanted, count))]
+def stretches(count: int, groups: int = STRETCHES) -> list[list[int]]:
+    """Cut ``count`` batches into ``groups`` contiguous groups, or as many as there are."""
+    return [list(map(int, part)) for part in np.array_split(np.arange(count), min(groups, count))]
 
 
 def long_batches(information: Information) -> list[Batch]:

@@ -138,12 +138,12 @@ class Ladder:
         """Return the ladder, slowest first, and a warning where it had to be shortened."""
         highest, limit = self.highest(), float(self.limits.velocity[self.joint])
         if self.name in options.ladder:
-            asked = sorted(float(speed) for speed in options.ladder[self.name])
-            if asked[-1] > highest:
+            ladder = sorted(float(speed) for speed in options.ladder[self.name])
+            if ladder[-1] > highest:
                 raise UsageError(
-                    f"option 'ladder': joint '{self.name}' cannot hold {asked[-1]:.4g} for "
+                    f"option 'ladder': joint '{self.name}' cannot hold {ladder[-1]:.4g} for "
                     f'{self.plateau:.4g} s within its limits; at most {highest:.4g}')
-            return asked, []
+            return ladder, []
         slowest = options.slowest * limit
         if slowest > highest or (slowest == highest and options.speeds > 1):
             longest = self.room / slowest - shortest_ramp(self.limits, self.joint, slowest)
@@ -160,14 +160,14 @@ class Ladder:
 
 
 def _sweeps(
-    planner: Planner, ladder: Ladder, wanted: tuple[list[float], int],
+    planner: Planner, ladder: Ladder, requested: tuple[list[float], int],
     generator: np.random.Generator,
 ) -> tuple[list[Sweep], list[str]]:
-    """Return the sweeps of a joint at ``wanted`` speeds and number of configurations."""
-    speeds, count = wanted
+    """Return the sweeps of a joint at ``requested`` speeds and number of configurations."""
+    speeds, count = requested
     candidates = [planner.limits.centre,
                   *(planner.somewhere(generator) for _ in range(CANDIDATES - 1))]
-    why: str | None = None
+    reason: str | None = None
     for kept in range(len(speeds), 0, -1):
         allowed = []
         for candidate in candidates:
@@ -178,19 +178,19 @@ def _sweeps(
             if broken is None:
                 allowed.append(sweeps)
             else:
-                why = broken
+                reason = broken
         chosen, unproven = _different(planner, ladder.joint, allowed, count)
-        why = unproven or why
+        reason = unproven or reason
         if chosen:
             notes = [] if kept == len(speeds) else [
-                f"joint '{ladder.name}' sweeps at most at {speeds[kept - 1]:.4g}: faster {why}"]
+                f"joint '{ladder.name}' sweeps at most at {speeds[kept - 1]:.4g}: faster {reason}"]
             if len(chosen) < count:
                 notes.append(f"joint '{ladder.name}' sweeps in {len(chosen)} of {count} "
-                             f'configurations: elsewhere {why}')
+                             f'configurations: elsewhere {reason}')
             return [sweep for sweeps in chosen for sweep in sweeps], notes
     raise DynIdError(
-        f"joint '{ladder.name}' cannot sweep in any of {CANDIDATES} configurations, {why}; leave "
-        "it out with option 'joints', or change the range with option 'limits: {joint: "
+        f"joint '{ladder.name}' cannot sweep in any of {CANDIDATES} configurations, {reason}; "
+        "leave it out with option 'joints', or change the range with option 'limits: {joint: "
         "{position: [lower, upper]}}'")
 
 
@@ -220,7 +220,7 @@ def _different(
     if planner.criteria.inverse is not None and allowed:
         still = np.zeros_like(positions)
         marks = planner.criteria.inverse(positions, still, still)[:, [joint]]
-    left, chosen, why = list(range(len(allowed))), list[int](), None
+    left, chosen, reason = list(range(len(allowed))), list[int](), None
     while left and len(chosen) < count:
         apart = [min((float(np.linalg.norm(marks[i] - marks[c])) for c in chosen), default=0.0)
                  for i in left]
@@ -232,8 +232,8 @@ def _different(
         if refused is None:
             chosen.append(best)
         else:
-            why = refused
-    return [allowed[i] for i in chosen], why
+            reason = refused
+    return [allowed[i] for i in chosen], reason
 
 
 def friction_row(model: TorqueModel, sweeps: Sequence[Sweep]) -> tuple[StageRow, ...]:

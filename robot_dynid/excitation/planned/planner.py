@@ -100,14 +100,14 @@ class Planner:
         """
         if np.array_equal(start, goal):
             return ()
-        direct, why = self.straight(start, goal)
+        direct, reason = self.straight(start, goal)
         if direct is not None:
             return (direct,)
         found = self._roadmap.way(start, goal)
         if found:
             return found
         raise DynIdError(
-            f'no way found from {_text(start)} to {_text(goal)}: on the straight one {why}; '
+            f'no way found from {_text(start)} to {_text(goal)}: on the straight one {reason}; '
             "narrow the positions with option 'limits: {joint: {position: [lower, upper]}}'")
 
     def joined(self, pieces: Sequence[Trajectory]) -> Composite:
@@ -133,13 +133,13 @@ class Planner:
         """
         moves = [quintic_move(self.limits.joints, (start, goal), self.limits.scaled(1.0, speed))
                  for speed in MOVE_SPEEDS]
-        why = self.blocked(moves[0])  # the path is the same at every speed
-        for move in moves if why is None else ():
-            why = self.overloaded(move)
-            if why is None:
-                why = self.unproven(move)
-                return (move if why is None else None), why
-        return None, why
+        reason = self.blocked(moves[0])  # the path is the same at every speed
+        for move in moves if reason is None else ():
+            reason = self.overloaded(move)
+            if reason is None:
+                reason = self.unproven(move)
+                return (move if reason is None else None), reason
+        return None, reason
 
     def reachable(self, position: FloatArray) -> bool:
         """Return whether a pose (n,) is among those between which there seem to be ways."""

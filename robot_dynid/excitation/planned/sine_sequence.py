@@ -94,12 +94,12 @@ class Swings:
 
         Raises DynIdError naming the joint when there is none.
         """
-        why: str | None = None
+        reason: str | None = None
         for place in places:
-            motion, why = self._widest(joint, place)
+            motion, reason = self._widest(joint, place)
             if motion is not None:
                 return motion
-        raise _nothing_allowed(self.limits.joints[joint], why)
+        raise _nothing_allowed(self.limits.joints[joint], reason)
 
     def _widest(
         self, joint: int, locked: FloatArray
@@ -108,7 +108,7 @@ class Swings:
 
         None, and why not, when not even a narrow one is allowed.
         """
-        half, why = float(self.limits.half_range[joint]), None
+        half, reason = float(self.limits.half_range[joint]), None
         for share in WIDTHS:
             width = share * min(LARGEST, half)
             for middle in (self.home[joint], locked[joint]):
@@ -116,19 +116,19 @@ class Swings:
                 position[joint] = self.home[joint] + np.clip(
                     middle - self.home[joint], width - half, half - width)
                 motion = LockedJointsMotion(joint, position, width)
-                why = self._why_not(motion)
-                if why is None:
+                reason = self._objection(motion)
+                if reason is None:
                     return motion, None
-        return None, why
+        return None, reason
 
-    def _why_not(self, motion: LockedJointsMotion) -> str | None:
+    def _objection(self, motion: LockedJointsMotion) -> str | None:
         fast = fastest(self.limits, motion.moving, motion.amplitude)
         quick = _swing(self.limits, motion, 1, fast)
-        why = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
+        reason = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
                or self.planner.blocked(quick) or self.planner.unproven(quick))
-        if why is None and not self.planner.reachable(motion.position):
+        if reason is None and not self.planner.reachable(motion.position):
             return 'there is no way to it'
-        return why
+        return reason
 
     def somewhere(
         self, rng: np.random.Generator, count: int = CANDIDATES
@@ -285,18 +285,18 @@ def _swings(planner: Planner, motion: LockedJointsMotion, periods: int) -> list[
 def _fast_swing(planner: Planner, motion: LockedJointsMotion, periods: int) -> SineSwing:
     """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
     highest = fastest(planner.limits, motion.moving, motion.amplitude)
-    low, high, frequency, why = 0.0, highest, highest, None
+    low, high, frequency, reason = 0.0, highest, highest, None
     for _ in range(HALVINGS):
         broken = planner.broken(_swing(planner.limits, motion, periods, frequency))
         if broken is None:
             low = frequency
         else:
-            high, why = frequency, broken
+            high, reason = frequency, broken
         if low == highest:
             break
         frequency = 0.5 * (low + high)
     if low == 0.0:
-        raise _nothing_allowed(planner.limits.joints[motion.moving], why)
+        raise _nothing_allowed(planner.limits.joints[motion.moving], reason)
     return _swing(planner.limits, motion, periods, low)
 
 
@@ -307,8 +307,8 @@ def _swing(
                      motion.amplitude, frequency, periods)
 
 
-def _nothing_allowed(joint: str, why: str | None) -> DynIdError:
+def _nothing_allowed(joint: str, reason: str | None) -> DynIdError:
     return DynIdError(
-        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {why} even in "
-        "slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
+        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {reason} even "
+        "in slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
         "upper]}}'")

@@ -203,15 +203,15 @@ def _reachable(planner: Planner, choice: GravityChoice, count: int) -> list[int]
 def _check_rank(
     choice: GravityChoice, chosen: list[int], usable: list[int], count: int
 ) -> None:
-    wanted = len(choice.names)
-    if choice.rank(chosen) == wanted:
+    needed = len(choice.names)
+    if choice.rank(chosen) == needed:
         return
-    if not usable or choice.rank(usable) < wanted:
+    if not usable or choice.rank(usable) < needed:
         raise DynIdError('the poses that effort limits and constraints leave do not separate '
                          f'{", ".join(choice.names)}')
     least = next(k for k in range(1, len(usable) + 1)
-                 if choice.rank(choice.best(k, usable)) == wanted)
-    raise UsageError(f"option 'poses': {count} poses do not determine the {wanted} parameters "
+                 if choice.rank(choice.best(k, usable)) == needed)
+    raise UsageError(f"option 'poses': {count} poses do not determine the {needed} parameters "
                      f'that show at rest; at least {least}')
 
 

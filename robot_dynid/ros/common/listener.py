@@ -5,8 +5,8 @@ several times what taking the message does. This thread waits for its few topics
 that is built once, and takes all that has come in before it waits again.
 
 Events of a subscription would wake the executor at every message, too: the middleware has one
-condition for all that befalls a reader. So there are none, and who publishes in a way that cannot
-be heard is looked up while a topic is silent.
+condition for all events of a reader. So there are none, and publishers with an incompatible
+quality of service are looked up while a topic is silent.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from robot_dynid.ros.common.rclpy_compat import (
     take,
 )
 
-PATIENCE = 100_000_000  # ns of silence after which the thread looks whether it shall end
-LOOK = 1.0  # s between looks at who publishes on topics not heard so far
+PATIENCE = 100_000_000  # ns of silence after which the thread checks whether to end
+CHECK_PERIOD = 1.0  # s between checks of the publishers of topics without messages
 
 #: takes a serialized message and what the middleware says of it
 Callback = Callable[[bytes, Mapping[str, Any]], None]
@@ -44,7 +44,7 @@ class _Inlet:
     topic: str
     kind: Any
     callback: Callback
-    heard: bool = False
+    received: bool = False
 
 
 class Listener:
@@ -86,17 +86,17 @@ class Listener:
         for inlet in self._inlets:
             found = take(inlet.subscription, inlet.kind)
             if found is not None:
-                some = inlet.heard = True
+                some = inlet.received = True
                 try:
                     inlet.callback(*found)
-                except Exception as error:  # the next messages must be heard
+                except Exception as error:  # the next messages must be received
                     self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
         return some
 
     def _run(self) -> None:
         context = self._node.context
         handles = [inlet.subscription.handle for inlet in self._inlets]
-        look = time.monotonic() + LOOK
+        next_check = time.monotonic() + CHECK_PERIOD
         with ExitStack() as held:
             try:
                 for handle in handles:
@@ -105,9 +105,9 @@ class Listener:
                 while context.ok() and not self._over():
                     wait(PATIENCE)
                     self._take_all()
-                    if time.monotonic() > look:
-                        look += LOOK
-                        self._find_unheard()
+                    if time.monotonic() > next_check:
+                        next_check += CHECK_PERIOD
+                        self._warn_of_best_effort()
             except InvalidHandle:
                 return  # the node was destroyed
             except Exception:  # the context may go at any time on an interrupt
@@ -117,13 +117,13 @@ class Listener:
     def _over(self) -> bool:
         return self._ended.is_set() or not threading.main_thread().is_alive()
 
-    def _find_unheard(self) -> None:
+    def _warn_of_best_effort(self) -> None:
         """Warn of publishers whose messages do not come in since they are not reliable."""
         for inlet in self._inlets:
-            if not inlet.heard and any(
+            if not inlet.received and any(
                     other.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
                     for other in self._node.get_publishers_info_by_topic(inlet.topic)):
-                inlet.heard = True  # told once
+                inlet.received = True  # warn once
                 self._node.get_logger().warning(
                     f'{inlet.topic} is published as best effort and cannot be recorded without '
                     'losses: make its publisher reliable')

@@ -14,20 +14,19 @@ from std_msgs.msg import Bool
 from robot_dynid.execution.alarms import Alarms
 from robot_dynid.ros.common.rclpy_compat import NO_EVENTS
 
-# A subscription hears publishers that promise at least as much as it asks for; the latched one
-# also hears what was said before, the last one hears everybody. So nobody is told that one of
-# them does not hear a publisher.
+# A subscription receives from publishers that offer at least the quality it requests: the latched
+# one also earlier messages, the last one from all. So no incompatible quality is reported.
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 RELIABLE = QoSProfile(depth=10)
 ANY = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class AlarmTopics:
-    """Keeps ``alarms`` up to date and calls ``news`` whenever something changes for the worse."""
+    """Keeps ``alarms`` up to date; calls ``on_alarm`` at every stop and temperature."""
 
-    def __init__(self, node: Node, alarms: Alarms, news: Callable[[], None],
+    def __init__(self, node: Node, alarms: Alarms, on_alarm: Callable[[], None],
                  group: CallbackGroup) -> None:
-        self._node, self._alarms, self._news = node, alarms, news
+        self._node, self._alarms, self._on_alarm = node, alarms, on_alarm
         self._topic = node.resolve_topic_name('emergency_stop')
         for qos in (LATCHED, RELIABLE, ANY):
             node.create_subscription(
@@ -36,16 +35,16 @@ class AlarmTopics:
         node.create_subscription(Temperature, 'temperature', self._on_temperature,
                                  qos_profile_sensor_data, callback_group=group)
 
-    def look(self) -> None:
-        """Note whether somebody still offers the emergency stop."""
+    def check_publisher(self) -> None:
+        """Note whether the emergency stop still has a publisher."""
         self._alarms.present = self._node.count_publishers(self._topic) > 0
 
     def _on_stop(self, message: Bool) -> None:
         self._alarms.pressed = bool(message.data)
         if message.data:
-            self._news()
+            self._on_alarm()
 
     def _on_temperature(self, message: Temperature) -> None:
         self._alarms.note_temperature(
             time.monotonic(), message.header.frame_id, message.temperature)
-        self._news()
+        self._on_alarm()

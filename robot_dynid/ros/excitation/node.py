@@ -175,8 +175,8 @@ class ExcitationNode(Node):
     def _on_joint_states(self, message: JointState) -> None:
         now, stamp, runner = time.monotonic(), message.header.stamp, self.runner
         values = (message.position, message.velocity, message.effort)
-        news = runner.states.update(now, message.name, stamp.sec + 1e-9 * stamp.nanosec, values)
-        if news and runner.execution is not None:
+        updated = runner.states.update(now, message.name, stamp.sec + 1e-9 * stamp.nanosec, values)
+        if updated and runner.execution is not None:
             runner.perform(runner.execution.on_state(now))
 
     def _on_alarm(self) -> None:
@@ -186,7 +186,7 @@ class ExcitationNode(Node):
     def _tick(self) -> None:
         now = time.monotonic()
         if self.guard_settings.emergency_stop_required:
-            self._alarms.look()
+            self._alarms.check_publisher()
         self.runner.tick(now)
         if self._handle is not None and now >= self._next_feedback:
             self._next_feedback = now + FEEDBACK_PERIOD

@@ -43,7 +43,7 @@ from robot_dynid.trajectories.limits import MotionLimits, motion_limits
 from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import Progress, frozen
 
-Asked = tuple[str, Mapping[str, Any] | None]
+DesignGoal = tuple[str, Mapping[str, Any] | None]
 #: dry runs that are kept
 KEPT = 8
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
@@ -136,15 +136,15 @@ class ExcitationPlan:
 
 
 def designed(
-    robot: RobotModel, asked: Asked, settings: ExcitationSettings, progress: Progress
+    robot: RobotModel, goal: DesignGoal, settings: ExcitationSettings, progress: Progress
 ) -> ExcitationPlan:
-    """Design what is ``asked`` (type, options) and check its points.
+    """Design the excitation of ``goal`` (type, options) and check its points.
 
     Raises UsageError for wrong options, DynIdError when the limits do not allow it, Cancelled when
     ``progress`` asks to stop.
     """
     progress('design', 0.0)
-    request = parse_request(*asked)
+    request = parse_request(*goal)
     _check_length(float(getattr(request.options, 'duration', 0.0)), settings)
     full = motion_limits(robot, request.common.limits)
     around = request.common.surroundings(robot.surroundings)

@@ -170,11 +170,11 @@ def _identified(
 
 def _require_any_joint(result: IdentificationResult) -> None:
     """Raise DataError for a model that no joint could use."""
-    lost, silent = result.model.not_identified, result.estimate.not_excited
-    if len(lost) == len(result.model.joints):
-        reason = f'{len(silent)} of {len(result.model.names)} base parameters are not excited; ' \
-            if silent else ''
-        advice = Status.NOT_EXCITED if silent else result.estimate.status
+    refused, not_excited = result.model.not_identified, result.estimate.not_excited
+    if len(refused) == len(result.model.joints):
+        reason = (f'{len(not_excited)} of {len(result.model.names)} base parameters are not '
+                  'excited; ') if not_excited else ''
+        advice = Status.NOT_EXCITED if not_excited else result.estimate.status
         raise DataError(f'every joint is refused, so there is no model to '
                         f'serve: {reason}{advice.value}')
 
@@ -182,17 +182,17 @@ def _require_any_joint(result: IdentificationResult) -> None:
 def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Outcome:
     """Save and report, as far as asked for."""
     model = result.model
-    code, said = Code.SUCCESS, [
+    code, sentences = Code.SUCCESS, [
         model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
     ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
     for path, write in ((job.out, save_model), (job.report, partial(_write_report, result, logs))):
         if path:
             try:
-                said.append(f'written: {write(model, path)}')
+                sentences.append(f'written: {write(model, path)}')
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
-                said.append(f'not written: {error}')
-    return Outcome(code, '; '.join(said), model, model.to_yaml(), tuple(result.warnings))
+                sentences.append(f'not written: {error}')
+    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), tuple(result.warnings))
 
 
 def _write_report(
