@@ -78,5 +78,5 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def one_blas_thread_for(rows: int) -> AbstractContextManager[None]:
-    """Return the same for products of ``rows`` with matrices of joints; free of cost for FEW."""
+    """Return `one_blas_thread` for products of ``rows`` with matrices of joints; free for FEW."""
     return one_blas_thread() if rows > FEW else nullcontext()

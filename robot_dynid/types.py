@@ -163,7 +163,7 @@ class Samples:
 
     @property
     def moved(self) -> Samples:
-        """The same samples with their motion at the stamps of the effort."""
+        """The samples with their motion at the stamps of the effort."""
         if self.stamps is None:
             return self
         motion = np.hstack([self.position, self.velocity, self.acceleration])
@@ -173,7 +173,7 @@ class Samples:
 
     @property
     def gridded(self) -> Samples:
-        """The same samples with their effort at ``time``: for differences between recordings.
+        """The samples with their effort at ``time``: for differences between recordings.
 
         Interpolation takes off part of what is white in it, so no score is taken from these.
         """
@@ -189,7 +189,7 @@ class Samples:
 
     @property
     def fresh(self) -> NDArray[np.bool_]:
-        """Which samples (N,) carry a measurement that none before them carries."""
+        """Mask (N,) of the samples with a measurement that none before them carries."""
         if self.stamps is None:
             return np.ones(len(self), dtype=bool)
         return np.diff(self.stamps, prepend=-np.inf) > 0.0

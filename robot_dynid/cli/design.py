@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 
 def _figures(found: Design) -> dict[str, Any]:
-    """Return how well the motion excites, and how clear of everything it keeps."""
+    """Return the figures of the excitation and of the clearance."""
     from robot_dynid.collision.clearance import RESOLUTION
 
     score, clearance = found.score, found.clearance
@@ -172,7 +172,7 @@ def _least_known(result: dict[str, Any]) -> str:
 
 
 def _starts(starts: list[dict[str, Any]]) -> str:
-    """Return how good the result is among all starts, in one line."""
+    """Return the rank of the result among all starts, in one line."""
     if not starts:
         return 'planned, not searched for'
     ended = f'{sum(start["converged"] for start in starts)} of {len(starts)} converged'

@@ -156,7 +156,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
 
 
 def _choices(result: IdentificationResult) -> dict[str, Any]:
-    """Return what was prescribed or chosen from the data."""
+    """Return the settings prescribed or chosen from the data."""
     model, lag = result.model, result.choice.lag
     return {
         **vars(model.preprocessing), 'rotor_inertia': model.structure.rotor_inertia,

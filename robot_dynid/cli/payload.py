@@ -175,7 +175,7 @@ def _show_payload(result: dict[str, Any], terminal: Terminal) -> None:
 
 
 def _gains_note(result: dict[str, Any]) -> str:
-    """Return what the deviations hold of the drive gains."""
+    """Return a note on the share of the drive gains in the deviations."""
     shares = sorted({100.0 * share for share in result['drive_gains_std'].tolist()})
     if not shares[-1]:
         return ('effort is taken for exact torque; state drive_gains_std in the robot YAML if it '

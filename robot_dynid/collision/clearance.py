@@ -83,7 +83,7 @@ class _Search:
             self._found = (float(distance[row, column]), int(column), float(middles[row]))
 
     def result(self) -> Clearance:
-        """Return what was found."""
+        """Return the result of the proof."""
         distance, column, time = self._found
         scene = self._scene
         return Clearance(self.free, distance, scene.pairs[column], time, scene.checked,
@@ -91,7 +91,7 @@ class _Search:
 
 
 def travel(motion: Motion, half: float, peaks: Peaks) -> FloatArray:
-    """Return how far (I, n) a joint can get within ``half`` s from the instants of a motion.
+    """Return the travel (I, n) of the joints within ``half`` s about the instants of a motion.
 
     The least of three bounds of Taylor's formula, with the largest velocity, acceleration, jerk.
     """

@@ -54,7 +54,7 @@ class Gears:
                         'shows it, with method feasible, or take the joint as rigid')
 
     def torque(self, twist: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return what the gears transmit (K, e) at motor minus link position and velocity."""
+        """Return the gear torque (K, e) N m at motor minus link position and velocity."""
         return self.stiffness * twist + self.damping * rate + self.offset
 
     def springs(self, n: int) -> Springs:
@@ -121,7 +121,7 @@ class ElasticDynamics:
         return effort
 
     def per_joint(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what belongs to links and motors, each (..., n), of values (..., n+e)."""
+        """Return the parts of links and of motors, each (..., n), of values (..., n+e)."""
         return values[..., :self._robot.n], values[..., self._motors]
 
     def _coupled(

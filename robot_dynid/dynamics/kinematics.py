@@ -49,5 +49,5 @@ def chain_points(robot: RobotModel, q: ArrayLike) -> FloatArray:
 
 
 def tip_positions(robot: RobotModel, q: ArrayLike) -> FloatArray:
-    """Return where the tip is (N, 3) m at ``q`` (N, n) rad (m), see `RobotModel.tip`."""
+    """Return the tip positions (N, 3) m at ``q`` (N, n) rad (m), see `RobotModel.tip`."""
     return chain_points(robot, q)[:, -1]

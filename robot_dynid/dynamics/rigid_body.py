@@ -47,7 +47,7 @@ def _states(robot: RobotModel, *arrays: ArrayLike) -> tuple[FloatArray, ...]:
 
 
 def _tree(robot: RobotModel) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
-    """Return what the kernels read of the robot: geometry, parents, gravity."""
+    """Return the robot's geometry, parents and gravity for the kernels."""
     return robot.geometry, np.array(robot.parents, dtype=np.int64), _constant(robot.gravity)
 
 

@@ -56,7 +56,7 @@ class Rotors:
 
     @cached_property
     def tables(self) -> RotorTables:
-        """The same as read-only arrays for the kernels."""
+        """The tables as read-only arrays for the kernels."""
         carriers = self.carriers.copy()
         carriers.flags.writeable = False
         return frozen(self.inertia), carriers, frozen(self.axes), frozen(self.motions)

@@ -77,7 +77,7 @@ class TorqueModel:
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
-        """Which joints (n,) friction may hold at rest, as far as the model goes."""
+        """The joints (n,) that friction may hold at rest, as far as the model goes."""
         return np.asarray(self.holding(np.ones(len(self.reduction.kept))) > 0.0)
 
     def holding(self, parameters: FloatArray) -> FloatArray:
@@ -219,7 +219,7 @@ class Experiment:
 
 
 def _room(accumulator: Accumulator | None) -> Callable[[], int]:
-    """Return how many samples the next chunk may have."""
+    """Return the number of samples of the next chunk."""
     return (lambda: CHUNK) if accumulator is None else (lambda: min(CHUNK, accumulator.room))
 
 

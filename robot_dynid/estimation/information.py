@@ -237,7 +237,7 @@ class Accumulator:
             self.batch_samples *= 2
 
     def information(self) -> Information:
-        """Return what has been accumulated; a short last batch joins the one before it."""
+        """Return the accumulated information; a short last batch joins the one before it."""
         batches = list(self._done)
         if self._open is not None:
             if batches and self._open.samples < self.batch_samples // 2:

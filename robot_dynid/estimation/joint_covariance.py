@@ -45,7 +45,7 @@ class CorrelationDetails(Details):
     correlation: FloatArray
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return how large the correlations are, and the largest one."""
+        """Return the size of the correlations, and the largest one."""
         others = np.abs(self.correlation - np.eye(len(self.correlation)))
         i, j = divmod(int(np.argmax(others)), len(others))
         size = float(np.sqrt(np.sum(others**2) / max(len(others) * (len(others) - 1), 1)))
@@ -194,7 +194,7 @@ def _correlation(omega: FloatArray) -> FloatArray:
 
 
 def _dependent(omega: FloatArray, joints: tuple[str, ...]) -> str:
-    """Return which joints' residuals are the same, up to a factor; nothing where none are."""
+    """Return a warning that names joints with dependent residuals; '' where none are."""
     values, vectors = np.linalg.eigh(_correlation(omega))
     if values[0] > INDEPENDENT:
         return ''

@@ -106,7 +106,7 @@ def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]
 
 
 def _gears(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return which base parameters (b,) are those of gears between motors and links."""
+    """Return a mask (b,) of the base parameters of gears between motors and links."""
     return np.concatenate([np.full(len(chosen), isinstance(block, Springs)) for block, chosen
                            in zip(model.blocks, model.kept_by_block, strict=True)])
 
@@ -210,7 +210,7 @@ def group_changes(
     information: Information, weights: FloatArray, solution: Solution, groups: Groups,
     scored: tuple[Information, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what each group of batches has changed in the estimate, (groups, b).
+    """Return the change of the estimate by each group of batches, (groups, b).
 
     Beside it, how many times larger the variance of each parameter is without the group.
     ``scored`` are information and weights that made the estimate, where they are not those that

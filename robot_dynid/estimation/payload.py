@@ -235,7 +235,7 @@ def _silent(equations_of_ten: FloatArray) -> tuple[str, ...]:
 
 
 def _known(not_excited: tuple[str, ...]) -> FloatArray:
-    """Return which (20,) of the described numbers are determined."""
+    """Return a mask (20,) of the determined numbers."""
     known = np.ones(20, dtype=bool)
     known[:TEN] = [name not in not_excited for name in PARAMETERS]
     known[TEN] = known[M]

@@ -135,7 +135,7 @@ def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None 
 
 @one_blas_thread()
 def review(trajectory: Trajectory, limits: MotionLimits, criteria: DesignCriteria) -> Design:
-    """Return what a given motion uses of the limits, and how well it excites; it is not changed.
+    """Return limits used and excitation of a given motion, which is not changed.
 
     Raises MotionRefused where it moves other joints, or breaks a limit of the motion, the
     predicted effort of a joint or a clearance.
@@ -169,7 +169,7 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
 def _searched(
     blank: Problem, request: Request, criteria: DesignCriteria, generator: np.random.Generator
 ) -> tuple[Found, tuple[str, ...]]:
-    """Return what was found for a ``blank`` problem, and a warning where it ended early."""
+    """Return the design of a ``blank`` problem, and a warning where it ended early."""
     common, allowed = request.common, blank.limits
     constraints = criteria.constraints
     if criteria.inverse is not None and not np.all(np.isnan(allowed.effort)):
@@ -187,7 +187,7 @@ def _searched(
 
 
 def _constant_objective(motion: Motion) -> tuple[float, tuple[FloatArray, FloatArray, FloatArray]]:
-    """Return the same value for all motions."""
+    """Return one value for all motions."""
     none = np.zeros_like(motion.position)
     return 0.0, (none, none, none)
 

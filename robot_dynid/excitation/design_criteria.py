@@ -119,7 +119,7 @@ def _sizes(model: TorqueModel, noise: FloatArray, links: FloatArray | None) -> F
 
 
 def _smooth(robot: RobotModel, blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Return what gradients can see of the blocks."""
+    """Return the blocks with gradients."""
     speeds = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, 1.0)
     found: list[Block] = []
     for block in blocks:

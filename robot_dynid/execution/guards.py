@@ -192,7 +192,7 @@ class EffortGuard:
         self._count = np.zeros(len(joints), dtype=np.int64)
 
     def preflight(self, states: JointStates) -> tuple[str, ...]:
-        """Return what keeps this guard from working; empty when it can."""
+        """Return the reasons this guard cannot work; empty when it can."""
         if not self.enabled:
             return ()
         advice = 'or set effort_fraction to 0 to move without this guard'
@@ -208,7 +208,7 @@ class EffortGuard:
         return tuple(found)
 
     def check(self, effort: FloatArray) -> Outcome | None:
-        """Return why to stop, given the efforts (n,) of a new state."""
+        """Return the reason to stop, given the efforts (n,) of a new state."""
         if not self.enabled:
             return None
         if not np.all(np.isfinite(effort)):

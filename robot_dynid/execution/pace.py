@@ -118,7 +118,7 @@ class Braking:
 
 
 def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
-    """Return the same path at the part ``scale`` of its speed; the lead-in is kept.
+    """Return the path at the part ``scale`` of its speed; the lead-in is kept.
 
     Limits stay kept: velocities shrink with ``scale``, accelerations with its square.
     """

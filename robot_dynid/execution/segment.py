@@ -32,12 +32,12 @@ class Segment:
 
     @property
     def remaining(self) -> float:
-        """How long the motion takes from when it is sent, s."""
+        """Duration of the motion from when it is sent, s."""
         return self.points.duration - self.elapsed
 
     @property
     def followed(self) -> SampledTrajectory:
-        """Where the robot has to be, also shortly before the first point."""
+        """Reference of the robot, also shortly before the first point."""
         return self.points if self.reference is None else self.reference
 
     def part(self, time: float) -> tuple[str, float]:
@@ -53,6 +53,6 @@ class Segment:
 
 @lru_cache(maxsize=KEPT)
 def segment_faults(segment: Segment, longest: float) -> tuple[str, ...]:
-    """Return what forbids sending the segment; looked for once, which takes its time."""
+    """Return the reasons not to send the segment; the search takes time and is made once."""
     return tuple(f'{segment.name}: {fault}'
                  for fault in faults(segment.points, segment.limits, longest))

@@ -26,13 +26,13 @@ class Slowing:
     reason: Outcome | None
 
     def ending(self, reason: Outcome) -> Slowing:
-        """Return the same stop, after which the execution ends."""
+        """Return the stop as one after which the execution ends."""
         return replace(self, reason=reason)
 
 
 def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reason: Outcome | None
             ) -> Slowing | None:
-    """Return how to come to rest from where a segment is ``now``, None when the limits forbid it.
+    """Return the stop from the pose of a segment ``now``, None when the limits forbid it.
 
     Where it is known since when the controller follows the segment, its points are continued.
     """
@@ -48,7 +48,7 @@ def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reas
 
 
 def way_on(segment: Segment, rest: float, rules: Rules) -> Segment | None:
-    """Return what is left of a segment after the time ``rest`` s of its path, None for nothing.
+    """Return the rest of a segment after the time ``rest`` s of its path, None for nothing.
 
     Raises UsageError when the limits allow no start along the path from there.
     """

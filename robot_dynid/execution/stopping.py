@@ -22,7 +22,7 @@ class Stopping:
         self._held: Hold | None = None
 
     def begin(self) -> Commands:
-        """Return what stops the robot at once."""
+        """Return the commands that stop the robot at once."""
         commands: Commands = (Cancel(),) if self._rules.answers else ()
         if not self._answered or self.outcome.code is Code.CONTROLLER_LOST:
             commands += self.hold(self.since)

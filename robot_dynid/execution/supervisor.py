@@ -54,7 +54,7 @@ class Execution:
 
     @property
     def stopped_at(self) -> float | None:
-        """When a stop was commanded that does not keep to the path."""
+        """Time at which a stop off the path was commanded, None without one."""
         return None if self._stopping is None else self._stopping.since
 
     def doing(self, now: float) -> tuple[str, float]:

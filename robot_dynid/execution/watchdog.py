@@ -122,7 +122,7 @@ class Watchdog:
         return self._delayed
 
     def not_ready(self, segment: Segment, now: float) -> Outcome | None:
-        """Return why the segment cannot start here and now."""
+        """Return the reason why the segment cannot start here and now."""
         states = self._states
         joint, age = states.oldest(now)
         if age > self._settings.state_timeout:
@@ -151,7 +151,7 @@ class Watchdog:
         return np.asarray(reference.desired(elapsed) - self._states.position)
 
     def tracking(self, now: float) -> Outcome | None:
-        """Return which joint is off its trajectory, granting it the window in time.
+        """Return the outcome for a joint off its trajectory, granting it the window in time.
 
         Until a goal that supersedes another is known to be accepted, both may be followed.
         """
@@ -176,7 +176,7 @@ class Watchdog:
             f'trajectory, allowed are {allowed[i]:.4g}')
 
     def silence(self, now: float, server_ready: bool) -> Outcome | None:
-        """Return who has been silent for too long while a goal is sent or running."""
+        """Return the outcome for a source silent for too long while a goal is sent or running."""
         joint, age = self._states.oldest(now)
         if not server_ready:
             text = ('the action server of the controller went away' if self.rules.answers else
@@ -218,7 +218,7 @@ class Watchdog:
         return over and not self.moving() and self.missed(segment.points) is None
 
     def missed(self, points: SampledTrajectory) -> Outcome | None:
-        """Return which joint is not at the end, although the controller reports success."""
+        """Return the outcome for a joint off the goal although the controller reports success."""
         error = np.abs(points.position[-1] - self._states.position)
         allowed = self.rules.tolerances.goal
         if not np.any(error > allowed):
@@ -231,7 +231,7 @@ class Watchdog:
             'program command it?')
 
     def stopping_point(self, now: float) -> tuple[FloatArray, float]:
-        """Return where (n,) rad (m) and in how many s the robot comes to rest within its limits.
+        """Return the pose (n,) rad (m) and the time s of coming to rest within the limits.
 
         From the measured state; blind, from the trajectory, which was followed while it could be
         seen. A quintic from speed v to rest over v T / 2 decelerates with at most 1.5 v / T.
@@ -247,7 +247,7 @@ class Watchdog:
 
 
 def explained(status: int, code: int, text: str) -> Outcome:
-    """Return what an unsuccessful result of the controller means."""
+    """Return the meaning of an unsuccessful result of the controller."""
     said = f' ({text})' if text else ''
     if status == ABORTED and code in (PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED):
         kind = 'path' if code == PATH_TOLERANCE_VIOLATED else 'goal'
@@ -263,5 +263,5 @@ def explained(status: int, code: int, text: str) -> Outcome:
 
 
 def since(age: float) -> str:
-    """Return how long somebody has been silent, in words."""
+    """Return the duration of a silence in words."""
     return f'for {age:.3f} s' if np.isfinite(age) else 'was ever received'

@@ -21,7 +21,7 @@ from robot_dynid.signals.single_joint_motion import (
 def single_joint_motions_of(
     robot: RobotModel, repaired: Repaired, settings: Preprocessing
 ) -> list[SingleJointMotion]:
-    """Return where single joints move in a recording, with the torque of their motors.
+    """Return the motions of single joints in a recording, with the torque of their motors.
 
     Only the lag of the effort is taken from ``settings``: nothing is filtered.
     """

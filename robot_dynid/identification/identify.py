@@ -161,7 +161,7 @@ def _advice_of(estimate: Estimate) -> list[str]:
 
 
 def _unexplained(experiment: Experiment, estimator: Estimator) -> list[str]:
-    """Return who has effort that nothing explains; joints that rest in turn have mostly noise."""
+    """Return the joints with unexplained effort; joints that rest in turn have mostly noise."""
     if estimator.single_joint_motions:
         return []
     return consistency(experiment.information).warnings(experiment.model.robot.row_names)
@@ -192,7 +192,7 @@ def _sources(logs: Sequence[RawLog]) -> tuple[str, ...]:
 def _record(
     found: FitRecord, experiment: Experiment, estimate: Estimate, choice: Choice
 ) -> FitRecord:
-    """Return what was ``found`` in the recordings with what was chosen and fitted."""
+    """Return the record of the recordings, the choices and the fit."""
     weights = experiment.reversal_weights
     return replace(
         found, samples=int(experiment.information.samples), details=estimate.details,
@@ -204,7 +204,7 @@ def _record(
 
 
 def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
-    """Return how many times larger the honest deviations are than those for white residuals."""
+    """Return the ratio of the deviations to those for white residuals."""
     information = experiment.information
     weights = joint_weights(information)
     textbook = textbook_covariance(information, weights, solve(information, weights))

@@ -243,7 +243,7 @@ def moderate_effort(body: AttachedBody) -> FloatArray:
 
 
 def warnings_of(parts: Sequence[Equations]) -> tuple[str, ...]:
-    """Return what was repaired, and whether the recordings are short."""
+    """Return warnings of repairs, and of short recordings."""
     found = [note for part in parts for note in part.notes]
     seconds = sum(len(p.samples) * float(np.median(np.diff(p.samples.time))) for p in parts
                   if len(p.samples) > 1)

@@ -101,7 +101,7 @@ class Recipe:
 
     @property
     def periodic(self) -> Periodic | None:
-        """What is averaged, None for recordings taken as they are."""
+        """Settings of the averaging, None for recordings taken as they are."""
         if self.period is None:
             return None
         return Periodic(None if self.period == AUTO else float(self.period), self.warm_up)

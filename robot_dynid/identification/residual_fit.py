@@ -179,7 +179,7 @@ class CrossFit:
 
     @property
     def rounds(self) -> int:
-        """How many rounds lower the error, 0 where there are none."""
+        """Number of rounds that lower the error, 0 for none."""
         scores = [np.mean(np.log(_rms(errors) + 1e-300)) for errors in self.after]
         lower = [k for k, score in enumerate(scores)
                  if k == 0 or score < min(scores[:k]) - SETTLED]
@@ -271,7 +271,7 @@ def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
 def _record(
     kind: str, crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]
 ) -> DeflectionRecord:
-    """Return what the stages improve on data left out."""
+    """Return the errors of the stages on data left out."""
     last = crossed.rounds - 1
     stages = np.array([_rms(crossed.friction[last]), _rms(crossed.before),
                        _rms(crossed.after[last])]).T.tolist()

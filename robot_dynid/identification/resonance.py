@@ -23,7 +23,7 @@ BACK = 0.05
 def motor_resonance(
     robot: RobotModel, log: RawLog, joint: str, band: Sequence[float] | None = None
 ) -> tuple[TwoMasses, list[str]]:
-    """Return what two masses make of the motor of ``joint``, and what spoils it.
+    """Return the fit of two masses to the motor of ``joint``, and its warnings.
 
     The motor's position is ``motor_position`` where it was recorded, ``position`` otherwise (on
     the joint side); ``band`` (low, high) Hz are the frequencies used. Raises UsageError for an

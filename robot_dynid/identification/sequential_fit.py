@@ -40,7 +40,7 @@ class Stopwatch:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def timed(self, stage: str, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns; its time goes to ``stage``."""
+        """Return the result of ``work``; its time goes to ``stage``."""
         if self.clock is None:
             return work()
         started = self.clock()
@@ -59,7 +59,7 @@ class FrictionStep:
 
 
 def sweep_motions(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[SingleJointMotion]:
-    """Return where single joints of a recording move, empty where none keeps its speed.
+    """Return the motions of single joints in a recording, empty where none keeps its speed.
 
     While one joint sweeps the others stick, with friction that no law knows, so such a recording
     is good for the first loop only.
@@ -99,7 +99,7 @@ def friction_step(
 
 
 def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return which base parameters (b,) are friction."""
+    """Return a mask (b,) of the base parameters of friction."""
     found = [np.full(len(kept), isinstance(block, JointFriction))
              for block, kept in zip(model.blocks, model.kept_by_block, strict=True)]
     return np.asarray(np.concatenate(found), dtype=bool)

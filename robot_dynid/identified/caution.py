@@ -17,7 +17,7 @@ LEVEL = 4
 
 
 def caution(model: IdentifiedModel) -> str:
-    """Return what to know of the refused joints; nothing where there are none."""
+    """Return a caution about the refused joints; '' for none."""
     reasons = model.record.refused
     return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'

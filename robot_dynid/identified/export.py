@@ -112,7 +112,7 @@ def _margin(inertia: FloatArray) -> tuple[float, float]:
 def _shares(
     robot: RobotModel, body: int, identified: FloatArray, warnings: list[str]
 ) -> dict[str, FloatArray]:
-    """Return what the links of a body get, by name, where it differs from what they have."""
+    """Return the inertials of the links of a body, by name, where they change."""
     own, *others = _members(robot, body)
     kept = {link.name: _possible(link, warnings) for link in others if link.has_inertial}
     places = {link.name: link.placement for link in others}
@@ -199,7 +199,7 @@ def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
 
 
 def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], int]]:
-    """Return which parameters make up damping and friction of a joint, and over how many ways.
+    """Return the parameters of damping and friction of a joint, and the number of ways.
 
     Amplitudes of presliding add up to friction; a law by direction is averaged.
     """
@@ -212,7 +212,7 @@ def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], i
 def _left_out(model: IdentifiedModel) -> Iterator[str]:
     """Yield the properties that a URDF cannot hold."""
     written = {name for i in range(model.robot.n)
-            for names, _ in _sliding(model, i + 1).values() for name in names}
+               for names, _ in _sliding(model, i + 1).values() for name in names}
     others = model.reduction.standard[10 * model.robot.n:]
     left = [name for name in others if name not in written and model.standard[name] != 0.0]
     if left:

@@ -17,7 +17,7 @@ Solve = Callable[[FloatArray | None], tuple[FloatArray, FloatArray]]
 
 
 def accelerations(solve: Solve, needs_load: bool, q: FloatArray) -> FloatArray:
-    """Return what ``solve`` finds in states at ``q`` (K, n), with friction at its own load.
+    """Return the accelerations by ``solve`` at ``q`` (K, n), with friction at its own load.
 
     Repeated substitution: friction is a small share of the load, so the error shrinks by that
     share in every round. Raises ModelError where the mass matrix is not positive definite.

@@ -81,7 +81,7 @@ class IdentifiedModel:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each base parameter stands for, as a combination of standard parameters."""
+        """Each base parameter as a combination of standard parameters."""
         return self.reduction.labels
 
     @property
@@ -147,7 +147,7 @@ class IdentifiedModel:
 
     @cached_property
     def elastic_motion(self) -> ElasticMotion:
-        """How links and motors move; raises UsageError where all joints are rigid."""
+        """Motion of links and motors; raises UsageError where all joints are rigid."""
         if not self.elastic_joints:
             raise UsageError('the joints of this model are rigid: its motors move with them')
         return ElasticMotion(self)
@@ -257,7 +257,7 @@ class IdentifiedModel:
     def outside(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None
     ) -> NDArray[np.bool_]:
-        """Return which joints (K, n) or (n,) are outside the ranges the model was trained in."""
+        """Return a mask (K, n) or (n,) of the joints outside the ranges of the training."""
         given = {'position': q, 'velocity': qd, **({} if qdd is None else {'acceleration': qdd})}
         states, single = checked_states(self, given)
         beyond = self.trained.outside(self.robot, dict(zip(given, states, strict=True)))

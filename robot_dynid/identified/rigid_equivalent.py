@@ -10,7 +10,7 @@ from robot_dynid.identified.model import IdentifiedModel
 
 
 def rigid_equivalent(model: IdentifiedModel) -> IdentifiedModel:
-    """Return the same links, rotors and friction without elastic joints; a rigid model as it is.
+    """Return the model with its links, rotors and friction but rigid joints.
 
     Deviations of single parameters are not those of their combinations: they are NaN.
     """

@@ -74,7 +74,7 @@ class Structure:
         return found[:1] if len(set(found)) == 1 else found
 
     def load_of(self, robot: RobotModel) -> Load | None:
-        """Return what the axes transmit, where a law depends on it."""
+        """Return the load of the axes, where a law depends on it."""
         return None if self.load is None else Load(robot, axes_of(robot), np.array(self.load))
 
     def friction_of(self, robot: RobotModel) -> JointFriction:

@@ -99,7 +99,7 @@ class Trained:
     quantities: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def outside(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> NDArray[np.bool_]:
-        """Return where (N, n) one of the ``states`` (N, n), by name, is outside its range."""
+        """Return a mask (N, n): one of the ``states`` (N, n), by name, is outside its range."""
         shape = next(iter(states.values())).shape
         found = np.zeros(shape, dtype=bool)
         for name, values in states.items():
@@ -108,7 +108,7 @@ class Trained:
         return found
 
     def found(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[Outside, ...]:
-        """Return what of ``states`` (N, n) is outside by more than MARGIN of the range."""
+        """Return the ``states`` (N, n) outside by more than MARGIN of the range."""
         found = []
         for name, values in states.items():
             if name not in self.quantities or not len(values):
@@ -157,7 +157,7 @@ class Trained:
 
 
 def measured(robot: RobotModel, samples: Samples) -> dict[str, FloatArray]:
-    """Return what (N, n) of ``samples`` is compared: the efforts are those of the drives."""
+    """Return the samples (N, n) to compare, by name: the efforts are those of the drives."""
     found = {'position': samples.position, 'velocity': samples.velocity,
              'acceleration': samples.acceleration, 'temperature': samples.temperature,
              'effort': None if robot.drive.torque_sensors else samples.effort}
@@ -165,7 +165,7 @@ def measured(robot: RobotModel, samples: Samples) -> dict[str, FloatArray]:
 
 
 def sentences(found: Iterable[Outside]) -> tuple[str, ...]:
-    """Return what is outside in sentences, one for a quantity."""
+    """Return a sentence for each quantity outside its range."""
     by_name: dict[str, list[str]] = {}
     for one in found:
         by_name.setdefault(one.quantity, []).append(one.words)

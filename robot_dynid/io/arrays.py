@@ -33,7 +33,7 @@ class ArrayLogs(Sequence[RawLog]):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where the data comes from; one entry for all parts."""
+        """Sources of the data; one entry for all parts."""
         return (str(self.folder),)
 
     def __len__(self) -> int:

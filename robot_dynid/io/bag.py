@@ -147,7 +147,7 @@ def _aligned(
 
 
 def _of(topic: Topic, joints: tuple[str, ...], found: list[str]) -> Series:
-    """Return what a further topic has of the ``joints``; says which it has not."""
+    """Return the part of another topic on the ``joints``; notes those it lacks."""
     own = tuple(joint for joint in joints if joint in topic.joints)
     if own and len(own) < len(joints):
         missing = ', '.join(joint for joint in joints if joint not in own)
@@ -158,7 +158,7 @@ def _of(topic: Topic, joints: tuple[str, ...], found: list[str]) -> Series:
 def _reference(
     controllers: list[Topic], base: Series, found: list[str]
 ) -> FloatArray | None:
-    """Return where a controller wanted the joints at the stamps of the joint states.
+    """Return the controller's reference of the joints at the stamps of the joint states.
 
     None where no controller, or more than one, moves all of them.
     """

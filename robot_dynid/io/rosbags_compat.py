@@ -60,7 +60,7 @@ def decompressors() -> dict[str, Callable[[bytes, int], bytes]]:
 
 
 def missing_parts(folder: Path) -> list[str]:
-    """Return what of the above the installed rosbags lacks; writes two bags into ``folder``."""
+    """Return the parts above that the installed rosbags lacks; writes two bags into ``folder``."""
     from importlib.metadata import version
 
     from rosbags.rosbag2 import StoragePlugin, Writer, storage_mcap

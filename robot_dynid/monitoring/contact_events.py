@@ -53,7 +53,7 @@ class ContactEvents:
 def contact_events(
     model: IdentifiedModel, logs: Sequence[RawLog], settings: MonitorSettings | None = None
 ) -> tuple[ContactEvents, ...]:
-    """Return what the monitor finds in recordings. Raises DataError for unusable ones."""
+    """Return the contacts that the monitor finds. Raises DataError for unusable recordings."""
     if not len(logs):
         raise DataError('no recording to look for contacts in')
     return tuple(_contact_events(model, log, settings or MonitorSettings()) for log in logs)

@@ -80,12 +80,12 @@ class Monitor:
 
     @property
     def skipped(self) -> int:
-        """How many joint states were of no use: not finite, or stamped like the one before."""
+        """Number of unusable joint states: not finite, or stamped like the one before."""
         return self._stream.skipped
 
     @property
     def restarts(self) -> int:
-        """How often a pause or a jump of the stamps made it begin anew."""
+        """Number of restarts after a pause or a jump of the stamps."""
         return self._stream.restarts
 
     @property
@@ -102,7 +102,7 @@ class Monitor:
                      if on)
 
     def advice(self) -> tuple[str, ...]:
-        """Return what is wrong with the set-up, and what to do."""
+        """Return faults of the set-up, and their remedies."""
         found = []
         step, gain = self._stream.step, self.settings.gain
         if gain * step > COARSE:
@@ -148,7 +148,7 @@ def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevel
 
 
 def default_levels(model: IdentifiedModel) -> NoiseLevels:
-    """Return what holds without recordings: at rest friction may be anything up to its law's."""
+    """Return the levels without recordings: at rest up to the friction of the law."""
     n = model.robot.n
     return NoiseLevels(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
                  frozen(np.full(n, REST)))

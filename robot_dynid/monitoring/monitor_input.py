@@ -51,7 +51,7 @@ class MonitorInput:
 
 
 def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
-    """Return what was measured, unfiltered. Raises DataError without effort.
+    """Return the measured motion and effort, unfiltered. Raises DataError without effort.
 
     Where no velocity was recorded, motion and effort are those in the middle of each step.
     """

@@ -29,7 +29,7 @@ QUANTILE = 0.999
 def slow_shares(
     motion: MonitorInput, dry: FloatArray, speeds: FloatArray, gain: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what the observer remembers of slowness and of dry friction in it, (N, s, n) each.
+    """Return the low-passed slowness, and dry friction while slow, (N, s, n) each.
 
     Slower than each of ``speeds`` (s, n) or (s, 1), and ``dry`` (N, n) where it is, through a
     low-pass of corner ``gain``. Joints count as slow before every segment, as in `Follower`.

@@ -123,7 +123,7 @@ class _Axes:
             for m in range(j)))
 
     def resting_point(self, j: int) -> float | None:
-        """Return where [m] along the axis of revolute j from s on a point rests without gravity.
+        """Return the point [m] along the axis of revolute j from s on at rest without gravity.
 
         None where there is gravity, or no such point.
         """
@@ -163,7 +163,7 @@ def _set(axes: _Axes) -> list[tuple[int, FloatArray]]:
 
 
 def _constants(axes: _Axes, j: int) -> list[FloatArray]:
-    """Return what of composite body j reaches an effort, as combinations of its constants."""
+    """Return the part of composite body j in the efforts, as combinations of its constants."""
     if axes.revolute[j]:
         if j < axes.second:
             return [U33, KX, KY] if axes.moves_sideways(j) else [U33]

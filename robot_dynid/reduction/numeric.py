@@ -55,7 +55,7 @@ def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
 def generic_regressor(
     robot: RobotModel, blocks: Sequence[Block], samples: Samples
 ) -> FloatArray:
-    """Return the same (rows, p, N) for unrelated states, with friction that can be told apart."""
+    """Return the regressor (rows, p, N) at unrelated states, its friction columns independent."""
     histories = [block.generic(samples) if isinstance(block, JointFriction)
                  else block.history(samples) for block in blocks]
     return _assembled(robot, blocks, samples, histories)

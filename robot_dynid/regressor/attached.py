@@ -46,7 +46,7 @@ class AttachedBody:
 
     @property
     def carriers(self) -> NDArray[np.bool_]:
-        """Which joints (n,) carry the body."""
+        """Joints (n,) that carry the body."""
         return np.asarray(self.robot.carried[:, self.joint])
 
     @cached_property

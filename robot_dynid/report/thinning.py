@@ -48,7 +48,7 @@ def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
 
 
 def offsets(traces: Sequence[Trace]) -> list[float]:
-    """Return where each recording starts on the common time axis [s]."""
+    """Return the start of each recording on the common time axis [s]."""
     lengths = [float(t.time[-1] - t.time[0]) if len(t.time) else 0.0 for t in traces]
     pause = 0.02 * sum(lengths) / max(len(lengths), 1)
     starts = np.concatenate([[0.0], np.cumsum([length + pause for length in lengths])])

@@ -85,7 +85,7 @@ def deflection_effort(robot: RobotModel, models: Models, samples: Samples) -> Fl
 
 
 def unused(robot: RobotModel, models: Models, samples: Samples) -> str:
-    """Return which joints have a residual model that these samples cannot feed; '' for none."""
+    """Return a note on joints whose residual model lacks inputs in these samples; '' for none."""
     features = deflections(robot, samples)
     known = [] if features is None else known_joints(features)
     missing = [robot.joints[j] for j, m in enumerate(models) if m is not None and j not in known]

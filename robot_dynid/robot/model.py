@@ -182,7 +182,7 @@ class RobotModel:
 
     @property
     def torque_factors(self) -> FloatArray:
-        """What turns recorded effort into joint torque (n,): gains [N m/A] of currents, or 1."""
+        """Factors (n,) from recorded effort to joint torque: gains [N m/A] of currents, or 1."""
         gains = self.drive.gains if self.drive.kind == 'current' else None
         return np.ones(self.n) if gains is None else np.asarray(gains, dtype=np.float64)
 
@@ -197,7 +197,7 @@ class RobotModel:
 
     @cached_property
     def rigid(self) -> RobotModel:
-        """The same robot with stiff gears."""
+        """The robot with stiff gears."""
         if not self.drive.elastic:
             return self
         return replace(self, drive=replace(self.drive, elastic=(), torque_sensors=()))
@@ -211,11 +211,11 @@ class RobotModel:
             raise UsageError(f'{self.name} has no joint {joint!r}; it has {known}') from None
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
-        """Return the same robot in another gravity field (3,) m/s^2, base frame."""
+        """Return the robot in another gravity field (3,) m/s^2, base frame."""
         return replace(self, gravity=frozen(gravity))
 
     def with_nominal(self, parameters: ArrayLike) -> RobotModel:
-        """Return the same robot with other standard parameters (n, 10)."""
+        """Return the robot with other standard parameters (n, 10)."""
         return replace(self, nominal=frozen(np.reshape(parameters, (self.n, 10))))
 
     def hash(self) -> str:

@@ -63,7 +63,7 @@ def ordered(log: RawLog) -> tuple[RawLog, list[str]]:
 
 
 def _far(time: FloatArray) -> NDArray[np.bool_]:
-    """Return which stamps (N,) are finite, and no time of this recording.
+    """Return a mask (N,) of the finite stamps that are no time of this recording.
 
     They lie a year from its middle, and LONGEST times what it lasts at its typical step: stamps
     in other units than seconds stay.
@@ -174,7 +174,7 @@ def uniform(log: RawLog, step: float) -> RawLog:
 
 
 def nearest(stamps: FloatArray, time: FloatArray) -> NDArray[np.int64]:
-    """Return which of the ``stamps`` (M,), in order, is nearest to every instant (N,)."""
+    """Return the index of the ``stamps`` (M,), in order, nearest to every instant (N,)."""
     after = np.clip(np.searchsorted(stamps, time), 1, max(len(stamps) - 1, 1))
     after = np.minimum(after, len(stamps) - 1)
     before = np.maximum(after - 1, 0)

@@ -102,7 +102,7 @@ def _motors(
 
 
 def _repeated(log: RawLog, settings: Periodic) -> Stretch:
-    """Return where the motion repeats; raises DataError with the nearest period there is."""
+    """Return the repeated stretch; raises DataError with the nearest period there is."""
     if settings.period is None:
         found = found_period(log)
         if found is None:
@@ -153,7 +153,7 @@ def _own_clock(
 
 
 def _clock_error(log: RawLog, stretch: Stretch, step: float) -> tuple[float, float]:
-    """Return what the period is too short by [s], and the deviation of that."""
+    """Return the correction of the period [s], and its deviation."""
     whole = int(stretch.periods)
     count = round(stretch.period / step)
     grid = stretch.start + stretch.period / count * np.arange(count * whole, dtype=np.float64)

@@ -81,7 +81,7 @@ def joint_side(
 
 
 def seen(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
-    """Return what joins the encoders of every joint of a recording without holes, as read.
+    """Return the encoders of every joint of a recording without holes, as read.
 
     Raises DataError without effort or motor positions.
     """
@@ -125,7 +125,7 @@ def _tracks(robot: RobotModel, parts: Sequence[RawLog]) -> list[Track]:
 
 
 def encoder(robot: RobotModel, tracks: Sequence[Track], joint: int) -> Encoder:
-    """Return what joins the encoders of ``joint``; ``tracks`` are those of all joints."""
+    """Return the encoder of ``joint``; ``tracks`` are those of all joints."""
     track = tracks[joint]
     if not np.isfinite(track.motor).all():
         return Encoder(refused='there are none')
@@ -207,7 +207,7 @@ def _known(slope: float, ratio: float | None) -> bool:
 
 
 def _factor(slope: float, ratio: float | None) -> tuple[float, str]:
-    """Return what the motor angle is to be divided by, or why that is not known."""
+    """Return the divisor of the motor angle, or the reason it is not known."""
     if _near(slope, 1.0):
         return 1.0, ''
     if ratio is not None and _near(slope, ratio):

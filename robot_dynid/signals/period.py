@@ -34,7 +34,7 @@ class Stretch:
 
     @property
     def periods(self) -> float:
-        """How many periods it holds; a recording may stop a sample short of the last one."""
+        """Number of periods it holds; a recording may stop a sample short of the last one."""
         return self.length / self.period + 1.5 / FINE
 
 
@@ -102,7 +102,7 @@ def _scaled(log: RawLog, time: FloatArray) -> FloatArray:
 
 
 def _same(rows: FloatArray, delay: int, share: float) -> NDArray[np.bool_]:
-    """Return where the positions repeat; where one of them was not measured they may."""
+    """Return a mask of repeated positions; true where one of them was not measured."""
     return np.asarray(~(np.mean((rows[delay:] - rows[:-delay]) ** 2, axis=1) >= share))
 
 

@@ -238,7 +238,7 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
 
 
 def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.bool_]:
-    """Return which samples (N,) of a stretch neither its ends nor missing efforts bear on."""
+    """Return a mask (N,) of the samples free of the effects of ends and missing efforts."""
     assert piece.stamps is not None
     rest, edge = (share / settings.cutoff for share in (RESTING, SETTLED))
     moves = moving(piece) > 0.5
@@ -289,7 +289,7 @@ def _thinned(
 
 
 def _between_motions(whole: Samples, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of the ``chosen`` samples (N,) are not rest before or after all motion.
+    """Return a mask (N,) of the ``chosen`` samples but rest before and after all motion.
 
     A recording wholly at rest stays whole.
     """

@@ -56,7 +56,7 @@ class SingleJointMotion:
 
 
 def least_travel(robot: RobotModel) -> FloatArray:
-    """Return how far (n,) rad (m) a joint must travel within TRAVEL_WINDOW to count as moving."""
+    """Return the least travel (n,) rad (m) within TRAVEL_WINDOW of a moving joint."""
     return np.where(np.asarray(robot.types) == PRISMATIC, TRAVEL_PRISMATIC, TRAVEL)
 
 
@@ -186,7 +186,7 @@ class _Part:
 
 
 def dips(speed: FloatArray) -> list[int]:
-    """Return where ``speed`` (m,) is least in every dip below STUCK of its peaks on both sides."""
+    """Return the indices where ``speed`` (m,) is least in every dip below STUCK of its peaks."""
     found: list[int] = []
     top, bottom, at = 0.0, np.inf, 0
     for i, value in enumerate(speed.tolist()):

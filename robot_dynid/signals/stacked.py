@@ -67,7 +67,7 @@ def stacked(
 
 
 def _equations(robot: RobotModel, effort: FloatArray, torque: FloatArray | None) -> FloatArray:
-    """Return what the model of every equation must give (N, rows) [N m]."""
+    """Return the measured effort (N, rows) [N m] of every equation."""
     motors, sensors = list(robot.drive.elastic), list(robot.drive.torque_sensors)
     joints, turning = effort.copy(), effort.copy()
     gears = effort[:, :0]

@@ -96,7 +96,7 @@ class Plant:
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
 
     def _addresses(self) -> tuple[IntArray, IntArray]:
-        """Return where the coordinates of links (n,) and motors (n,) are in MuJoCo's states."""
+        """Return the indices of links (n,) and motors (n,) in MuJoCo's states."""
         links = [int(self.model.joint(name).dofadr[0]) for name in self.joints]
         motors = [int(self.model.joint(motor_name(name, self.truth)).dofadr[0])
                   for name in self.joints]

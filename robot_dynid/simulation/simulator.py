@@ -98,7 +98,7 @@ class Simulator:
         return self._controller.goal
 
     def rejection(self, command: Command) -> str | None:
-        """Return why a goal with this command is refused now, or None."""
+        """Return the reason to reject a goal with this command now, or None."""
         if self.fault == 'reject':
             return 'fault reject is set'
         with self._lock:

@@ -132,7 +132,7 @@ class TrajectoryController:
         self.active = False
 
     def rejection(self, command: Command, now: float) -> str | None:
-        """Return why a goal with ``command`` is refused at ``now`` s, or None."""
+        """Return the reason to reject a goal with ``command`` at ``now`` s, or None."""
         if not self.active:
             return 'controller is not active'
         return rejection(command, self.joints, now)

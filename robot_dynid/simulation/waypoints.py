@@ -40,7 +40,7 @@ class Command:
 
 
 def rejection(command: Command, joints: Sequence[str], now: float) -> str | None:
-    """Return why a controller of ``joints`` refuses ``command`` at time ``now`` s, or None.
+    """Return the reason a controller of ``joints`` rejects ``command`` at ``now`` s, or None.
 
     Like the original it looks neither at position limits, nor at the first point, nor for NaN,
     and a duplicate joint name that makes up the number passes.

@@ -114,7 +114,7 @@ def narrowed(limits: MotionLimits, overrides: Overrides | None) -> MotionLimits:
 
 
 def fractions_used(peaks: Peaks, limits: MotionLimits) -> dict[str, dict[str, float]]:
-    """Return how much of each limit the continuous motion uses, per joint, 1 = all of it.
+    """Return the fraction of each limit the continuous motion uses, per joint, 1 = all of it.
 
     Position: the distance from the centre of the range over half the range. Limits that are
     unknown (jerk) are left out.

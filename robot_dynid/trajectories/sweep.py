@@ -151,7 +151,7 @@ class Sweep:
 
 
 def shortest_ramp(limits: MotionLimits, joint: int, speed: float) -> float:
-    """Return how long [s] a joint takes to reach ``speed`` within acceleration and jerk limits."""
+    """Return the shortest time [s] to ``speed`` within acceleration and jerk limits."""
     rise = QUINTIC_PEAKS[0] * speed / float(limits.acceleration[joint])
     jerk = float(limits.jerk[joint])
     bend = np.sqrt(QUINTIC_PEAKS[1] * speed / jerk) if np.isfinite(jerk) else 0.0

@@ -64,7 +64,7 @@ class Trajectory(Protocol):
         """Return bounds of the continuous motion."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return what `from_parameters` needs, in plain numbers, lists and strings."""
+        """Return the arguments of `from_parameters` as plain numbers, lists and strings."""
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Trajectory:

@@ -45,7 +45,7 @@ def motion_cutoff(recordings: Iterable[Samples]) -> float:
 
 
 def instrument_samples(samples: Samples, cutoff: float) -> Samples:
-    """Return the same samples along the reference, or along the motion smoothed to ``cutoff``.
+    """Return ``samples`` along the reference, or along the motion smoothed to ``cutoff``.
 
     Friction still passes the low-pass of ``samples``, as in the regressor.
     """

@@ -64,7 +64,7 @@ class Problem:
     cones: tuple[Cone, ...]
 
     def in_terms_of(self, basis: FloatArray) -> Problem:
-        """Return the same problem in u (k,), where x = ``basis`` (m, k) @ u."""
+        """Return the problem in u (k,), where x = ``basis`` (m, k) @ u."""
         return Problem(basis.T @ self.hessian @ basis, basis.T @ self.linear,
                        sparse.csc_matrix(self.matrix @ basis), self.offset, self.cones)
 

@@ -52,7 +52,7 @@ class FeasibleSet:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """What the rows (m,) of the limits were divided by."""
+        """Norms (m,) by which the rows of the limits were divided."""
         return np.asarray(np.linalg.norm(self.limits.matrix @ self.whitening.transform, axis=1))
 
     @cached_property

@@ -142,7 +142,7 @@ class SequentialFeasible(Feasible):
         return replace(near, v=task.feasible.clipped(v), weight=0.0)
 
     def fitter(self, task: Task, information: Information) -> Fitter:
-        """Return what goes through the links for a weight of the prior."""
+        """Return the sequential fit of the links as a function of the prior's weight."""
         chain = Chain(task, self.generations)
         normal = task.compressed(information) if self.sweeps else None
 

@@ -130,7 +130,7 @@ class Task:
         return Program(self.feasible, self.prior, np.arange(len(self.feasible.whitening.centre)))
 
     def share(self, weight: float) -> float:
-        """Return what one link's prior counts in the objective."""
+        """Return the weight of one link's prior in the objective."""
         return weight / self.experiment.model.robot.n
 
     def compressed(self, information: Information) -> tuple[FloatArray, FloatArray, float]:
@@ -234,7 +234,7 @@ class Feasible(Estimator):
         return Answer(task.feasible.clipped(found.values), 0.0, found.gap, found.steps)
 
     def fitter(self, task: Task, information: Information) -> Fitter:
-        """Return what finds the optimum for a weight of the prior."""
+        """Return the optimum as a function of the prior's weight."""
         base, target, rest = task.compressed(information)
         design = base @ task.matrix
 

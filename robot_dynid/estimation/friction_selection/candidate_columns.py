@@ -45,7 +45,7 @@ class Dictionary(FrictionLaw):
                      for i, terms in enumerate(self._place))
 
     def index(self, law: FrictionLaw) -> NDArray[np.int64]:
-        """Return which columns (k,) are those of ``law``; raises KeyError when one is missing."""
+        """Return the columns (k,) of ``law``; raises KeyError when one is missing."""
         return np.array([self._place[parameter.terms] for parameter in law.table])
 
 

@@ -221,7 +221,7 @@ def _rounds(
 
 
 def _starts(coulomb: Named, chosen: Named, auto: bool) -> list[Named]:
-    """Return what additions are tried on: a simple law with one may do as well as a long law."""
+    """Return the laws to extend: a simple law with an addition may do as well as a long law."""
     return [coulomb, chosen] if auto and chosen[0] != 'coulomb' else [chosen]
 
 

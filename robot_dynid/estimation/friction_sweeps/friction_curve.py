@@ -200,7 +200,7 @@ def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
 
 
 def left_out(law: FrictionLaw, points: Sequence[SpeedPoint]) -> FloatArray:
-    """Return what the law misses at every speed (m,), fitted to the others, squared.
+    """Return the squared error at every speed (m,) of the law fitted to the others.
 
     In squares of each point's deviation with TOLERANCE added.
     """
@@ -322,7 +322,7 @@ def _effective(law: FrictionLaw, points: Sequence[SpeedPoint]) -> tuple[str, ...
 
 
 def _freedom(law: FrictionLaw, points: Sequence[SpeedPoint]) -> int:
-    """Return how many numbers a fit of the law to ``points`` chooses."""
+    """Return the number of parameters and shapes that a fit of the law to ``points`` chooses."""
     shaped = _searched(law, points)
     columns = odd_columns(shaped, _arrays(points)[0])
     return int(np.linalg.matrix_rank(columns)) + len(_effective(shaped, points))

@@ -75,7 +75,7 @@ class StagedDetails(Details):
     stages: tuple[StageSummary, ...] = ()
 
     def sections(self, method: str, rows: Sequence[str]) -> tuple[Section, ...]:
-        """Return what every stage found."""
+        """Return the result of every stage."""
         cells = tuple(
             Row((stage.stage if first else '', str(stage.motions) if first else '',
                  number(stage.condition_number) if first else '', entry.combination,
@@ -210,7 +210,7 @@ def _solved(
     model: TorqueModel, stages: Sequence[Stage], information: Sequence[Information],
     held: FloatArray | None = None,
 ) -> tuple[list[StageResult], Knowledge]:
-    """Return what the stages that find something find, and what is known at the end."""
+    """Return the results of the stages that determine parameters, and the final estimate."""
     known = Knowledge.none(len(model.reduction.names), model.robot.n, held)
     results = []
     for stage, data in zip(stages, information, strict=True):
@@ -238,7 +238,7 @@ def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
 def fit_stage(
     model: TorqueModel, stage: Stage, data: Information, known: Knowledge
 ) -> tuple[StageResult | None, Knowledge]:
-    """Return what one stage finds, None where that is nothing, and what is known after it.
+    """Return the result of one stage, None for none, and the estimate after it.
 
     Combinations that the effort at hand leaves open within wide bounds stay free.
     """

@@ -148,7 +148,7 @@ class Free:
 
 
 def decompose(model: TorqueModel, stage: Stage, free: Free) -> Decomposition:
-    """Return what ``stage`` determines of what is still ``free``.
+    """Return the directions that ``stage`` determines among those still ``free``.
 
     Free columns that the stage may not solve come first in the full-rank decomposition, so that
     nothing of them is left in what it solves.
@@ -173,7 +173,7 @@ def labels(model: TorqueModel, free: Free, found: Decomposition) -> tuple[str, .
 
 
 def excitation_of(model: TorqueModel, stage: Stage) -> tuple[int, float]:
-    """Return how many combinations a stage determines by itself, and how well.
+    """Return the number of combinations a stage determines by itself, and their condition.
 
     That is the condition number of what it fits, with unit columns.
     """

@@ -123,7 +123,7 @@ def _sensitivity(
     what: tuple[Stage, Decomposition], data: Information,
     fit: tuple[Information, FloatArray, Solution],
 ) -> FloatArray:
-    """Return how the fitted parameters (f,) fall when known ones (b,) rise: pinv(D) A."""
+    """Return the sensitivity (f, b) of fitted to known parameters: pinv(D) A."""
     (stage, found), (reduced, weights, solution) = what, fit
     count = len(data.names)
     product = np.zeros((len(solution.values), count))

@@ -35,7 +35,7 @@ class Consistency:
 
 
 def consistency(information: Information) -> Consistency:
-    """Return how much of the filtered effort is outside the space of each joint's own equations.
+    """Return the share of the filtered effort outside the space of each joint's own equations.
 
     Source: Wang et al., Sensors 2025, 25, 5749, section 3.2 (rank of the augmented matrix).
     """

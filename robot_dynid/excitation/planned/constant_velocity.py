@@ -111,7 +111,7 @@ class Ladder:
 
     @property
     def room(self) -> float:
-        """What may be used of the joint's range, rad (m)."""
+        """Usable range of the joint, rad (m)."""
         return 2.0 * (1.0 - HEADROOM) * float(self.limits.half_range[self.joint])
 
     def sweep(self, position: FloatArray, speed: float) -> Sweep:

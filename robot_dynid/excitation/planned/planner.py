@@ -74,7 +74,7 @@ class Planner:
                 f'{clearance.time:.4g} s')
 
     def allowed(self, positions: FloatArray) -> NDArray[np.bool_]:
-        """Return which of the poses (K, n) may be held, by efforts and constraints."""
+        """Return a mask of the poses (K, n) that may be held, by efforts and constraints."""
         parts = np.array_split(positions, range(BATCH, len(positions), BATCH))
         return np.concatenate([self._allowed(part) for part in parts])
 
@@ -155,7 +155,7 @@ class Planner:
                        self._clear, lambda *ends: self.straight(*ends)[0])
 
     def _clear(self, starts: FloatArray, goals: FloatArray) -> NDArray[np.bool_]:
-        """Return which straight ways (E, n) to (E, n) keep all at a few poses on them."""
+        """Return a mask of the straight ways (E, n) to (E, n) clear at a few poses on them."""
         share = np.linspace(0.0, 1.0, PLACES)[None, :, None]
         between = starts[:, None] + share * (goals - starts)[:, None]
         good = self.allowed(between.reshape(-1, len(self.limits.joints)))

@@ -138,7 +138,7 @@ class GravityChoice:
         return np.asarray(tall.T @ tall)
 
     def rank(self, chosen: Sequence[int]) -> int:
-        """Return how many parameters the candidates ``chosen`` separate."""
+        """Return the number of parameters the candidates ``chosen`` separate."""
         return int(np.linalg.matrix_rank(self._tall(chosen), tol=APART))
 
     def condition_number(self, chosen: Sequence[int]) -> float:

@@ -27,7 +27,7 @@ class Band:
     half: FloatArray
 
     def share(self, coefficients: FloatArray) -> FloatArray:
-        """Return what is used of the limit (M, n), -1 to 1 inside it."""
+        """Return the share used of the limit (M, n), -1 to 1 inside it."""
         return np.asarray((self.matrix @ coefficients.T - self.centre) / self.half)
 
 

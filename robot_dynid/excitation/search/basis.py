@@ -34,7 +34,7 @@ class Basis(Protocol):
 
     @property
     def repetitions(self) -> int:
-        """How often that part is executed."""
+        """Number of executions of that part."""
 
     @property
     def size(self) -> int:

@@ -51,7 +51,7 @@ class KeepClear:
         return np.where(share > 0.0, share * (2.0 - share), 2.0 * share)
 
     def worst(self, motion: Motion) -> str:
-        """Return which pair comes nearest to what it has to keep, and how near."""
+        """Return the pair nearest to its required distance, and the distance, as a sentence."""
         near = self.scene.nearest(motion.position, self.kept + self.ranges)
         pair = int(np.argmin(np.min(near.distance - self.scene.required, axis=0)))
         return (f'{" and ".join(self.scene.pairs[pair])} come as near as '

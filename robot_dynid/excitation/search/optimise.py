@@ -103,7 +103,7 @@ class Problem:
     def constraint_hessian(
         self, coefficients: FloatArray, values: tuple[FloatArray, ...]
     ) -> FloatArray:
-        """Return what is known (n P, n P) of the Hessian of that barrier, see `squares`."""
+        """Return the known part (n P, n P) of the Hessian of that barrier, see `squares`."""
         motion, phi = motion_of(self._kept, coefficients), self._kept[0]
         squares = constraint_curvature(self.constraints, motion, values)
         if squares is None:
@@ -154,7 +154,7 @@ class Point:
         return cls(coefficients, value, slope, constraint_barrier, constraint_slope, barrier, kept)
 
     def merit(self, weight: float) -> float:
-        """Return what is minimised for a weight of the barriers."""
+        """Return the objective plus the weighted barriers."""
         total = self.value + weight * (self.barrier + self.constraint_barrier)
         return total if np.isfinite(total) else float('inf')
 
@@ -201,7 +201,7 @@ class Descent:
         self._known = problem.constraint_hessian(start, self.point.kept)
 
     def end(self, converged: bool, iterations: int) -> Optimum:
-        """Return where the search stands."""
+        """Return the current point of the search."""
         return Optimum(self.point.coefficients, self.point.value, converged, iterations)
 
     def step(self, weight: float) -> float:

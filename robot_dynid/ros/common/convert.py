@@ -27,7 +27,7 @@ class Order:
 
 
 def joint_order(names: Sequence[str], joints: tuple[str, ...]) -> Order | None:
-    """Return how to reorder a request with joints ``names``; None when it is in model order.
+    """Return the order of joints ``names`` in a request; None when it is that of the model.
 
     Raises UsageError naming a joint that is unknown, missing or given twice.
     """

@@ -132,7 +132,7 @@ class TopicStore:
             self.spare = block
 
     def statistics(self, now: int) -> Statistics:
-        """Return how the messages come in; ``now`` in ns."""
+        """Return the statistics of the messages; ``now`` in ns."""
         total = Summary(**vars(self.dropped))
         stamps = [self.recent]
         for block in tuple(self.blocks):

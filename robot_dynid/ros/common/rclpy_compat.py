@@ -52,7 +52,7 @@ def take(subscription: Any, kind: Any) -> tuple[bytes, dict[str, Any]] | None:
 
 
 def missing_parts() -> list[str]:
-    """Return what of the above the installed rclpy lacks, with its version."""
+    """Return the parts above that the installed rclpy lacks, with its version."""
     from importlib.metadata import PackageNotFoundError, version
 
     from rclpy.action import ActionServer

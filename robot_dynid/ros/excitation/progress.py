@@ -22,7 +22,7 @@ def result_message(outcome: Outcome, joints: tuple[str, ...]) -> Excite.Result:
 def feedback_message(
     now: float, execution: Execution | None, design: tuple[str, float]
 ) -> Excite.Feedback:
-    """Return what is being done at ``now`` s of the steady clock."""
+    """Return the feedback at ``now`` s of the steady clock."""
     if execution is None:
         return Excite.Feedback(segment=design[0], fraction=design[1])
     segment, fraction = execution.doing(now)

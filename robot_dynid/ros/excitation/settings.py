@@ -69,7 +69,7 @@ class ExcitationSettings:
 
     @property
     def plan(self) -> PlanOptions:
-        """What is executed beside the excitation itself."""
+        """Moves executed beside the excitation itself."""
         return PlanOptions(self.trajectory_rate, self.lead_in, self.approach_scale,
                            self.first_pass_scale, self.warm_up, self.return_to_start)
 

@@ -128,7 +128,7 @@ class IdentifyAction:
             self._submitted = True
 
     def job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
-        """Return what the worker is asked to do: what the goal leaves open is the node's."""
+        """Return the job of the worker: the goal, completed by the node's parameters."""
         assert self._robot is not None
         if goal.payload:
             arm = '' if self._models.model is None else self._models.model.to_yaml()

@@ -190,7 +190,7 @@ class Monitoring:
 
 
 def _order(names: tuple[str, ...], joints: tuple[str, ...]) -> Any:
-    """Return where the joints of the model are in a message; raises DataError naming a miss."""
+    """Return the indices of the model's joints in a message; raises DataError naming a miss."""
     missing = [joint for joint in joints if joint not in names]
     if missing:
         raise DataError(f'joint {", ".join(missing)} of the model is not in the joint states, '

@@ -97,7 +97,7 @@ class Recorder:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What went wrong with the disk, if anything; nothing received is lost by it."""
+        """Failures of the disk; no received message is lost by them."""
         waiting = self.received - self.saved
         if not self._problem:
             return ()
@@ -108,7 +108,7 @@ class Recorder:
     def snapshot(
         self, joints: tuple[str, ...] | None = None, topics: Topics | None = None
     ) -> RawLog:
-        """Return what was recorded so far, without disturbing the recording.
+        """Return the messages recorded so far, without disturbing the recording.
 
         Raises DataError when nothing usable was received yet.
         """

@@ -143,7 +143,7 @@ class BagSession:
         return not findings, '; '.join((text, *findings))
 
     def count(self, topic: str) -> int:
-        """Return how many messages of a topic the recording holds."""
+        """Return the number of messages of a topic in the recording."""
         store = self._channels[topic].store
         return 0 if store is None else store.count
 
