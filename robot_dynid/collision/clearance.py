@@ -62,7 +62,7 @@ class _Search:
     def look(
         self, middles: FloatArray, half: float, active: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Return which of the pairs (I, m) ``active`` in intervals (I,) stay open."""
+        """Return a mask of the pairs (I, m) ``active`` in intervals (I,) that stay open."""
         motion = self._trajectory.sample(middles)
         change = travel(motion, half, self._peaks) @ self._levers
         required = self._scene.required

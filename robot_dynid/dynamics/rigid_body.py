@@ -28,7 +28,7 @@ def _constant(array: ArrayLike) -> FloatArray:
 
 
 def _read_only(array: FloatArray) -> FloatArray:
-    """Return the same for what is a float array already, in a fraction of the time."""
+    """Return ``values`` read-only; fast for float arrays."""
     if not (array.flags.c_contiguous and array.flags.aligned):
         return _constant(array)
     view = array.view()

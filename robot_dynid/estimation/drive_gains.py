@@ -278,7 +278,7 @@ def _direction(problem: _Problem, tall: FloatArray, count: int) -> FloatArray:
 def _open(
     problem: _Problem, rows: Sequence[FloatArray], weights: FloatArray, point: _Point
 ) -> NDArray[np.bool_]:
-    """Return which gains (groups,) the equations are silent about."""
+    """Return a mask (groups,) of the gains that the equations do not determine."""
     tall = problem.linearised(rows, weights, point)[:, :-1]
     known = len(problem.load.fixed)
     first = tall.shape[1] - TEN

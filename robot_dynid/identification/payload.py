@@ -144,7 +144,7 @@ def settings_for(model: IdentifiedModel | None, log: RawLog) -> Preprocessing:
 def _residuals(
     body: AttachedBody, model: IdentifiedModel, loaded: Sequence[RawLog]
 ) -> Iterator[Equations]:
-    """Yield what the model does not predict, explained by friction and payload."""
+    """Yield the error of the model's prediction, explained by friction and payload."""
     friction = friction_of(model)
     chosen = np.arange(len(friction.names))
     for log in loaded:
@@ -163,7 +163,7 @@ def _differences(
     body: AttachedBody, model: IdentifiedModel | None, loaded: Sequence[RawLog],
     unloaded: Sequence[RawLog],
 ) -> Iterator[Equations]:
-    """Yield what the payload changes, explained by it alone."""
+    """Yield the change by the payload, explained by it alone."""
     notes: list[str] = []
     others = []
     for log in unloaded:

@@ -135,7 +135,7 @@ class Monitor:
 
 
 def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
-    """Return when a joint is in contact; raises UsageError for settings that do not fit.
+    """Return the contact levels of a model; raises UsageError for settings that do not fit.
 
     Without noise levels it is where ``settings`` say how large the torque must be.
     """

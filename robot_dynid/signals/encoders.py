@@ -280,7 +280,7 @@ def _line(
 
 
 def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:
-    """Return when [s] and by how much [rad] the level of ``rest`` changes for good, or None."""
+    """Return time [s] and size [rad] of a lasting change of the level of ``rest``, or None."""
     count = min(WINDOWS, int((time[-1] - time[0]) / LEAST_WINDOW), len(rest) // 10)
     if count < 8:
         return None

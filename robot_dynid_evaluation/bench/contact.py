@@ -102,7 +102,7 @@ class Bench:
         return cls(identify(robot, [simulate(0)]).model, simulate)
 
     def with_contact(self, seed: int) -> list[Found]:
-        """Return what was detected of torque steps on random joints during one motion."""
+        """Return the detections of torque steps on random joints during one motion."""
         from robot_dynid.simulation.arm import TorqueStep
 
         rng = np.random.default_rng(seed)
@@ -146,7 +146,7 @@ class Bench:
 
 
 def _found(step: TorqueStep, log: RawLog, contact: Any, slow: Any) -> Found:
-    """Return when a step was first detected in its joint while it lasted."""
+    """Return the time at which a step was first detected in its joint while it lasted."""
     first, soon, last = np.searchsorted(log.time, step.start - 1e-9 + np.array([0.0, SOON, LASTS]))
     rows = np.flatnonzero(contact[first:last, step.joint])
     seconds = float(log.time[first + rows[0]] - step.start) if len(rows) else None

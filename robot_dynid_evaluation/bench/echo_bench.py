@@ -37,7 +37,7 @@ class RoundTrip:
 
     @property
     def ratio(self) -> float:
-        """How many times longer the identifier takes."""
+        """Time of the identifier over that of the echo."""
         return self.identifier / self.echo
 
 

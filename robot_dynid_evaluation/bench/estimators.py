@@ -138,7 +138,7 @@ def _rows(
 
 def _figures(truth: FloatArray, fits: Sequence[Estimate], of: NDArray[np.bool_]
              ) -> dict[str, float]:
-    """Return what tells how far some parameters are from the truth [%]."""
+    """Return the errors of some parameters against the truth [%]."""
     off = np.array([fit.values - truth for fit in fits])[:, of]
     length = float(np.linalg.norm(truth[of]))
     held = [(low < truth) & (truth < high) for low, high in (fit.interval() for fit in fits)]

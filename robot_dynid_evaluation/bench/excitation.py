@@ -145,7 +145,7 @@ def best_of_random(setting: Setting, draws: int = DRAWS) -> Entry:
 
 
 def by_ipopt(setting: Setting, budget: float) -> Entry:
-    """Return what IPOPT makes of our problem from our starts, as many as the budget allows."""
+    """Return the result of IPOPT from our starts, as many as the budget allows."""
     from robot_dynid.excitation.request import DesignOptions
     from robot_dynid.excitation.search.starts import random_starts
     from robot_dynid_evaluation.bench import fourier_peer
@@ -177,7 +177,7 @@ def fourier_problem(setting: Setting) -> Problem:
 
 
 def by_figaroh(setting: Setting, budget: float) -> Entry:
-    """Return what FIGAROH finds; infinite where it finds nothing within the limits."""
+    """Return the result of FIGAROH; infinite where it finds nothing within the limits."""
     from robot_dynid.errors import DynIdError
     from robot_dynid_evaluation.bench import figaroh_peer
 

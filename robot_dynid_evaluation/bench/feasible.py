@@ -80,7 +80,7 @@ def objective(task: Task, data: Recorded, v: Any) -> float:
 
 
 def raw_problem(task: Task, data: Recorded) -> Callable[[], Any]:
-    """Return the same problem in CVXPY, on all samples, solved by Clarabel when called."""
+    """Return the problem in CVXPY, on all samples, solved by Clarabel when called."""
     try:
         import cvxpy as cp
     except ImportError:

@@ -87,7 +87,7 @@ class Search:
         return np.concatenate([low, np.zeros(self._count)]), np.concatenate([high, far])
 
     def objective(self, x: FloatArray) -> float:
-        """Return what is minimised."""
+        """Return the objective."""
         coefficients = x.reshape(self._shape)
         value = self._evaluated(coefficients)[0]
         if value < self.best[0] and np.isfinite(self.problem.barrier.value(coefficients)) \

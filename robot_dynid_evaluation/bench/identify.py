@@ -51,7 +51,7 @@ def measure(progress: Progress) -> list[Row]:
 
 
 def in_a_process_of_its_own(folder: str) -> dict[str, float]:
-    """Return what a fresh process measures: only its memory counts."""
+    """Return the measurement of a fresh process: only its memory counts."""
     done = subprocess.run([sys.executable, '-m', __name__, folder], stdout=subprocess.PIPE,
                           check=False, text=True)
     if done.returncode:

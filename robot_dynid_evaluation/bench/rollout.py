@@ -167,7 +167,7 @@ class Peer:
         return np.asarray(states[:, self.parts - 1::self.parts, 1:1 + self._n])
 
     def loop(self, q: FloatArray, qd: FloatArray, effort: FloatArray) -> FloatArray:
-        """Return the same by calling mj_step for every step."""
+        """Return the motion by calling mj_step for every step."""
         model, data, step = self._model, self._data, self._mujoco.mj_step
         positions = np.empty_like(effort)
         for k in range(len(q)):

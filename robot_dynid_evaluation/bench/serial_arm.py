@@ -31,7 +31,7 @@ class Recorded:
     truth: FloatArray
 
     def experiment(self) -> Experiment:
-        """Return what it says, reduced."""
+        """Return the reduced experiment."""
         return Experiment.of(self.model, [self.samples])
 
     def stacked(self) -> tuple[FloatArray, FloatArray]:

@@ -136,7 +136,7 @@ def fall_rows(name: str, models: Mapping[str, Scored]) -> list[Row]:
 
 
 def stage_rows(models: Mapping[str, Scored]) -> list[Row]:
-    """Return what every loop adds, and what each is worth against weighted least squares."""
+    """Return the gain of every loop over weighted least squares."""
     once, wls = models[ONCE], models[WLS]
     loops = ('1, friction alone', '2, and links', '3, and deflection')
     found = [Row(f'{ONCE}: RMSE after loop {loop} [N m]', None, _numbers(error), None,
@@ -155,7 +155,7 @@ def stage_rows(models: Mapping[str, Scored]) -> list[Row]:
 
 
 def share_rows(models: Mapping[str, Scored]) -> list[Row]:
-    """Return what friction laws, loops and deflection are worth, each by itself."""
+    """Return the gains of friction laws, loops and deflection, each by itself."""
     wls = models[WLS]
     found = []
     for name, one in models.items():
@@ -173,7 +173,7 @@ def share_rows(models: Mapping[str, Scored]) -> list[Row]:
 
 
 def second_rows(model: IdentifiedModel) -> list[Row]:
-    """Return what each loop takes."""
+    """Return the time of each loop."""
     assert model.record.residual is not None
     seconds = model.record.residual.seconds
     notes = {'links': "the paper's includes 30 s of motion",

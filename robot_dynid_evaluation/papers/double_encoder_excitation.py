@@ -77,7 +77,7 @@ def rows(progress: Progress) -> list[Row]:
 
 
 def table_rows() -> list[Row]:
-    """Return what decides layout and signs of table 3: motions that start at rest, at zero."""
+    """Return the checks of layout and signs of table 3: motions start at rest, at zero."""
     a, b, offset = np.array(A), np.array(B), np.array(OFFSET)
     lever = PERIOD / (2.0 * np.pi)
     start = offset - lever * np.sum(b / ORDER, axis=1)
@@ -104,7 +104,7 @@ def table_rows() -> list[Row]:
 
 
 def limit_rows() -> list[Row]:
-    """Return what table 3 uses of table 1, by the peaks of the continuous motion."""
+    """Return the share of table 1's limits that table 3 uses, by the peaks of the motion."""
     joints = tuple(f'joint {i}' for i in range(1, 7))
     used = fractions_used(trajectory(joints).peaks(), limits(joints))
     return [Row(f'limits used by {joint}: position, velocity, acceleration', '<= 1 1 1',

@@ -172,7 +172,7 @@ def errors_of(arm: ElasticArm, model: TorqueModel, values: FloatArray) -> dict[s
 
 
 def chosen_of(model: TorqueModel) -> NDArray[np.bool_]:
-    """Return which base parameters (b,) the paper's model has: no damping, no offsets."""
+    """Return a mask (b,) of the base parameters of the paper's model: no damping, no offsets."""
     return np.array([name[0] not in 'Ds' and name[:2] != 'f0' for name in model.reduction.names])
 
 
@@ -194,7 +194,7 @@ def falling(arm: ElasticArm, speed: float) -> TorqueModel:
 
 
 def positions(motion: Motion) -> tuple[FloatArray, list[Channel], FloatArray]:
-    """Return what encoders tell, and the effort."""
+    """Return the measured positions, and the effort."""
     values = _counts(motion)
     spread = np.full(values.shape[1], FINEST[0])
     return motion.time, [Channel(0, values, spread)], motion.effort

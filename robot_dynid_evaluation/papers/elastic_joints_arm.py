@@ -119,7 +119,7 @@ class Motion:
         return np.asarray(np.abs(self.position[:, n:] - self.position[:, :n]).max(axis=0))
 
     def seen(self, arm: ElasticArm) -> RawLog:
-        """Return what encoders count on both sides, and the true effort."""
+        """Return the encoder readings on both sides, and the true effort."""
         n = arm.robot.n
         position = np.round(self.position / COUNTED) * COUNTED
         return RawLog(f'simulated {arm.robot.name}', arm.robot.joints, self.time, position[:, :n],

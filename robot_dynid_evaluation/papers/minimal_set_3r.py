@@ -110,7 +110,7 @@ def _kept(model: TorqueModel, seed: int) -> list[str]:
 def sinusoids(
     model: TorqueModel, frequencies: FloatArray, noise: FloatArray, rng: np.random.Generator
 ) -> list[Information]:
-    """Return what one cycle of every joint alone at ``frequencies`` (n,) [rad/s] tells."""
+    """Return the estimates from one cycle of every joint alone at ``frequencies`` (n,) [rad/s]."""
     return [Experiment.of(model, [simulated(
         model, single_sine(model.robot, joint, float(frequency)), noise, rng)]).information
         for joint, frequency in enumerate(frequencies)]

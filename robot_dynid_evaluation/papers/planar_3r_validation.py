@@ -85,7 +85,7 @@ def _figure_11(model: TorqueModel, values: FloatArray, motion: Samples) -> list[
 
 
 def _figures_12_to_14(model: TorqueModel, values: FloatArray, motion: Samples) -> list[Row]:
-    """Return how forward dynamics (eq. 28) follow the simulated accelerations."""
+    """Return the errors of forward dynamics (eq. 28) against simulated accelerations."""
     assert motion.effort is not None
     true, few = true_values(model), motion.part(CHECKED)
     error = accelerations(model, true, few, effort(model, few, true)) - few.acceleration

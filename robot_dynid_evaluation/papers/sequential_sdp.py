@@ -143,7 +143,7 @@ def _exact(data: Recorded) -> list[Row]:
 
 
 def _one_link_per_problem(data: Recorded) -> Row:
-    """Return how the procedure of the paper ends, with one link per problem and nothing else."""
+    """Return the result of the paper's procedure, with one link per problem."""
     experiment = Experiment.of(data.model, [data.samples])
     estimate = SequentialFeasible(prior_weight=ONE_LINK, sweeps=0, generations=1).fit(experiment)
     predicted = data.model.effort(data.samples, estimate.values)

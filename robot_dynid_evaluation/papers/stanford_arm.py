@@ -179,7 +179,7 @@ def _spread(robot: RobotModel, body: int, name: str) -> float:
 
 
 def _consistency(robot: RobotModel, found: Estimates, true: Estimates) -> list[Row]:
-    """Return what else the source states of the estimates: exact, minimal, sufficient."""
+    """Return the other statements of the source on the estimates: exact, minimal, sufficient."""
     worst = max(abs(found[key] - true[key]) for key in TABLE_2)
     reduction = reduce_numeric(robot, (RigidLinks(robot),))
     combinations = np.array([constant_rows(robot)[key] for key in TABLE_2])

@@ -72,7 +72,7 @@ class Decomposition:
     present: NDArray[np.bool_]
 
     def without(self, refused: NDArray[np.int64]) -> Decomposition:
-        """Return the same with the ``refused`` (r,), indices into ``solved``, as nuisance."""
+        """Return the decomposition with ``refused`` (r,), indices into ``solved``, as nuisance."""
         left = np.setdiff1d(np.arange(len(self.solved)), refused)
         return replace(self, nuisance=np.concatenate([self.nuisance, self.solved[refused]]),
                        solved=self.solved[left], combination=self.combination[left])
@@ -140,7 +140,7 @@ class Free:
         return cls(np.arange(count), np.eye(count))
 
     def without(self, found: Decomposition) -> Free:
-        """Return what is left after a stage; what it found takes up the rest of its combinations.
+        """Return the directions free after a stage; its estimate fixes those it solved.
         """
         left = np.setdiff1d(np.arange(len(self.owners)), found.solved)
         taken = self.directions[:, found.solved] @ found.combination[:, left]

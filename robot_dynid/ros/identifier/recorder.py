@@ -125,7 +125,7 @@ class Recorder:
     def _all(
         self, dropped: dict[str, int], memory: dict[str, list[Batch]]
     ) -> Iterator[tuple[str, Batch]]:
-        """Yield what only the disk still has, then what the memory has."""
+        """Yield the messages on disk, then those in memory."""
         left = dict(dropped)
         if self._file is not None and any(left.values()):
             for name, batch in mcap_batches(self._file, (JOINT_STATE,), Contents()):
