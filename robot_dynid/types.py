@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from robot_dynid.errors import DataError
 
 FloatArray = NDArray[np.float64]
-#: hears the stage of a long computation and the part of it that is done, 0 to 1
+#: called with the stage of a long computation and the part of it that is done, 0 to 1
 Progress = Callable[[str, float], None]
 CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
             'reference_position', 'joint_torque')

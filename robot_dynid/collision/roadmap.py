@@ -29,7 +29,7 @@ class Roadmap:
     """Poses, and the straight moves between them that may be allowed.
 
     ``velocity`` (n,) limits, rad/s (m/s), as measure of ways; ``poses`` (K, n) rad (m), allowed
-    ones; ``clear`` tells which of many straight ways (E, n) to (E, n) look allowed; ``straight``
+    ones; ``clear`` returns which of many straight ways (E, n) to (E, n) look allowed; ``straight``
     returns the allowed move, or None, after a closer look.
     """
 

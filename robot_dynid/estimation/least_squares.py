@@ -214,7 +214,7 @@ def group_changes(
 
     Beside it, how many times larger the variance of each parameter is without the group.
     ``scored`` are information and weights that made the estimate, where they are not those that
-    tell its curvature. ``root`` whitens the information, so a group is removed by one small linear
+    give its curvature. ``root`` whitens the information, so a group is removed by one small linear
     solve.
     """
     estimated, used = scored or (information, weights)

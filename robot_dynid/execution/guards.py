@@ -150,7 +150,7 @@ class JointStates:
         return True
 
     def oldest(self, now: float) -> tuple[str, float]:
-        """Return the joint heard of least recently, and for how long, s."""
+        """Return the joint with the oldest state, and its age, s."""
         i = int(np.argmin(self.arrival))
         return self.joints[i], now - float(self.arrival[i])
 

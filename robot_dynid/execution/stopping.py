@@ -63,7 +63,7 @@ class Stopping:
 
     @property
     def _span(self) -> float:
-        """Length of a hold that nobody confirms, s."""
+        """Length of a hold without confirmation, s."""
         return 0.0 if self._answered or self._held is None else self._held.duration
 
     def _doubtful(self) -> Outcome:

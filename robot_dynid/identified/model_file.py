@@ -153,7 +153,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 
 def _command(content: dict[str, Any]) -> str:
-    """Return the command that makes such a file anew, as far as the file tells."""
+    """Return the command that makes such a file anew, as far as the file states it."""
     record = content.get('record', content.get('provenance'))
     recordings = record.get('recordings') if isinstance(record, dict) else None
     data = ' '.join(map(str, recordings)) if isinstance(recordings, list) and recordings \

@@ -6,7 +6,7 @@ import numpy as np
 
 from robot_dynid.types import FloatArray
 
-#: steps are told from this many changes of position of at most so many counts, which are whole
+#: steps are found from this many changes of position of at most so many counts, which are whole
 #: numbers of counts to within a share
 CHANGES, COUNTS, WHOLE = 20, 20.0, 0.05
 #: what is below this share of the positions is rounding of numbers

@@ -22,7 +22,7 @@ WINDOW, STANDING = 0.1, 2e-3
 #: share by which the speed of a steady stretch may vary
 STEADINESS = 0.03
 #: s and samples a steady stretch must last without its ends; share of the motion it must be, which
-#: tells it from the top of a sine (22 %)
+#: separates it from the top of a sine (22 %)
 SHORTEST, FEWEST, LEAST_SHARE = 0.2, 16, 0.25
 #: s of rest after which a joint did not just stick
 STICKING = 0.5
@@ -119,7 +119,7 @@ def single_joint_motions(
 class _Part:
     """A part of a recording with its speeds (N, n); ``half`` the window has so many samples.
 
-    ``mover`` (N,) is the joint that travels farthest, ``rest`` (N,) tells where the others rest.
+    ``mover`` (N,) is the joint that travels farthest, ``rest`` (N,) is true where the others rest.
     """
 
     time: FloatArray

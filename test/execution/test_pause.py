@@ -258,7 +258,7 @@ def test_a_hold_on_the_topic_that_does_not_stop_the_robot_is_told():
 def test_a_stop_continues_the_motion_of_a_controller_that_tells_its_time(rules):
     """Then it goes over without a step, even with a robot that lags behind."""
     bench = Bench(rules)
-    bench.lag, bench.tells = 0.04, True
+    bench.lag, bench.reports = 0.04, True
     bench.start().run(2.0)
     path, elapsed = bench.execution.segment.points, bench.now - bench.goal_start
     bench.do(bench.execution.pause(bench.now))

@@ -1,4 +1,4 @@
-"""Which tests may be skipped. Any other skip fails the run: what nobody misses is not tested."""
+"""Tests that may be skipped; any other skip fails the run."""
 
 from __future__ import annotations
 

@@ -92,9 +92,9 @@ class Client:
     def _on_status(self, message: GoalStatusArray) -> None:
         """Note what the controller says about its goals: accepted, cancelled, ended."""
         for goal in message.status_list:
-            told = bytes(goal.goal_info.goal_id.uuid), goal.status
-            if told not in self._known:
-                self._known.add(told)
+            status = bytes(goal.goal_info.goal_id.uuid), goal.status
+            if status not in self._known:
+                self._known.add(status)
                 self.stops.append(time.time())
 
     def _on_log(self, message: Log) -> None:
@@ -124,9 +124,9 @@ class Client:
             self.thermometer.publish(message)
 
     def stopped_after(self, cause: float) -> tuple[float, float, float]:
-        """Return when, after ``cause``, the node decided, commanded, and was heard.
+        """Return when, after ``cause``, the node decided, commanded, and was answered.
 
-        Decision and command by the clock of the node; heard is what the controller says of its
+        Decision and command by the clock of the node; answered is the report of its
         goals, or what came over its topic, by the clock of this process.
         """
         def first(times: Callable[[], Iterable[float]], since: float) -> float:
@@ -241,7 +241,7 @@ class Client:
         return handle
 
     def end_goals(self) -> None:
-        """Cancel the goals whose results nobody took, and wait for their ends."""
+        """Cancel the goals with results not taken, and wait for their ends."""
         for handle in self.goals[:]:
             self.answer(handle.cancel_goal_async())
             self.result(handle)

@@ -51,7 +51,7 @@ class Bench:
         self.goal = self.goal_start = None
         self.log = []
         self.states_on = self.controller_on = self.server_ready = True
-        self.lag, self.tells = 0.0, False
+        self.lag, self.reports = 0.0, False
 
     def carry_out(self, commands):
         for command in commands:
@@ -79,7 +79,7 @@ class Bench:
                 position = self.joined_from + share * (self.goal.position[0] - self.joined_from)
             self.velocity, self.position = (position - self.position) / PERIOD, position
             self.execution.on_feedback(self.now)
-            if self.tells:
+            if self.reports:
                 since = self.now - self.goal_start
                 self.execution.on_controller_state(
                     self.now, since, self.goal.sample(since).position[0])

@@ -21,7 +21,7 @@ def noisy_log(
 ) -> RawLog:
     """Return a recording without velocities whose positions have white noise [rad].
 
-    The drives were told a reference ``lag`` [s] ahead of the motion.
+    The drives follow a reference ``lag`` [s] ahead of the motion.
     """
     true = lively(model, round(seconds * RATE), step=1.0 / RATE)
     assert true.effort is not None

@@ -59,6 +59,6 @@ def effort_error(samples):
 
 
 def prepared(robot, log, **settings):
-    """Repair and prepare a recording at 20 Hz unless told otherwise."""
+    """Repair and prepare a recording at 20 Hz by default."""
     repaired = repair(robot, log)
     return prepare(robot, repaired, Preprocessing(**{'cutoff': 20.0, **settings})), repaired.notes

@@ -187,7 +187,7 @@ OBSERVED: Final = 4e-3
 # bodies of 4 cm at arms of a metre, 1e-3 rad * 1 m^2 / 0.04 m / 2.
 DISTANCE_GRADIENT: Final = 2e-2
 
-# From a guard of the excitation node to the controller being told, s: what the project promises.
+# From a guard of the excitation node to its command to the controller, s: promised.
 STOP_LATENCY: Final = 0.1
 
 # Mean deviation of base parameters over ten seeds, relative: each is known to 1 / sqrt(18), and
@@ -250,7 +250,7 @@ STIFF_GEARS: Final = {1e4: 1e-12, 1e8: 1e-8, 1e10: 1e-6}
 ENCODER_OFFSET: Final = 1e-5
 
 # Share that the steps of encoders take off a stiffness, known from their variance as if they were
-# white, which slow motion makes them not: measured 0.96 to 1.36 of what is told.
+# white, which slow motion makes them not: measured 0.96 to 1.36 of the stated deviation.
 ATTENUATION: Final = 0.5
 
 # Rotor, carried inertia, stiffness, damping of a gear from the response of its motor, relative:
@@ -291,7 +291,7 @@ TABULATED: Final = 0.5e-3
 # Peaks of planned efforts: taken at the design's own instants, here at 2000 others.
 PLANNED_EFFORT: Final = 0.01
 # Share of 95 % intervals that hold the mean of parameters which drift between recordings, by the
-# number of those: two cannot tell that scatter well. Measured: 0.903 and 0.957, from single
+# number of those: two do not determine that scatter well. Measured: 0.903 and 0.957, from single
 # seconds 0.81 and 0.83.
 COVERAGE_OF_DRIFT: Final = {2: 0.88, 4: 0.92}
 

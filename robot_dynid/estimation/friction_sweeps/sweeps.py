@@ -181,7 +181,7 @@ def huber_location(values: FloatArray) -> tuple[float, FloatArray]:
     """Return Huber's location of ``values`` (m,) and the influence (m,) of each.
 
     Outliers pull with bounded force. The mean influence of a stretch of time is how far it alone
-    would move the location, so the spread of such means tells its deviation. Source: Huber 1981.
+    would move the location, so the spread of such means is its deviation. Source: Huber 1981.
     """
     centre = float(np.median(values))
     scale = float(np.median(np.abs(values - centre))) / 0.6745

@@ -140,8 +140,7 @@ class Free:
         return cls(np.arange(count), np.eye(count))
 
     def without(self, found: Decomposition) -> Free:
-        """Return the directions free after a stage; its estimate fixes those it solved.
-        """
+        """Return the directions free after a stage; its estimate fixes those it solved."""
         left = np.setdiff1d(np.arange(len(self.owners)), found.solved)
         taken = self.directions[:, found.solved] @ found.combination[:, left]
         return Free(self.owners[left], self.directions[:, left] - taken)

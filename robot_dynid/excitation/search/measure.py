@@ -18,7 +18,7 @@ from robot_dynid.types import FloatArray
 #: where all are alike, and by a percent where one stands out
 POWER = 8.0
 #: eigenvalues of the scaled information are at least about this: rounding leaves 1e-15, and where
-#: a motion cannot tell parameters apart at all the gradient has to say what would
+#: a motion leaves parameters dependent the gradient must still be finite
 SMALLEST = 1e-12
 
 #: weight of the condition number beside the mean deviation. From 1 to 2 the condition numbers of

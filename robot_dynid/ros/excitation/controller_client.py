@@ -104,7 +104,7 @@ class ControllerClient:
         if continued:
             goal.trajectory.header.stamp = self._begun
         if execution is not self._execution:
-            self._open.clear()  # a killed controller never tells how its goals ended
+            self._open.clear()  # a killed controller does not report the end of its goals
         self._execution = execution
         if not self._by_action:
             self._topic.publish(goal.trajectory)

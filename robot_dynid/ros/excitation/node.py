@@ -77,7 +77,7 @@ class ExcitationNode(Node):
     def _connect(self) -> None:
         group, steady = self._group, Clock(clock_type=ClockType.STEADY_TIME)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        # Only the newest state matters here, and best effort hears every kind of publisher.
+        # Only the newest state matters here, and best effort receives from every publisher.
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._trajectory = self.create_publisher(JointTrajectory, '~/trajectory', latched)
         self._path = self.create_publisher(Marker, '~/path', latched)

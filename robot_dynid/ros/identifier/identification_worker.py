@@ -62,7 +62,7 @@ class WorkerProcess:
         try:
             self._connection.send(None)
         except OSError:
-            return  # ``news`` tells that it died
+            return  # ``news`` reports that it died
 
     def news(self) -> tuple[tuple[str, float] | None, Outcome | None]:
         """Return the latest (stage, fraction), if there is a new one, and the outcome, if any."""

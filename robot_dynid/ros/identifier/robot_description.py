@@ -20,7 +20,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class RobotDescription:
     """There while the served model has feasible parameters and the URDF of ``robot`` is known.
 
-    The publisher goes with the model, so that nobody who comes late gets the inertials of an
+    The publisher goes with the model, so that no late subscriber gets the inertials of an
     earlier one.
     """
 
