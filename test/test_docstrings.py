@@ -107,3 +107,21 @@ def test_docstrings_name_their_object() -> None:
     ('def f():\n    """Whether it is open."""', 0)])
 def test_riddles_are_seen(source: str, count: int) -> None:
     assert len(list(riddles(ast.parse(source)))) == count
+
+
+NOTATION = (ROOT / 'docs' / 'notation.md').read_text()
+
+
+def test_the_notation_names_code_that_exists() -> None:
+    """Every class, function or field in the column of code, but names of parameters."""
+    rows = re.findall(r'^\| \$[^|]*\| ([^|]*) \|', NOTATION, re.M)
+    names = {part for row in rows for code in re.findall(r'`([^`]*)`', row)
+             for name in code.split(', ') for part in name.split('.')
+             if part.isidentifier() and len(part) > 3}
+    defined = {node.name for path in SOURCES for node in ast.walk(tree_of(path))
+               if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    defined |= {name.id if isinstance(name, ast.Name) else name.attr for path in SOURCES
+                for name in ast.walk(tree_of(path)) if isinstance(name, (ast.Name, ast.Attribute))}
+    defined |= {part for path in SOURCES for part in path.with_suffix('').parts}
+    assert len(names) > 30
+    assert not names - defined
