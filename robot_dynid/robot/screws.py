@@ -83,14 +83,6 @@ def twist(axis: ArrayLike, origin: ArrayLike, kind: str = 'revolute') -> FloatAr
     return np.concatenate([direction, np.cross(np.asarray(origin, dtype=np.float64), direction)])
 
 
-def bracket(screw: ArrayLike) -> FloatArray:
-    """Return the (4, 4) matrix of a twist (6,)."""
-    s = np.asarray(screw, dtype=np.float64)
-    matrix = np.zeros((4, 4))
-    matrix[:3, :3], matrix[:3, 3] = skew(s[:3]), s[3:]
-    return matrix
-
-
 def exponential(screw: ArrayLike, q: float) -> FloatArray:
     """Return exp([screw] q) (4, 4), the motion by ``q`` along a twist (6,), in closed form.
 
@@ -104,17 +96,6 @@ def exponential(screw: ArrayLike, q: float) -> FloatArray:
     w = skew(unit[:3])
     advance = angle * np.eye(3) + (1.0 - np.cos(angle)) * w + (angle - np.sin(angle)) * (w @ w)
     return homogeneous(rotation_about(unit[:3], angle), advance @ unit[3:])
-
-
-def product_of_exponentials(screws: ArrayLike, q: ArrayLike, home: ArrayLike) -> FloatArray:
-    """Return exp([S_1] q_1) ... exp([S_n] q_n) M (4, 4), the pose of a link with home pose M.
-
-    ``screws`` (n, 6) twists in the base frame along the chain, ``q`` (n,) rad or m.
-    """
-    pose = np.eye(4)
-    for screw, position in zip(np.asarray(screws), np.asarray(q), strict=True):
-        pose = pose @ exponential(screw, float(position))
-    return pose @ np.asarray(home, dtype=np.float64)
 
 
 def robot_from_screws(

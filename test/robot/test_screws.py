@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from robot_dynid.robot.inertia import (
     adjoint,
     move_parameters,
     parameters_from_pseudo_inertia,
+    skew,
 )
 from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import PRISMATIC, RobotModel
@@ -72,7 +74,9 @@ def test_parallel_and_antiparallel_axes(axis: tuple[float, float, float]) -> Non
 def test_exponential_is_the_matrix_exponential(twist: FloatArray, q: float) -> None:
     if 0.0 < np.linalg.norm(twist[:3]) < 1e-3:
         return
-    assert np.allclose(screws.exponential(twist, q), expm(screws.bracket(twist) * q), atol=1e-9)
+    bracket = np.zeros((4, 4))
+    bracket[:3, :3], bracket[:3, 3] = skew(twist[:3]), twist[3:]
+    assert np.allclose(screws.exponential(twist, q), expm(bracket * q), atol=1e-9)
 
 
 def test_inverse_of_a_transform() -> None:
@@ -121,7 +125,8 @@ def test_product_of_exponentials_gives_the_poses(name: str) -> None:
     q = np.random.default_rng(1).normal(size=robot.n)
     for j, pose in enumerate(poses(other, q)):
         home = screws.link_frame(entries[j].axis, entries[j].origin)
-        found = screws.product_of_exponentials(twists[:j + 1], q[:j + 1], home)
+        motions = map(screws.exponential, twists[:j + 1], q[:j + 1])
+        found = reduce(np.matmul, motions, np.eye(4)) @ home
         assert np.allclose(found, pose, atol=1e-12)
         own = [0, 0, 0, 0, 0, 1] if entries[j].kind == 'prismatic' else [0, 0, 1, 0, 0, 0]
         assert np.allclose(adjoint(home) @ own, twists[j], atol=1e-12)
