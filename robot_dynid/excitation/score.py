@@ -67,12 +67,6 @@ class Scorer:
                      self.names[worst])
 
 
-def regressor_score(matrix: FloatArray) -> Score:
-    """Score a base regressor (rows, b), rows of all joints and instants stacked."""
-    factor = triangle_of(matrix)
-    return Score(condition_of(factor), log_det_of(factor))
-
-
 def triangle_of(rows: FloatArray) -> FloatArray:
     """Return R (b, b) of the QR decomposition of ``rows`` (n T, b).
 

@@ -11,7 +11,7 @@ from limit_boxes import box, random_boxes
 from robot_dynid.errors import DynIdError, RobotError, UsageError
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.excitation.score import Score, regressor_score
+from robot_dynid.excitation.score import condition_of, log_det_of, triangle_of
 from robot_dynid.io.trajectory_file import load_trajectory, save_trajectory
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.bspline import BSplineBasis, BSplineOptions
@@ -170,11 +170,12 @@ def test_wrong_options_are_explained(options, words):
 
 def test_score_agrees_with_the_plain_formulas():
     matrix = np.random.default_rng(3).standard_normal((300, 5)) * [1.0, 10.0, 0.1, 3.0, 1e3]
-    score = regressor_score(matrix)
+    factor = triangle_of(matrix)
     scaled = matrix / np.linalg.norm(matrix, axis=0)
-    assert score.condition_number == pytest.approx(np.linalg.cond(scaled))
-    assert score.log_det == pytest.approx(np.linalg.slogdet(matrix.T @ matrix)[1])
-    assert regressor_score(np.zeros((10, 2))) == Score(float('inf'), float('-inf'))
+    assert condition_of(factor) == pytest.approx(np.linalg.cond(scaled))
+    assert log_det_of(factor) == pytest.approx(np.linalg.slogdet(matrix.T @ matrix)[1])
+    empty = triangle_of(np.zeros((10, 2)))
+    assert (condition_of(empty), log_det_of(empty)) == (np.inf, -np.inf)
 
 
 @pytest.mark.parametrize('name', ['ur10e', 'tx40', 'seven_axis', 'stanford_arm'])
