@@ -38,7 +38,7 @@ class Momentum:
 
 
 class InverseDynamics:
-    """`dynamics.inverse_dynamics` of one robot, prepared for many short calls.
+    """`rigid_body.inverse_dynamics` of one robot, prepared for many short calls.
 
     With ``rotors``, or their inertia (n, n) kg m^2, also what these take.
     """

@@ -1,0 +1,46 @@
+"""Documentation: files and Python names that it mentions are there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: what a path in the text may be relative to
+BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_evaluation')
+#: architecture.md shows files to be added, and is followed by a test of its own
+PAGES = [ROOT / 'README.md',
+         *sorted(p for p in (ROOT / 'docs').glob('*.md') if p.stem != 'architecture')]
+
+
+def missing(text: str) -> list[str]:
+    """Return the Python files and imported names in ``text`` that do not exist."""
+    paths = re.findall(r'`((?:\w+/)+\w+\.py)', text)
+    found = [path for path in paths if not any((base / path).is_file() for base in BASES)]
+    for code in re.findall(r'^```python\n(.*?)^```$', text, re.M | re.S):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or '').startswith('robot_dynid'):
+                try:
+                    module = importlib.import_module(str(node.module))
+                except ModuleNotFoundError:
+                    found.append(str(node.module))
+                    continue
+                found += [name.name for name in node.names if not hasattr(module, name.name)]
+    return found
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.stem)
+def test_what_a_page_mentions_is_there(page: Path) -> None:
+    assert not missing(page.read_text(encoding='utf-8'))
+
+
+@pytest.mark.parametrize(('text', 'name'), [
+    ('see `signals/nowhere.py`', 'signals/nowhere.py'),
+    ('```python\nfrom robot_dynid import nothing\n```\n', 'nothing'),
+    ('```python\nfrom robot_dynid.nowhere import nothing\n```\n', 'robot_dynid.nowhere')])
+def test_what_is_not_there_is_found(text: str, name: str) -> None:
+    assert missing(text) == [name]
