@@ -190,7 +190,7 @@ def test_only_the_kernels_import_numba_and_they_import_nothing_else() -> None:
         else:
             wrong += [f'{short(path)}:{line} imports {name}' for line, name in names
                       if not name.startswith((
-                          '__future__', 'numba', 'numpy', 'robot_dynid.kernels',
+                          '__future__', 'llvmlite', 'numba', 'numpy', 'robot_dynid.kernels',
                           'types.FunctionType', 'typing'))]
     assert not wrong, '\n'.join(wrong)
 

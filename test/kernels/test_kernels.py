@@ -8,12 +8,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
 
-from robot_dynid.kernels.newton_euler import FAST, LANES, ROWS, _accumulate
+from robot_dynid.kernels.newton_euler import FAST, LANES
 
 FOLDER = Path('robot_dynid') / 'kernels'
 
@@ -85,12 +86,11 @@ def test_flags_of_the_compiler_have_one_owner(root: Path) -> None:
 
 
 def test_short_loops_over_lanes_become_vector_instructions() -> None:
-    def add(links: np.ndarray) -> None:
-        work = np.zeros((2, ROWS, LANES))
-        work[1] = links
-        _accumulate(work[0], work[1], 0, 6)
-        links[:] = work[0]
+    def add(total: np.ndarray, rows: np.ndarray) -> None:
+        for row in range(len(rows)):
+            for k in range(LANES):
+                total[row, k] += rows[row, k]
 
-    add = njit(fastmath=FAST, error_model='numpy')(add)
-    add(np.ones((ROWS, LANES)))
-    assert 'addpd' in add.inspect_asm(add.signatures[0])
+    kernel: Any = njit(fastmath=FAST, error_model='numpy')(add)
+    kernel(*np.ones((2, 6, LANES)))
+    assert 'addpd' in kernel.inspect_asm(kernel.signatures[0])
