@@ -21,7 +21,7 @@ from robot_dynid.types import FloatArray
 # Pairs that touch in all of so many random configurations can never be apart.
 CONFIGURATIONS = 1000
 SEED = 0
-# A pair that is never far apart has to keep this part of the largest distance seen.
+# A pair that is never far apart has to keep this part of the largest distance found.
 SHARE = 0.5
 
 
@@ -44,7 +44,7 @@ class Nearest:
 class Scene:
     """Pairs of bodies that may collide: of the robot, obstacles, keep-out boxes, the floor.
 
-    ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``seen`` (m,) m the largest
+    ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``largest`` (m,) m the largest
     distance in random configurations; ``always_touching`` and ``always_separated`` name the pairs
     left out, since they touch, or cannot come near, in every configuration; ``checked`` and
     ``unchecked`` say what is looked at.
@@ -54,16 +54,16 @@ class Scene:
         self.robot, self.around, self.unchecked = robot, around, found.unchecked
         self._shapes = found.shapes
         self._take(found.pairs, np.zeros(len(found.pairs)))
-        seen = self._largest()
+        largest = self._largest()
         self.always_touching = tuple(
-            pair.names for pair, s in zip(self._pairs, seen) if not s > 0.0)
-        required = np.minimum(around.clearance, SHARE * seen)
+            pair.names for pair, s in zip(self._pairs, largest) if not s > 0.0)
+        required = np.minimum(around.clearance, SHARE * largest)
         near = [self._near(pair, r) if s > 0.0 else pair
-                for pair, r, s in zip(self._pairs, required, seen)]
+                for pair, r, s in zip(self._pairs, required, largest)]
         self.always_separated = tuple(pair.names for pair in near if not pair.parts)
-        kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (seen > 0.0)
+        kept = np.array([bool(pair.parts) for pair in near], dtype=bool) & (largest > 0.0)
         self._take([pair for pair, k in zip(near, kept) if k], required[kept])
-        self.seen = seen[kept]
+        self.largest = largest[kept]
         self.checked = self._checked(found)
 
     def _take(self, pairs: Sequence[Pair], required: FloatArray) -> None:
@@ -87,7 +87,7 @@ class Scene:
         return replace(pair, parts=tuple(kept))
 
     def _largest(self) -> FloatArray:
-        """Return the largest distance (m,) m seen in random configurations."""
+        """Return the largest distance (m,) m found in random configurations."""
         generator = np.random.default_rng(SEED)
         q = random_configurations(self.robot, CONFIGURATIONS, generator)
         largest = np.full(len(self._pairs), -np.inf)

@@ -38,7 +38,7 @@ class PartOfLinks(RigidLinks):
         self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
     ) -> None:
         """Write the columns of the chosen parameters into ``out`` (n, len(chosen), N)."""
-        super().fill(self._seen(samples), history, chosen, out)
+        super().fill(self._restricted(samples), history, chosen, out)
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray
@@ -47,13 +47,13 @@ class PartOfLinks(RigidLinks):
 
         ``weights`` (n, len(chosen), N).
         """
-        gradients = super().pullback(self._seen(samples), chosen, weights)
+        gradients = super().pullback(self._restricted(samples), chosen, weights)
         for name, gradient in zip(CHANNELS, gradients, strict=True):
             if name in self.without:
                 gradient[:] = 0.0
         return gradients
 
-    def _seen(self, samples: Samples) -> Samples:
+    def _restricted(self, samples: Samples) -> Samples:
         none: dict[str, Any] = {name: np.zeros(samples.position.shape) for name in self.without}
         return replace(samples, **none)
 

@@ -17,7 +17,7 @@ from robot_dynid.identified.record import GearRecord, RigidComparison
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import without_holes
-from robot_dynid.signals.encoders import seen
+from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.signals.resolution import noise, resolution
@@ -52,7 +52,7 @@ def gear_table(
     robot = model.robot
     samples = prepare(robot, repaired, model.preprocessing)
     raw = without_holes(plausible(robot, log)[0])[0]
-    encoders, motors = seen(robot, raw), raw.motor_position
+    encoders, motors = encoders_of(robot, raw), raw.motor_position
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
     passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)

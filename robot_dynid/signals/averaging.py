@@ -97,7 +97,7 @@ def _motors(
     known = np.isfinite(part.motor_position).all(axis=0)
     measured = np.where(np.isfinite(log.motor_position), part.motor_position, np.nan)
     mean, noise = _mean(part, np.where(known, measured, 0.0), (instants, periods, longest))
-    clean = periodic.seen(mean, noise / np.sqrt(periods))
+    clean = periodic.significant(mean, noise / np.sqrt(periods))
     return np.where(known, clean, np.nan), notes
 
 

@@ -80,7 +80,7 @@ def joint_side(
     return tuple(_converted(p, found, step) for p in parts), notes
 
 
-def seen(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
+def encoders_of(robot: RobotModel, log: RawLog) -> tuple[Encoder, ...]:
     """Return the encoders of every joint of a recording without holes, as read.
 
     Raises DataError without effort or motor positions.

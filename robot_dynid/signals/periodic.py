@@ -53,7 +53,7 @@ def motion(
     return _back(spectrum, count), _back(first, count), _back(rate * first, count)
 
 
-def seen(values: FloatArray, noise: FloatArray) -> FloatArray:
+def significant(values: FloatArray, noise: FloatArray) -> FloatArray:
     """Return a period (M, n) up to the last harmonics that stand out of white ``noise`` (n,).
 
     Columns of NaN stay.
@@ -70,9 +70,9 @@ def last_harmonic(power: FloatArray, noise: FloatArray) -> list[int]:
 
     ``noise`` (n,) is the power of the noise in every harmonic.
     """
-    seen = power > SIGNIFICANT * noise
-    seen[0] = True
-    return [int(np.flatnonzero(column)[-1]) for column in seen.T]
+    above = power > SIGNIFICANT * noise
+    above[0] = True
+    return [int(np.flatnonzero(column)[-1]) for column in above.T]
 
 
 def _rates(count: int, dt: float) -> FloatArray:

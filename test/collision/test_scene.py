@@ -98,7 +98,7 @@ def test_pairs_that_always_touch_are_listed_and_tight_ones_keep_what_they_can(ga
     assert set(always.always_touching) == {('a', 'c'), ('c', 'base')}
     assert any('always in touch, so not looked at: a and c' in text for text in always.checked)
     tight = scene_of(gantry(a=ball(), c=ball(), base=ball()), around(clearance=10.0))
-    assert np.all(tight.required <= 0.5 * tight.seen)
+    assert np.all(tight.required <= 0.5 * tight.largest)
     assert any('always close' in text for text in tight.checked)
 
 
@@ -156,7 +156,7 @@ def test_far_pairs_are_bounded_from_below_and_near_ones_exact():
 def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
     robot = load_robot('seven_axis')
     kept = KeepClear(scene_of(robot))
-    assert np.all(kept.kept >= kept.scene.required) and np.all(kept.kept < kept.scene.seen)
+    assert np.all(kept.kept >= kept.scene.required) and np.all(kept.kept < kept.scene.largest)
     limits, rng = motion_limits(robot), np.random.default_rng(1)
     q = rng.uniform(limits.lower, limits.upper, (80, robot.n))
     still = np.zeros_like(q)

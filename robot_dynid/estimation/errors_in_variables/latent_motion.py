@@ -117,16 +117,16 @@ class _Task:
         self.model = self.family(self.first)
         self.chosen = chosen
         self.spline = MotionSpline(time, SPACING)
-        self.seen = _measured(self.spline, channels)
-        self.band = self.spline.normal(self.seen)
+        self.measured = _measured(self.spline, channels)
+        self.band = self.spline.normal(self.measured)
 
     def guess(self) -> _State:
         """Return a smooth motion, and the parameters by least squares along it."""
         coarse = MotionSpline(self.time, COARSE)
-        seen = _measured(coarse, self.channels)
+        measured = _measured(coarse, self.channels)
         right = np.concatenate([c.values / c.deviation for c in self.channels], axis=1)
-        found = solveh_banded(coarse.normal(seen), coarse.gathered(seen, right[:, :, None]),
-                              lower=True)
+        found = solveh_banded(
+            coarse.normal(measured), coarse.gathered(measured, right[:, :, None]), lower=True)
         motion = coarse.motion(found.reshape(-1, self.channels[0].values.shape[1]))
         samples, errors = self.samples(motion), np.ones(self.effort.shape[1])
         counts = self.counts(motion[1], SPEEDS[0])
@@ -156,7 +156,7 @@ class _Task:
                              axis=1)
         cross = self.spline.gathered(by_motion, by_values)
         right = self.spline.gathered(by_motion, equations) + self.spline.gathered(
-            self.seen, off[:, :, None])
+            self.measured, off[:, :, None])
         solved = solveh_banded(self.band + self.spline.normal(by_motion),
                                np.hstack([right, cross]), lower=True)
         normal = np.einsum('nra,nrb->ab', by_values, by_values) - cross.T @ solved[:, 1:]

@@ -37,13 +37,13 @@ class KeepClear:
     def kept(self) -> FloatArray:
         """Distances (m,) m that are kept at the instants of the search."""
         scene = self.scene
-        room = np.minimum(MARGIN, 0.5 * SHARE * (scene.seen - scene.required))
+        room = np.minimum(MARGIN, 0.5 * SHARE * (scene.largest - scene.required))
         return np.asarray(scene.required + room)
 
     @property
     def ranges(self) -> FloatArray:
         """Distances (m,) m beyond those kept at which pairs count as far apart."""
-        return np.asarray(np.minimum(RANGE, SHARE * (self.scene.seen - self.kept)))
+        return np.asarray(np.minimum(RANGE, SHARE * (self.scene.largest - self.kept)))
 
     def values(self, motion: Motion) -> FloatArray:
         """Return (T, m): 0 at the distance that is kept, 1 far apart."""

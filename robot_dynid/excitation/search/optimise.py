@@ -71,17 +71,17 @@ class Problem:
 
     def motion(self, coefficients: FloatArray) -> Motion:
         """Return the motion of coefficients (n, P) that the objective takes."""
-        return motion_of(self._seen, coefficients)
+        return motion_of(self._matrices, coefficients)
 
     def value(self, coefficients: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient (n, P)."""
         value, gradient = self.objective(self.motion(coefficients))
-        return value, _pulled(self._seen, gradient)
+        return value, _pulled(self._matrices, gradient)
 
     def keeps(self, coefficients: FloatArray) -> bool:
         """Return whether the motion of ``coefficients`` (n, P) keeps all constraints."""
         return inside(constraint_values(
-            self.constraints, motion_of(self._kept, coefficients)))
+            self.constraints, motion_of(self._fine_matrices, coefficients)))
 
     def barrier_of_constraints(
         self, coefficients: FloatArray
@@ -93,18 +93,18 @@ class Problem:
         none = np.zeros(coefficients.shape)
         if not self.constraints:
             return 0.0, none, ()
-        motion = motion_of(self._kept, coefficients)
+        motion = motion_of(self._fine_matrices, coefficients)
         values = constraint_values(self.constraints, motion)
         if not inside(values):
             return float('inf'), none, values
         value, gradient = constraint_barrier(self.constraints, motion, values)
-        return value, _pulled(self._kept, gradient), values
+        return value, _pulled(self._fine_matrices, gradient), values
 
     def constraint_hessian(
         self, coefficients: FloatArray, values: tuple[FloatArray, ...]
     ) -> FloatArray:
         """Return the known part (n P, n P) of the Hessian of that barrier, see `squares`."""
-        motion, phi = motion_of(self._kept, coefficients), self._kept[0]
+        motion, phi = motion_of(self._fine_matrices, coefficients), self._fine_matrices[0]
         squares = constraint_curvature(self.constraints, motion, values)
         if squares is None:
             return np.zeros((coefficients.size, coefficients.size))
@@ -112,11 +112,11 @@ class Problem:
         return np.asarray(parts.transpose(0, 2, 1, 3).reshape(coefficients.size, -1))
 
     @cached_property
-    def _seen(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _matrices(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return self.basis.matrices(self.instants())
 
     @cached_property
-    def _kept(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _fine_matrices(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         return self.basis.matrices(self.instants(2))
 
 
