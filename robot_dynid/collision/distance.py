@@ -52,7 +52,7 @@ def placed(shape: Shape, poses: LinkPoses) -> tuple[FloatArray, FloatArray]:
 
 
 class BroadPhase:
-    """Distances of spheres around shapes, which bound those of the shapes from below.
+    """Lower bounds of distances: between spheres around shapes, nearer ones of spheres and boxes.
 
     ``pairs`` (K, 2) indices of ``shapes``; a half-space may be the second one.
     """
@@ -62,12 +62,16 @@ class BroadPhase:
         self._used = np.unique(pairs).tolist()
         self._shapes = shapes
         self._centres, self._radii = np.zeros((len(shapes), 3)), np.zeros(len(shapes))
+        self._half = np.zeros((len(shapes), 3))
         for i in self._used:
             self._centres[i], self._radii[i] = shapes[i].sphere()
+            self._half[i] = shapes[i].half_edges()
+        self._turns = np.array([shape.placement[:3, :3] for shape in shapes]).reshape(-1, 3, 3)
+        self._bodies = np.array([shape.body for shape in shapes], dtype=np.int64)
         self._floor = np.array([shapes[i].kind == HALFSPACE for i in self._second], dtype=bool)
 
-    def __call__(self, poses: LinkPoses) -> FloatArray:
-        """Return lower bounds (T, K) m of the distances of all pairs."""
+    def __call__(self, poses: LinkPoses, far: FloatArray) -> FloatArray:
+        """Return bounds (T, K) m of all pairs, closer ones below ``far`` (T, K) m."""
         centres = np.empty((len(poses.origins), len(self._shapes), 3))
         for i in self._used:
             body, centre = self._shapes[i].body, self._centres[i]
@@ -75,7 +79,24 @@ class BroadPhase:
                 poses.origins[:, body] + poses.rotations[:, body] @ centre)
         apart = centres[:, self._first] - centres[:, self._second]
         gaps = np.where(self._floor, apart[..., 2], np.linalg.norm(apart, axis=2))
-        return np.asarray(gaps - self._radii[self._first] - self._radii[self._second])
+        gaps = gaps - self._radii[self._first] - self._radii[self._second]
+        rows, pairs = np.nonzero((gaps < far) & ~self._floor)
+        first, second, between = self._first[pairs], self._second[pairs], apart[rows, pairs]
+        for ball, box in ((first, second), (second, first)):
+            outside = np.abs(self._in_shape(poses, rows, box, between)) - self._half[box]
+            gap = np.linalg.norm(np.maximum(outside, 0.0), axis=1) - self._radii[ball]
+            gaps[rows, pairs] = np.maximum(gaps[rows, pairs], gap)
+        return np.asarray(gaps)
+
+    def _in_shape(
+        self, poses: LinkPoses, rows: Indices, shapes: Indices, vectors: FloatArray
+    ) -> FloatArray:
+        """Return ``vectors`` (E, 3) of the base frame along the axes of ``shapes`` (E,)."""
+        bodies, in_body = self._bodies[shapes], vectors.copy()
+        moving = bodies != BASE
+        in_body[moving] = np.einsum('eij,ei->ej', poses.rotations[rows[moving], bodies[moving]],
+                                    vectors[moving])
+        return np.asarray(np.einsum('eij,ei->ej', self._turns[shapes], in_body))
 
 
 class NarrowPhase:
@@ -95,23 +116,28 @@ class NarrowPhase:
         self._request.gjk_variant = coal.GJKVariant.PolyakAcceleration
         self._request.gjk_tolerance = GJK_TOLERANCE
         self._result = coal.DistanceResult()
+        self._transforms = coal.Transform3s(), coal.Transform3s()
 
     def __call__(self, poses: LinkPoses, rows: Indices, pairs: Indices) -> Witness:
         """Return the distances at instants ``rows`` (E,) of the pairs ``pairs`` (E,)."""
         distance, first, normal = np.empty(len(rows)), np.empty((len(rows), 3)), np.empty(
             (len(rows), 3))
-        transforms = _Transforms(self._shapes, poses)
-        result, request = self._result, self._request
-        for pair in np.unique(pairs).tolist():
+        result, request, (left, right) = self._result, self._request, self._transforms
+        clear, point, move, move_other = (result.clear, result.getNearestPoint1,
+                                          left.setTransform, right.setTransform)
+        chosen = np.unique(pairs).tolist()
+        at = {i: placed(self._shapes[i], poses) for pair in chosen for i in self._pairs[pair]}
+        for pair in chosen:
             own = np.flatnonzero(pairs == pair)
             compute, (a, b) = self._compute[pair], self._pairs[pair]
-            instants = rows[own].tolist()
-            for i, left, right in zip(own.tolist(), transforms.of(a, instants),
-                                      transforms.of(b, instants)):
-                result.clear()
+            instants = rows[own]
+            for i, turn, place, other_turn, other_place in zip(
+                    own.tolist(), *(part[instants] for part in (*at[a], *at[b]))):
+                move(turn, place)
+                move_other(other_turn, other_place)
+                clear()
                 distance[i] = compute(left, right, request, result)
-                first[i] = result.getNearestPoint1()
-                normal[i] = result.normal
+                first[i], normal[i] = point(), result.normal
         distance -= self._tolerance[pairs]
         return Witness(distance, first, first + distance[:, None] * normal, normal)
 
@@ -133,25 +159,3 @@ def _geometry(shape: Shape) -> Any:
     length = 2.0 * float(shape.edges[2])
     return (coal.Capsule(shape.ball, length) if shape.kind == 'capsule'
             else coal.Cylinder(shape.disc, length))
-
-
-class _Transforms:
-    """Placements of shapes as coal wants them, each made once."""
-
-    def __init__(self, shapes: Sequence[Shape], poses: LinkPoses) -> None:
-        self._shapes, self._poses = shapes, poses
-        self._made: dict[int, dict[int, Any]] = {}
-
-    def of(self, index: int, rows: list[int]) -> list[Any]:
-        """Return those of a shape at instants ``rows``."""
-        shape = self._shapes[index]
-        made = self._made.setdefault(index, {})
-        if shape.body == BASE:
-            if not made:
-                made[0] = coal.Transform3s(shape.placement[:3, :3], shape.placement[:3, 3])
-            return [made[0]] * len(rows)
-        new = [row for row in dict.fromkeys(rows) if row not in made]
-        some = LinkPoses(self._poses.rotations[new], self._poses.origins[new])
-        for row, rotation, place in zip(new, *placed(shape, some)):
-            made[row] = coal.Transform3s(rotation, place)
-        return [made[row] for row in rows]

@@ -133,7 +133,7 @@ class Scene:
                       *(np.zeros((count, m, 3)) for _ in range(3)))
         if not m:
             return out
-        bounds = self._broad(poses)
+        bounds = self._broad(poses, limit[:, self._owner])
         least = np.minimum.reduceat(bounds, self._starts, axis=1)
         out.distance[:] = least
         rows, columns = np.nonzero(least < limit)

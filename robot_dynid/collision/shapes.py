@@ -67,6 +67,12 @@ class Shape:
             radius = float(np.max(np.linalg.norm(self.vertices - centre, axis=1)))
         return self.placement[:3, :3] @ centre + self.placement[:3, 3], radius
 
+    def half_edges(self) -> FloatArray:
+        """Return half edges (3,) [m] of the box around it, along its axes, centred as sphere()."""
+        if self.vertices is not None:
+            return np.asarray(0.5 * np.ptp(self.vertices, axis=0))
+        return np.asarray(self.edges + np.array([self.disc, self.disc, 0.0]) + self.ball)
+
     def reach(self) -> float:
         """Return a bound [m] of the distance of its points from the origin of the body."""
         ends, radius = self.capsule()

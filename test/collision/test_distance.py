@@ -64,7 +64,7 @@ def measured(shapes):
     """Return the witness of the first two shapes and the lower bound of their distance [m]."""
     pair, one = np.array([[0, 1]]), np.zeros(1, int)
     return (NarrowPhase(shapes, pair)(NOWHERE, one, one),
-            float(BroadPhase(shapes, pair)(NOWHERE)[0, 0]))
+            float(BroadPhase(shapes, pair)(NOWHERE, np.full((1, 1), np.inf))[0, 0]))
 
 
 @settings(max_examples=150)
@@ -106,14 +106,18 @@ def surface(shape, ways):
     return np.sign(ways) * shape.edges + disc + shape.ball * ways
 
 
-def test_spheres_of_the_broad_phase_are_tight():
-    """A sphere is its own bound, also over a floor; corners of a box lie on the sphere around."""
+def test_spheres_and_boxes_of_the_broad_phase_are_tight():
+    """A sphere is its own bound, also over a floor; corners of a box lie on the sphere around.
+
+    A ball beside an edge of a box is as far from it as from the box around it.
+    """
     ball = Shape('a', BASE, 'sphere', homogeneous(np.eye(3), [1.0, 0.0, 0.0]), np.zeros(3),
                  ball=0.1)
     box = plain_box('b', homogeneous(np.eye(3), [0.0, 0.0, 2.0]), [0.6, 0.8, 2.4])
     hull = Shape('c', BASE, 'mesh', box.placement, np.zeros(3), vertices=np.array(
         [[0.3, 0.4, 1.2], [-0.3, -0.4, -1.2], [0.3, -0.4, 1.2], [-0.3, 0.4, 1.2]]))
     pairs = np.array([[0, 1], [0, 2], [0, 3], [1, 3]])
-    bounds = BroadPhase((ball, box, hull, floor_shape('floor', -0.5)), pairs)(NOWHERE)[0]
-    expected = [np.sqrt(5.0) - 1.4, np.sqrt(5.0) - 1.4, 0.4, 1.2]
-    assert bounds == pytest.approx(expected, abs=SAME_FORMULA)
+    broad = BroadPhase((ball, box, hull, floor_shape('floor', -0.5)), pairs)
+    for far, apart in ((-np.inf, np.sqrt(5.0) - 1.4), (np.inf, np.hypot(0.7, 0.8) - 0.1)):
+        bounds = broad(NOWHERE, np.full((1, 4), far))[0]
+        assert bounds == pytest.approx([apart, apart, 0.4, 1.2], abs=SAME_FORMULA)
