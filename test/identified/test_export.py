@@ -113,7 +113,7 @@ def test_friction_by_direction_is_averaged() -> None:
 
 def test_models_without_possible_parameters_are_refused() -> None:
     with pytest.raises(ModelError, match=r'no physically feasible parameters \(method wls\), '
-                                         'so it has no inertials.*identify with --method feasible'):
+                                         'so it has no inertials.*with --method feasible'):
         exported_urdf(nominal_model('planar_3r'), ARM)
     model = arm_model()
     flat = model.feasible.copy()
