@@ -79,24 +79,21 @@ RIDDLE = re.compile(r'(What|Who|How|Which|Where|When|Whether|From|The same|One d
 #: those of functions; a property that is true or false may begin with Whether
 VAGUE = re.compile(r'(What|Who|How|Which|Where|When|Why|The same)\b|'
                    r'(Return|Yield) (what|who|how|which|where|when|why|the same)\b')
-#: rooms whose functions still have some
-EXEMPT = {'dynamics', 'friction', 'kernels'}
 
 
-def riddles(tree: ast.Module, functions: bool = True) -> Iterator[str]:
+def riddles(tree: ast.Module) -> Iterator[str]:
     """Yield the descriptions of a module, its classes and its functions that name no object."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             continue
         text = ast.get_docstring(node) or ''
-        vague = isinstance(node, ast.FunctionDef)
-        if (VAGUE if vague else RIDDLE).match(text) and (functions or not vague):
+        if (VAGUE if isinstance(node, ast.FunctionDef) else RIDDLE).match(text):
             yield f'{getattr(node, "name", "")}: {text.splitlines()[0]}'
 
 
 def test_docstrings_name_their_object() -> None:
     wrong = [f'{path.relative_to(ROOT)} {one}' for path in SOURCES
-             for one in riddles(tree_of(path), path.relative_to(ROOT).parts[1] not in EXEMPT)]
+             for one in riddles(tree_of(path))]
     assert not wrong, '\n'.join(wrong)
 
 

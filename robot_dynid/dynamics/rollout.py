@@ -76,7 +76,7 @@ class Rollout:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What happened to how many motions, and where first."""
+        """Motions that left the joint limits or stopped: their number, and the first of each."""
         found = []
         count = len(self.limit_step)
         outside = np.flatnonzero(self.limit_step >= 0)
@@ -108,7 +108,7 @@ class Springs:
 
 
 def step_count(dt: float) -> int:
-    """Return how many internal steps a sample of ``dt`` [s] takes."""
+    """Return the number of internal steps in a sample of ``dt`` [s]."""
     return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
 
 

@@ -76,7 +76,7 @@ class Settings:
     shapes: ClassVar[tuple[Shape, ...]] = ()
 
     def settings(self) -> dict[str, Any]:
-        """Return what has to be stored to rebuild it: the fields that are not None."""
+        """Return the settings to be stored: the fields that are not None."""
         known = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value
                 for name, value in known.items() if value is not None}
@@ -159,22 +159,22 @@ class FrictionLaw(Settings):
 
     @property
     def holding(self) -> tuple[str, ...]:
-        """Which of them hold an axis at rest against a load of either sign, such as ``fc``."""
+        """Parameters that hold an axis at rest against a load of either sign, such as ``fc``."""
         return tuple(p.name for p in self.table if p.holds)
 
     @property
     def nonnegative(self) -> tuple[str, ...]:
-        """Which of them a passive axis has at zero or above, such as ``fv``."""
+        """Parameters that a passive axis has at zero or above, such as ``fv``."""
         return tuple(p.name for p in self.table if p.nonnegative)
 
     @property
     def odd(self) -> tuple[str, ...]:
-        """Which of them have a torque that changes its sign with the motion."""
+        """Parameters whose torque changes its sign with the motion."""
         return tuple(p.name for p in self.table if all(term.odd for term in p.terms))
 
     @property
     def viscous(self) -> tuple[str, ...]:
-        """Which of them are proportional to the velocity, in one direction at least."""
+        """Parameters of torques proportional to the velocity, in one direction at least."""
         return tuple(p.name for p in self.table if any(term.viscous for term in p.terms))
 
     def columns(self, motion: AxisMotion) -> FloatArray:
@@ -203,7 +203,7 @@ class FrictionLaw(Settings):
 
     @property
     def prunable(self) -> tuple[str, ...]:
-        """Which parameters the law can do without, such as amplitudes of several springs."""
+        """Parameters that may be taken out of the law, such as amplitudes of several springs."""
         return ()
 
     def without(self, parameters: Collection[str]) -> FrictionLaw:

@@ -98,7 +98,7 @@ def unit(term, z, travel, velocity, begins):
 
 @inlined
 def _share(term, velocity):
-    """Return what the speed leaves of a state."""
+    """Return the share of a state that is left at a speed."""
     edge = min(max(velocity, term[LOWEST]), term[HIGHEST])
     share, falls = _fading(term, edge)
     return share + falls * (velocity - edge)

@@ -32,7 +32,6 @@ ROT, POS, AXIS, VEL, ACC, MC, SIG, FORCE, MOMENT = 0, 9, 12, 18, 24, 30, 33, 39,
 INPUT, TRIG, ROWS = 45, 48, 50
 #: first column of each constant of a joint: R(q) = A + B cos q + C sin q, p(q) = P + D q
 G_A, G_B, G_C, G_P, G_D, G_AXIS = 0, 9, 18, 27, 30, 33
-GEOMETRY_COLUMNS = 39
 
 # No reassociation: the range reduction of the sine depends on the order of its subtractions.
 FAST = {'contract', 'nsz'}
