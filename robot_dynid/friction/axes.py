@@ -85,7 +85,7 @@ class AxisFriction:
         return replace(self, terms=_merged(terms))
 
     def on(self, columns: Sequence[int], count: int) -> AxisFriction:
-        """Return this friction on ``count`` coordinates; ``columns`` (n,) of them turn the axes."""
+        """Return the friction on ``count`` coordinates; ``columns`` (n,) turn the axes."""
         axes = np.zeros((len(self.axes), count))
         axes[:, list(columns)] = self.axes
         return replace(self, axes=axes)
