@@ -1,8 +1,23 @@
 """The exceptions of the package: one family, so callers can catch all of it at once."""
 
 
+#: characters of a message; what a file holds is quoted in it, whatever its length
+MESSAGE = 4000
+
+
+def clipped(text: str, length: int = 80) -> str:
+    """Return a text of at most ``length`` characters, the middle left out."""
+    if len(text) <= length:
+        return text
+    half = (length - 5) // 2
+    return f'{text[:half]} ... {text[-half:]}'
+
+
 class DynIdError(Exception):
     """The data, the robot or the model does not allow what was asked (exit code 1)."""
+
+    def __init__(self, message: str = '') -> None:
+        super().__init__(clipped(message, MESSAGE))
 
 
 class UsageError(DynIdError):

@@ -1,0 +1,111 @@
+"""Files: only regular ones are read; every output is whole, in its place, or not there."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from robot_dynid.errors import DataError, DynIdError, ModelError, UsageError
+from robot_dynid.files import atomic_write, atomic_writer, check_target, open_regular, read_text
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'none').symlink_to(tmp_path / 'absent')
+    for path, words in (('/dev/zero', 'a device'), (tmp_path / 'pipe', 'a pipe'),
+                        (tmp_path, 'a folder'), (tmp_path / 'none', 'No such file'),
+                        (tmp_path / 'absent', 'No such file'), ('a\0b', 'null byte')):
+        with pytest.raises(DataError, match=words):
+            open_regular(path, DataError)
+
+
+def test_texts_are_bounded_and_utf8(tmp_path: Path) -> None:
+    file = tmp_path / 'a.txt'
+    file.write_bytes(b'x' * 100)
+    assert read_text(file, limit=100) == 'x' * 100
+    with pytest.raises(ModelError, match='more than 99 bytes'):
+        read_text(file, ModelError, limit=99)
+    file.write_bytes(b'ab\xff')
+    with pytest.raises(ModelError, match='byte 2 is no UTF-8'):
+        read_text(file, ModelError)
+
+
+def test_an_error_leaves_the_file_before(tmp_path: Path) -> None:
+    file = tmp_path / 'a.txt'
+    atomic_write(file, 'before')
+    with pytest.raises(DynIdError, match='No space left'), atomic_writer(file) as out:
+        out.write(b'half')
+        raise OSError(errno.ENOSPC, 'No space left on device')
+    assert file.read_text() == 'before'
+    assert [p.name for p in tmp_path.iterdir()] == ['a.txt']
+
+
+def test_a_new_file_takes_the_rights_of_the_one_before(tmp_path: Path) -> None:
+    file = tmp_path / 'a.txt'
+    digest = atomic_write(file, 'one')
+    assert digest == hashlib.sha256(b'one').hexdigest()
+    file.chmod(0o640)
+    atomic_write(file, 'two')
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ('two', 0o640)
+
+
+def test_links_pipes_devices_folders_and_foreign_files_stay(tmp_path: Path) -> None:
+    victim = tmp_path / 'victim'
+    victim.write_text('mine')
+    (tmp_path / 'link').symlink_to(victim)
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'folder').mkdir()
+    for name, words in (('link', 'a symbolic link'), ('pipe', 'a pipe'), ('folder', 'a folder'),
+                        ('no/a', 'there is no folder'), ('victim', 'not written as such a file')):
+        with pytest.raises(UsageError, match=words):
+            atomic_write(tmp_path / name, 'x', mark=b'robot_dynid')
+    with pytest.raises(UsageError, match='a device'):
+        atomic_write('/dev/null', 'x')
+    assert stat.S_ISCHR(os.stat('/dev/null').st_mode)
+    assert victim.read_text() == 'mine'
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['folder', 'link', 'pipe', 'victim']
+
+
+def test_targets_stay_below_a_folder(tmp_path: Path) -> None:
+    inside = tmp_path / 'inside'
+    inside.mkdir()
+    (inside / 'out').symlink_to(tmp_path)
+    assert check_target(inside / 'a', inside=inside) == inside / 'a'
+    for name in ('../a', 'out/a', '/a'):
+        with pytest.raises(UsageError, match='lies outside'):
+            check_target(inside / name, inside=inside)
+
+
+def test_a_planted_temporary_name_is_no_way_in(tmp_path: Path) -> None:
+    victim = tmp_path / 'victim'
+    victim.write_text('mine')
+    (tmp_path / '.m.yaml.tmp').symlink_to(victim)
+    atomic_write(tmp_path / 'm.yaml', 'new')
+    assert victim.read_text() == 'mine'
+
+
+def test_readers_see_whole_files_beside_two_writers(tmp_path: Path) -> None:
+    file = tmp_path / 'a.txt'
+    contents = {letter * 20_000 for letter in 'ab'}
+    atomic_write(file, 'a' * 20_000)
+    done = threading.Event()
+
+    def write(letter: str) -> None:
+        while not done.is_set():
+            atomic_write(file, letter * 20_000)
+
+    writers = [threading.Thread(target=write, args=(letter,)) for letter in 'ab']
+    for writer in writers:
+        writer.start()
+    seen = {file.read_text() for _ in range(300)}
+    done.set()
+    for writer in writers:
+        writer.join()
+    assert seen <= contents
+    assert [p.name for p in tmp_path.iterdir()] == ['a.txt']
