@@ -221,11 +221,14 @@ def test_private_parts_of_the_kernels_stay_in_their_room() -> None:
 
 
 def test_tests_mirror_the_rooms() -> None:
-    """A folder of tests per room; the second package is tested in ``evaluation``."""
+    """A folder of tests per room; the second package is tested in ``evaluation``.
+
+    ``fuzz`` gives damaged inputs to readers of all rooms.
+    """
     folders = {path.name for path in (ROOT / 'test').iterdir()
                if path.is_dir() and path.name != '__pycache__'}
     packages = {path.parent.name for path in (ROOT / 'robot_dynid').glob('*/__init__.py')}
-    assert folders == packages | {'evaluation', 'support'}
+    assert folders == packages | {'evaluation', 'fuzz', 'support'}
 
 
 def test_modules_are_named_for_what_they_hold() -> None:
