@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from robot_dynid.errors import UsageError
-from robot_dynid.io.bag import READERS, Topics, read_bag
+from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.csv import read_csv
+from robot_dynid.io.storage import READERS
 from robot_dynid.types import RawLog
 
 
