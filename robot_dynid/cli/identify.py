@@ -84,14 +84,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of a method among the options, as values of YAML."""
-    import yaml
+    from robot_dynid.yaml_text import load_yaml
 
     given = {key.removeprefix(SETTING): value for key, value in vars(arguments).items()
              if key.startswith(SETTING) and value is not None}
-    try:
-        return {key: yaml.safe_load(value) for key, value in given.items()}
-    except yaml.YAMLError as error:
-        raise UsageError(f'a setting of the method is not valid YAML ({error})') from None
+    return {key: load_yaml(value, f'--{key.replace("_", "-")}', UsageError)
+            for key, value in given.items()}
 
 
 def _urdf(robot: RobotModel, estimator: Estimator) -> str:

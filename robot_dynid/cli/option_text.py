@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dynid.errors import UsageError
+from robot_dynid.files import read_text
+from robot_dynid.yaml_text import load_yaml
 
 
 def with_text(flags: Mapping[str, Any], text: str | None) -> dict[str, Any]:
@@ -18,15 +18,11 @@ def with_text(flags: Mapping[str, Any], text: str | None) -> dict[str, Any]:
     """
     if text is None:
         return dict(flags)
-    where = f'{text}: ' if Path(text).suffix in ('.yaml', '.yml') else ''
-    try:
-        content = yaml.safe_load(Path(text).read_text(encoding='utf-8') if where else text)
-    except OSError as error:
-        raise UsageError(f'{where}cannot read the options: {error.strerror}') from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f'{where}options are not YAML: {error}') from error
+    is_file = Path(text).suffix in ('.yaml', '.yml')
+    source = f'{text}: options' if is_file else 'options'
+    content = load_yaml(read_text(text) if is_file else text, source, UsageError)
     if not isinstance(content, Mapping):
-        raise UsageError(f"{where}options must be a mapping such as '{{dwell: 2, poses: 30}}'")
+        raise UsageError(f"{source} must be a mapping such as '{{dwell: 2, poses: 30}}'")
     twice = [name for name in content if name in flags]
     if twice:
         raise UsageError(f"option '{twice[0]}' is given as --{twice[0]} and in --options")

@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from robot_dynid.numbers import SIZE
 from robot_dynid.robot.inertia import homogeneous
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import Reader, parse_urdf, source_text
@@ -91,10 +92,7 @@ def primitive(reader: Reader, element: Element, where: str, link: FloatArray) ->
 def _sizes(reader: Reader, shape: Element, where: str) -> tuple[FloatArray, float, float]:
     """Return half edges (3,), radius of the disc and of the ball; refuse what is not positive."""
     def positive(key: str, count: int) -> FloatArray:
-        numbers = reader.numbers(shape.get(key), f'{where} {key}', count)
-        if not np.all(numbers > 0.0):
-            raise reader.fail(f'{where} {key}', f'must be positive, is {shape.get(key)!r}')
-        return numbers
+        return reader.numbers(shape.get(key), f'{where} {key}', count, SIZE)
 
     if shape.tag == 'box':
         return 0.5 * positive('size', 3), 0.0, 0.0

@@ -11,8 +11,11 @@ import coal
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
+from robot_dynid.numbers import NumberRange
 from robot_dynid.robot.urdf import Reader
 from robot_dynid.types import FloatArray, frozen
+
+SCALE = NumberRange(-1e6, 1e6)
 
 
 def mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
@@ -30,7 +33,7 @@ def mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
                 'above the URDF)' if name.startswith('package://') else '')
         raise reader.fail(where, f'mesh file {name} is missing{hint}; correct the path or put the '
                                  'file there')
-    scale = reader.numbers(mesh.get('scale', '1 1 1'), f'{where} mesh scale', 3)
+    scale = reader.numbers(mesh.get('scale', '1 1 1'), f'{where} mesh scale', 3, SCALE)
     try:
         points = _vertices(path)
         return frozen(points[ConvexHull(points).vertices] * scale)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import (
     DEFAULT,
@@ -29,9 +27,11 @@ from robot_dynid.estimation.settings import (
     setting,
     settings_of,
 )
+from robot_dynid.files import read_text
 from robot_dynid.friction import law_from
 from robot_dynid.residual import RESIDUALS
 from robot_dynid.signals.averaging import Periodic
+from robot_dynid.yaml_text import load_yaml
 
 #: value of ``residual`` that leaves the deflection out
 NONE = 'none'
@@ -172,19 +172,12 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
 
 def read_recipe(path: str | Path) -> Recipe:
     """Return the recipe of a YAML file. Raises UsageError naming file, key and remedy."""
-    try:
-        text = Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
-    return recipe_from_text(text, str(path))
+    return recipe_from_text(read_text(path), str(path))
 
 
 def recipe_from_text(text: str, source: str = 'recipe') -> Recipe:
     """Return the recipe of a YAML text; an empty one is the default recipe. Raises UsageError."""
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f'{source}: not valid YAML ({error})') from None
+    content = load_yaml(text, source, UsageError)
     if content is None:
         return Recipe()
     if not isinstance(content, dict):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
-from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.errors import DynIdError, ModelError
+from robot_dynid.files import read_text
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
@@ -20,6 +20,7 @@ from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, frozen
 from robot_dynid.version import VERSION
+from robot_dynid.yaml_text import YamlError, parsed, yaml_text
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -30,9 +31,6 @@ FORMAT, BEFORE = 'robot_dynid model 2', 'robot_dynid model 1'
 END = 'end_of_model'
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
 CONSISTENT = 1e-9
-
-Dumper = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
-Loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
 def dump(model: IdentifiedModel) -> str:
@@ -64,9 +62,7 @@ def dump(model: IdentifiedModel) -> str:
                       'combinations': combinations},
         END: True,
     }
-    text: str = yaml.dump(content, Dumper=Dumper, sort_keys=False, width=99,
-                          default_flow_style=None)
-    return text
+    return yaml_text(content)
 
 
 def _friction(structure: Structure) -> dict[str, Any]:
@@ -119,21 +115,16 @@ def write(text: str, path: str | Path) -> None:
 
 def read(path: str | Path) -> str:
     """Return the text of a file. Raises UsageError without it, ModelError when it is no text."""
-    try:
-        return Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
-    except UnicodeDecodeError:
-        raise ModelError(f'{path}: is not a text file') from None
+    return read_text(path, ModelError)
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
     """Return the fields of an IdentifiedModel. Raises ModelError with what is wrong."""
     try:
-        content = yaml.load(text, Loader=Loader)
-    except yaml.YAMLError as error:
-        raise ModelError(f'{source}: damaged or cut off ({error.__class__.__name__}); copy or '
-                         'identify it again') from None
+        content = parsed(text)
+    except YamlError as error:
+        raise ModelError(f'{source}: damaged or cut off ({error}); copy or identify it again'
+                         ) from None
     if not isinstance(content, dict) or 'format' not in content:
         raise ModelError(f'{source}: is not a robot_dynid model file')
     if content['format'] not in (FORMAT, BEFORE):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.files import read_text
 from robot_dynid.trajectories.composite import build, describe
 from robot_dynid.trajectories.trajectory import Trajectory
+from robot_dynid.yaml_text import load_yaml, yaml_text
 
 HEADER = 'robot_dynid_trajectory'
 VERSION = 1
@@ -21,21 +21,15 @@ def save_trajectory(trajectory: Trajectory, path: str | Path, robot: str = '') -
     Raises DynIdError when the file cannot be written.
     """
     content: dict[str, Any] = {HEADER: VERSION, 'robot': robot, **describe(trajectory)}
-    text = yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
     try:
-        Path(path).write_text(text, encoding='utf-8')
+        Path(path).write_text(yaml_text(content), encoding='utf-8')
     except OSError as error:
         raise DynIdError(f'{path}: cannot write the trajectory: {error.strerror}') from error
 
 
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory; raises UsageError naming the file and what is wrong in it."""
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
-    except OSError as error:
-        raise UsageError(f'{path}: cannot read the trajectory: {error.strerror}') from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f'{path}: not a YAML file: {error}') from error
+    content = load_yaml(read_text(path), str(path), UsageError)
     if not isinstance(content, dict) or content.get(HEADER) != VERSION:
         raise UsageError(f'{path}: not a trajectory file (expected {HEADER}: {VERSION})')
     try:

@@ -26,9 +26,17 @@ def shared_folders() -> list[Path]:
 def find(relative: str) -> Path | None:
     """Return the first existing file ``relative`` (such as ``urdf/ur10e.urdf``), or None."""
     for folder in shared_folders():
-        if (folder / relative).is_file():
+        if is_file(folder / relative):
             return folder / relative
     return None
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is such a file; a name that no file can have is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def known_robots() -> list[str]:

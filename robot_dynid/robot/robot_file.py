@@ -8,21 +8,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import RobotError, UsageError, clipped
+from robot_dynid.files import read_text
+from robot_dynid.numbers import (
+    DIRECTION,
+    GRAVITY,
+    LARGEST,
+    POSITION,
+    NumberRange,
+    shown,
+)
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import Drive, Limits, RobotModel
 from robot_dynid.robot.screws import robot_from_screws
-from robot_dynid.robot.screws_file import number, screws_from_yaml, vector
+from robot_dynid.robot.screws_file import screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import read_urdf
 from robot_dynid.types import FloatArray, frozen
+from robot_dynid.yaml_text import load_yaml
 
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
         'drive_gains', 'drive_gains_std', 'effort_kind', 'coupling', 'elastic_joints',
         'joint_torque_sensors', 'rotor_axes', 'limits', 'scene', 'simulation'}
+#: turns of the rotor per turn of the joint; motor motion per joint motion
+RATIO = NumberRange(-1e6, 1e6)
+GAIN = NumberRange(-1e6, 1e6, 'N m/A')
+GAINS_STD = NumberRange(0.0, 0.999, note='it is relative, from 0 to 1; 0.02 stands for 2 %')
 
 
 def load_robot(robot: str | Path) -> RobotModel:
@@ -48,12 +61,7 @@ def load_robot(robot: str | Path) -> RobotModel:
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping. Raises UsageError (no file) or RobotError (not a mapping)."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise RobotError(f'{path}: not valid YAML ({error})') from None
+    content = load_yaml(read_text(path, RobotError), str(path), RobotError)
     if not isinstance(content, dict):
         raise RobotError(f'{path}: expected a mapping of keys to values')
     return content
@@ -76,7 +84,8 @@ def _read_robot_yaml(path: Path) -> RobotModel:
     gravity = content.get('gravity')
     if gravity is None:
         return robot
-    return robot.with_gravity(vector(gravity, 3, f'{where}: gravity [m/s^2]'))
+    return robot.with_gravity(
+        GRAVITY.array(gravity, (3,), f'{where}: gravity [m/s^2]', RobotError))
 
 
 def _kinematics(path: Path, content: Mapping[str, Any]) -> RobotModel:
@@ -93,12 +102,12 @@ def _kinematics(path: Path, content: Mapping[str, Any]) -> RobotModel:
 
 def _urdf_path(yaml_path: Path, urdf: str) -> Path:
     beside = yaml_path.parent / urdf
-    if beside.is_file():
+    if locate.is_file(beside):
         return beside
     found = locate.find(urdf) or locate.find(f'urdf/{urdf}')
-    if found is None and not Path(urdf).is_file():
-        raise UsageError(f'{yaml_path}: urdf {urdf!r} is neither beside this file nor among those '
-                         'that come with the package')
+    if found is None and not locate.is_file(Path(urdf)):
+        raise UsageError(f'{yaml_path}: urdf {shown(urdf)} is neither beside this file '
+                         'nor among those that come with the package')
     return found or Path(urdf)
 
 
@@ -114,24 +123,27 @@ def _surroundings(path: Path, content: Mapping[str, Any]) -> Surroundings:
 
 def _names(value: Any, where: str) -> tuple[str, ...]:
     if value is not None and not isinstance(value, list):
-        raise RobotError(f'{where} must be a list of joint names, is {value!r}')
+        raise RobotError(f'{where} must be a list of joint names, is {shown(value)}')
     return tuple(str(name) for name in value or ())
 
 
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise RobotError(f'{where} must be a mapping of names to values, is {value!r}')
+        raise RobotError(f'{where} must be a mapping of names to values, is {shown(value)}')
     return value
 
 
 def _known_joints(robot: RobotModel, names: Iterable[str], where: str) -> None:
-    unknown = [str(name) for name in names if name not in robot.joints]
+    known = set(robot.joints)
+    unknown = [str(name) for name in names if name not in known]
     if unknown:
-        raise RobotError(f'{where}: no joint {", ".join(unknown)}; the robot has '
+        raise RobotError(f'{where}: no joint {clipped(", ".join(unknown))}; the robot has '
                          f'{", ".join(robot.joints)}')
 
 
-def _per_joint(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
+def _per_joint(
+    robot: RobotModel, given: Any, allowed: NumberRange, where: str
+) -> FloatArray | None:
     """Return (n,) from a mapping joint -> number that must name every joint of the robot."""
     if given is None:
         return None
@@ -141,7 +153,7 @@ def _per_joint(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     if missing:
         raise RobotError(f'{where}: no value for joint {", ".join(missing)}; give one for every '
                          'joint of the robot')
-    return frozen([number(values[j], f'{where}: {j}') for j in robot.joints])
+    return frozen([allowed.read(values[j], f'{where}: {j}', RobotError) for j in robot.joints])
 
 
 def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
@@ -149,10 +161,10 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
     ratios = content.get('gear_ratios')
     coupling = content.get('coupling')
     read: dict[str, Any] = {
-        'gains': _per_joint(robot, gains, f'{where}: drive_gains'),
+        'gains': _per_joint(robot, gains, GAIN, f'{where}: drive_gains'),
         'gains_std': _gains_std(robot, content.get('drive_gains_std'),
                                 f'{where}: drive_gains_std'),
-        'gear_ratios': _per_joint(robot, ratios, f'{where}: gear_ratios'),
+        'gear_ratios': _per_joint(robot, ratios, RATIO, f'{where}: gear_ratios'),
         'coupling': _coupling(robot, coupling, f'{where}: coupling'),
         'elastic': _indices(robot, content.get('elastic_joints'), f'{where}: elastic_joints'),
         'torque_sensors': _indices(robot, content.get('joint_torque_sensors'),
@@ -167,11 +179,9 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
 
 def _gains_std(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     """Return relative deviations (n,) from one number for all joints, or one for each."""
-    found = _per_joint(robot, given, where) if given is None or isinstance(given, Mapping) else \
-        frozen(np.full(robot.n, number(given, where)))
-    if found is not None and not np.all((found >= 0.0) & (found < 1.0)):
-        raise RobotError(f'{where}: is relative, from 0 to 1; 0.02 stands for 2 %')
-    return found
+    if given is None or isinstance(given, Mapping):
+        return _per_joint(robot, given, GAINS_STD, where)
+    return frozen(np.full(robot.n, GAINS_STD.read(given, where, RobotError)))
 
 
 def _indices(robot: RobotModel, given: Any, where: str) -> tuple[int, ...]:
@@ -188,8 +198,8 @@ def _rotor_axes(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
     rows = _mapping(given, where)
     _known_joints(robot, rows, where)
     for joint, row in rows.items():
-        axis = np.array(vector(row, 3, f'{where}: {joint}'))
-        if not np.linalg.norm(axis) > 0.0:
+        axis = np.array(DIRECTION.array(row, (3,), f'{where}: {joint}', RobotError))
+        if not np.linalg.norm(axis) > 1e-9:
             raise RobotError(f'{where}: {joint}: the axis has no length')
         axes[robot.index(joint)] = axis / np.linalg.norm(axis)
     return frozen(axes)
@@ -208,7 +218,8 @@ def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
         i = robot.index(motor)
         matrix[i] = 0.0
         for joint, factor in factors.items():
-            matrix[i, robot.index(joint)] = number(factor, f'{where}: {motor}: {joint}')
+            matrix[i, robot.index(joint)] = RATIO.read(
+                factor, f'{where}: {motor}: {joint}', RobotError)
     if np.linalg.cond(matrix) > 1e9:
         raise RobotError(f'{where}: the matrix is singular with the rows of {", ".join(rows)}; '
                          'correct their factors')
@@ -224,14 +235,12 @@ def _limits(robot: RobotModel, given: Any, where: str) -> Limits:
         i, place = robot.index(joint), f'{where}: limits of {joint}'
         for key, value in _mapping(limit, place).items():
             if key == 'position':
-                lower, upper = vector(value, 2, f'{place}: position')
+                lower, upper = POSITION.array(value, (2,), f'{place}: position', RobotError)
                 if lower >= upper:
                     raise RobotError(f'{place}: position: {lower:g} is not below {upper:g}')
                 values['lower'][i], values['upper'][i] = lower, upper
             elif key in ('velocity', 'acceleration', 'effort'):
-                values[key][i] = number(value, f'{place}: {key}')
-                if values[key][i] <= 0.0:
-                    raise RobotError(f'{place}: {key} must be positive, is {value!r}')
+                values[key][i] = LARGEST.read(value, f'{place}: {key}', RobotError)
             else:
                 raise RobotError(f'{place}: unknown key {key!r}; use position, velocity, '
                                  'acceleration, effort')

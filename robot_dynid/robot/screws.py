@@ -112,6 +112,7 @@ def robot_from_screws(
     frames = {'': np.eye(4)}
     joints: list[JointDescription] = []
     bodies = [LinkDescription(base_link, np.zeros(10), False)]
+    named = {base_link}
     before = ''
     for screw in screws:
         where = f'{source}: screw {screw.name!r}'
@@ -122,8 +123,9 @@ def robot_from_screws(
             raise RobotError(f'{where}: parent {parent!r} is no joint listed before it')
         frame = _checked_frame(screw, where)
         links[screw.name] = screw.link or f'{screw.name}_link'
-        if links[screw.name] in {b.name for b in bodies}:
+        if links[screw.name] in named:
             raise RobotError(f'{where}: link {links[screw.name]!r} is used twice')
+        named.add(links[screw.name])
         joints.append(JointDescription(
             name=screw.name, kind=screw.kind, parent=links[parent], child=links[screw.name],
             placement=inverse(frames[parent]) @ frame, axis=Z_AXIS, limits=screw.limits,

@@ -5,37 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from robot_dynid.errors import RobotError
+from robot_dynid.errors import RobotError, clipped
+from robot_dynid.numbers import DIRECTION, LENGTH, MASS, MOMENT_OF_INERTIA, shown
 from robot_dynid.robot.inertia import parameters_from_com, symmetric
 from robot_dynid.robot.screws import Screw
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray
 
 KEYS = ('name', 'type', 'axis', 'origin', 'mass', 'com', 'inertia', 'parent', 'link')
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-
-
-def vector(value: Any, count: int, where: str) -> FloatArray:
-    """Return finite numbers (count,); raises RobotError that begins with ``where``."""
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
-        raise RobotError(f'{where} must be a list of {count} finite numbers, is {value!r}')
-    return frozen(numbers)
-
-
-def number(value: Any, where: str) -> float:
-    """Return one finite number; raises RobotError that begins with ``where``."""
-    try:
-        converted = np.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        converted = np.nan
-    if not np.isfinite(converted):
-        raise RobotError(f'{where} must be a finite number, is {value!r}')
-    return converted
 
 
 def screws_from_yaml(entries: Any, where: str) -> list[Screw]:
@@ -53,8 +30,9 @@ def screws_from_yaml(entries: Any, where: str) -> list[Screw]:
 
 def _screw(entry: Any, where: str) -> Screw:
     if not isinstance(entry, Mapping):
-        raise RobotError(f'{where} must be a mapping with name, axis and origin, is {entry!r}')
-    where = f'{where} ({entry.get("name", "no name")})'
+        raise RobotError(f'{where} must be a mapping with name, axis and origin, is '
+                         f'{shown(entry)}')
+    where = f'{where} ({clipped(str(entry.get("name", "no name")))})'
     unknown = [str(key) for key in entry if key not in KEYS]
     if unknown:
         raise RobotError(f'{where}: unknown key {", ".join(unknown)}; known are {", ".join(KEYS)}')
@@ -63,8 +41,8 @@ def _screw(entry: Any, where: str) -> Screw:
         raise RobotError(f'{where}: {", ".join(missing)} is missing')
     return Screw(
         name=str(entry['name']), kind=str(entry.get('type', 'revolute')),
-        axis=vector(entry['axis'], 3, f'{where}: axis'),
-        origin=vector(entry['origin'], 3, f'{where}: origin'),
+        axis=DIRECTION.array(entry['axis'], (3,), f'{where}: axis', RobotError),
+        origin=LENGTH.array(entry['origin'], (3,), f'{where}: origin', RobotError),
         parameters=_parameters(entry, where),
         parent=str(entry.get('parent') or ''), link=str(entry.get('link') or ''),
     )
@@ -76,13 +54,11 @@ def _parameters(entry: Mapping[str, Any], where: str) -> FloatArray | None:
         if 'com' in entry or 'inertia' in entry:
             raise RobotError(f'{where}: com and inertia need mass')
         return None
-    mass = number(entry['mass'], f'{where}: mass')
-    if mass <= 0.0:
-        raise RobotError(f'{where}: mass is {mass:g} kg; it must be positive (remove it if the '
-                         'link has no mass)')
-    com = vector(entry.get('com', (0.0, 0.0, 0.0)), 3, f'{where}: com')
+    mass = MASS.read(entry['mass'], f'{where}: mass', RobotError)
+    com = LENGTH.array(entry.get('com', (0.0, 0.0, 0.0)), (3,), f'{where}: com', RobotError)
     moments = entry.get('inertia') or {}
     if not isinstance(moments, Mapping) or any(key not in MOMENTS for key in moments):
         raise RobotError(f'{where}: inertia must be a mapping of {", ".join(MOMENTS)}')
-    six = [number(moments.get(key, 0.0), f'{where}: inertia: {key}') for key in MOMENTS]
+    six = [MOMENT_OF_INERTIA.read(moments.get(key, 0.0), f'{where}: inertia: {key}', RobotError)
+           for key in MOMENTS]
     return parameters_from_com(mass, com, symmetric(six))

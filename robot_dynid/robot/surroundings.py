@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import ANGLE, LENGTH, SIZE, NumberRange, shown
 from robot_dynid.robot.inertia import homogeneous, rotation_from_rpy
 from robot_dynid.types import FloatArray
 
@@ -50,6 +51,8 @@ class Surroundings:
     ignore_pairs: tuple[tuple[str, str], ...] = ()
 
 
+DISTANCE = NumberRange(0.0, 1e3, 'm', note='to let two bodies touch name them in ignore_pairs')
+RANGES = {'centre': LENGTH, 'size': SIZE, 'rotation': ANGLE}
 KEYS = tuple(f.name for f in fields(Surroundings))
 
 
@@ -69,12 +72,12 @@ def surroundings_from_plain(
     for key, value in given.items():
         place = f'{where}: {key}'
         if key == 'floor':
-            changes[key] = None if value is None else _number(value, place)
+            changes[key] = None if value is None else LENGTH.read(value, place)
         elif key == 'clearance':
-            changes[key] = _clearance(value, place)
+            changes[key] = DISTANCE.read(value, place)
         elif key == 'environment':
             if value is not None and not isinstance(value, str):
-                raise UsageError(f'{place} must be the path of a URDF file, is {value!r}')
+                raise UsageError(f'{place} must be the path of a URDF file, is {shown(value)}')
             changes[key] = value or ''
         elif key == 'keep_out':
             changes[key] = tuple(_box(box, f'{place}[{i}]')
@@ -84,33 +87,18 @@ def surroundings_from_plain(
     return replace(known or Surroundings(), **changes)
 
 
-def _number(value: Any, where: str) -> float:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and np.isfinite(value)
-    if not good:
-        raise UsageError(f'{where} must be a finite number [m], is {value!r}')
-    return float(value)
-
-
-def _clearance(value: Any, where: str) -> float:
-    clearance = _number(value, where)
-    if clearance < 0.0:
-        raise UsageError(f'{where} must not be negative, is {clearance:g} m; to let two bodies '
-                         'touch name them in ignore_pairs')
-    return clearance
-
-
 def _list(value: Any, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, (list, tuple)):
-        raise UsageError(f'{where} must be a list, is {value!r}')
+        raise UsageError(f'{where} must be a list, is {shown(value)}')
     return list(value)
 
 
 def _pair(value: Any, where: str) -> tuple[str, str]:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise UsageError(f'{where} must list pairs of names such as [link_1, link_3], has '
-                         f'{value!r}')
+                         f'{shown(value)}')
     return str(value[0]), str(value[1])
 
 
@@ -118,17 +106,6 @@ def _box(value: Any, where: str) -> KeepOut:
     if not isinstance(value, Mapping) or not {'centre', 'size'} <= set(value) <= {
             'centre', 'size', 'rotation'}:
         raise UsageError(f'{where} must be a mapping with centre: [x, y, z], size: [x, y, z] and '
-                         f'maybe rotation: [roll, pitch, yaw], is {value!r}')
-    box = KeepOut(**{name: _vector(numbers, f'{where}: {name}')
-                     for name, numbers in value.items()})
-    if min(box.size) <= 0.0:
-        raise UsageError(f'{where}: size must be positive in every direction, is '
-                         f'{list(box.size)} m')
-    return box
-
-
-def _vector(value: Any, where: str) -> Vector:
-    if not isinstance(value, (list, tuple)) or len(value) != 3:
-        raise UsageError(f'{where} must be three numbers, is {value!r}')
-    x, y, z = (_number(number, where) for number in value)
-    return x, y, z
+                         f'maybe rotation: [roll, pitch, yaw], is {shown(value)}')
+    return KeepOut(**{name: tuple(RANGES[name].array(numbers, (3,), f'{where}: {name}').tolist())
+                      for name, numbers in value.items()})

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import RobotError, UsageError, clipped
 from robot_dynid.robot.inertia import move_parameters, pseudo_inertia
 from robot_dynid.robot.model import PRISMATIC, REVOLUTE, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
+#: movable joints of a robot; matrices of its dynamics grow with the square of them
+MOST_JOINTS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,20 +84,25 @@ def _joint_above(
                 'supported; remove one of the joints'
             )
         above[joint.child] = joint
-    for link in above:
-        _refuse_sequence(link, above, source)
+    _refuse_loops(above, source)
     return above
 
 
-def _refuse_sequence(link: str, above: dict[str, JointDescription], source: str) -> None:
-    chain = [link]
-    while chain[-1] in above:
-        parent = above[chain[-1]].parent
-        if parent in chain:
-            loop = ', '.join(chain[chain.index(parent):])
+def _refuse_loops(above: dict[str, JointDescription], source: str) -> None:
+    """Raise RobotError where joints lead back to where they come from; each link is seen once."""
+    chain: dict[str, None]
+    seen: set[str] = set()
+    for start in above:
+        link, chain = start, {}
+        while link in above and link not in seen:
+            seen.add(link)
+            chain[link] = None
+            link = above[link].parent
+        if link in chain:
+            names = list(chain)
+            loop = clipped(', '.join(names[names.index(link):]), 400)
             raise RobotError(f'{source}: links {loop} form a loop, which is not supported; every '
                              'joint must lead away from one base link')
-        chain.append(parent)
 
 
 def _base_link(
@@ -131,18 +138,23 @@ def _moving_joints(
     joints: Sequence[JointDescription], above: dict[str, JointDescription], base: str,
     selection: Selection, source: str,
 ) -> dict[str, JointDescription]:
-    below = [j for j in joints if _path(j.child, base, above)]
+    reached = _below(base, _children(joints))
+    below = [j for j in joints if j.child in reached]
     if selection.tip_link:
         below = _path(selection.tip_link, base, above)
         if not below:
             raise UsageError(f'{source}: tip link {selection.tip_link!r} is not below base link '
                              f'{base!r}')
     names = {j.name: j for j in below if j.kind != 'fixed'}
+    chosen = set(selection.joints)
     missing = [j for j in selection.joints if j not in names]
     if missing:
         raise UsageError(f'{source}: no movable joint {", ".join(missing)} below {base!r}; '
                          f'there are {", ".join(names)}')
-    moving = {n: j for n, j in names.items() if not selection.joints or n in selection.joints}
+    moving = {n: j for n, j in names.items() if not chosen or n in chosen}
+    if len(moving) > MOST_JOINTS:
+        raise RobotError(f'{source}: {len(moving)} movable joints below {base!r}, at most '
+                         f'{MOST_JOINTS} are read; list those of the robot under "joints"')
     for joint in moving.values():
         if joint.mimic:
             raise RobotError(f'{source}: joint {joint.name!r} is a mimic joint, which is not '
@@ -155,6 +167,17 @@ def _moving_joints(
         raise RobotError(f'{source}: no movable joint below link {base!r}; there is nothing to '
                          'identify (is base_link right?)')
     return moving
+
+
+def _below(base: str, children: dict[str, list[JointDescription]]) -> set[str]:
+    """Return the links below ``base``."""
+    found: set[str] = set()
+    stack = [base]
+    while stack:
+        new = [j.child for j in children.get(stack.pop(), ()) if j.child not in found]
+        found.update(new)
+        stack += new
+    return found - {base}
 
 
 def _children(joints: Sequence[JointDescription]) -> dict[str, list[JointDescription]]:
@@ -215,11 +238,11 @@ def _index(
 
 def _implausible(links: Sequence[Link]) -> list[str]:
     """Return a sentence for every link whose stated inertial no real body can have."""
-    found = []
-    for link in links:
-        if link.has_inertial:
-            least = float(np.linalg.eigvalsh(pseudo_inertia(link.parameters))[0])
-            if least < -1e-9 * max(1.0, float(link.parameters[0])):
-                found.append(f'link {link.name!r}: its inertia is physically impossible (smallest '
-                             f'eigenvalue of the pseudo-inertia {least:.3g})')
-    return found
+    stated = [link for link in links if link.has_inertial]
+    if not stated:
+        return []
+    matrices = np.array([pseudo_inertia(link.parameters) for link in stated])
+    return [f'link {link.name!r}: its inertia is physically impossible (smallest eigenvalue of '
+            f'the pseudo-inertia {least:.3g})'
+            for link, least in zip(stated, np.linalg.eigvalsh(matrices)[:, 0].tolist())
+            if least < -1e-9 * max(1.0, float(link.parameters[0]))]

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import RobotError, UsageError, clipped
+from robot_dynid.files import read_text
+from robot_dynid.numbers import (
+    ANGLE,
+    DIRECTION,
+    LENGTH,
+    MASS,
+    MOMENT_OF_INERTIA,
+    POSITION_LIMIT,
+    NumberRange,
+    shown,
+)
 from robot_dynid.robot.inertia import (
     homogeneous,
     parameters_from_com,
@@ -25,6 +37,7 @@ from robot_dynid.robot.tree import (
     Selection,
     build_robot,
 )
+from robot_dynid.robot.xml_text import XmlError, xml_root
 from robot_dynid.types import FloatArray
 
 XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
@@ -40,23 +53,28 @@ class Reader:
         """Return the error to raise about a place."""
         return RobotError(f'{self.source}: {where}: {what}')
 
-    def numbers(self, text: str | None, where: str, count: int) -> FloatArray:
+    def numbers(
+        self, text: str | None, where: str, count: int, allowed: NumberRange
+    ) -> FloatArray:
         """Return ``count`` numbers (count,) of an attribute; None: it is missing."""
         if text is None:
             raise self.fail(where, f'is missing; expected {count} finite number(s)')
         if '${' in text:
-            raise self.fail(where, f'is {text!r}: this {XACRO}')
+            raise self.fail(where, f'is {shown(text)}: this {XACRO}')
         try:
-            values = np.array([float(v) for v in text.split()])
+            values = [float(word) for word in text.split(maxsplit=count)]
         except ValueError:
-            values = np.array([np.nan])
-        if values.shape != (count,) or not np.all(np.isfinite(values)):
-            raise self.fail(where, f'expected {count} finite number(s), found {text!r}')
-        return values
+            values = []
+        if len(values) != count or not all(map(isfinite, values)):
+            raise self.fail(where, f'expected {count} finite number(s), found {shown(text)}')
+        for value in values:
+            if not allowed.low <= value <= allowed.high:
+                allowed.read(value, f'{self.source}: {where}', RobotError)
+        return np.array(values)
 
-    def attribute(self, element: Element, key: str, where: str) -> float:
+    def attribute(self, element: Element, key: str, where: str, allowed: NumberRange) -> float:
         """Return an attribute that is one number."""
-        return float(self.numbers(element.get(key), f'{where} attribute {key}', 1)[0])
+        return float(self.numbers(element.get(key), f'{where} attribute {key}', 1, allowed)[0])
 
     def name(self, element: Element) -> str:
         """Return the name of an element."""
@@ -70,8 +88,8 @@ class Reader:
         origin = element.find('origin')
         if origin is None:
             return np.eye(4)
-        xyz = self.numbers(origin.get('xyz', '0 0 0'), f'{where} origin xyz', 3)
-        rpy = self.numbers(origin.get('rpy', '0 0 0'), f'{where} origin rpy', 3)
+        xyz = self.numbers(origin.get('xyz', '0 0 0'), f'{where} origin xyz', 3, LENGTH)
+        rpy = self.numbers(origin.get('rpy', '0 0 0'), f'{where} origin rpy', 3, ANGLE)
         return homogeneous(rotation_from_rpy(rpy), xyz)
 
     def link(self, element: Element) -> LinkDescription:
@@ -84,12 +102,10 @@ class Reader:
         mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
         if mass_element is None or inertia_element is None:
             raise self.fail(where, '<inertial> needs <mass> and <inertia>')
-        mass = self.attribute(mass_element, 'value', f'{where} mass')
-        if mass <= 0.0:
-            raise self.fail(where, f'mass is {mass:g} kg; it must be positive (remove <inertial> '
-                                   'if the link has no mass)')
+        mass = self.attribute(mass_element, 'value', f'{where} mass', MASS)
         keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-        six = [self.attribute(inertia_element, k, f'{where} inertia') for k in keys]
+        six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
+               for k in keys]
         placement = self.origin(inertial, f'{where} inertial')
         rotation, com = placement[:3, :3], placement[:3, 3]
         inertia = rotation @ symmetric(six) @ rotation.T
@@ -106,7 +122,7 @@ class Reader:
             raise self.fail(where, 'needs <parent link="..."/> and <child link="..."/>')
         axis_element = element.find('axis')
         text = '1 0 0' if axis_element is None else axis_element.get('xyz')
-        axis = self.numbers(text, f'{where} axis', 3)
+        axis = self.numbers(text, f'{where} axis', 3, DIRECTION)
         length = float(np.linalg.norm(axis))
         if kind in MOVABLE and length < 1e-9:
             raise self.fail(where, 'its axis has zero length; give a direction such as "0 0 1"')
@@ -126,7 +142,7 @@ class Reader:
             return found
         for i, key in enumerate(('lower', 'upper', 'velocity', 'effort')):
             if limit.get(key) is not None and not (kind == 'continuous' and i < 2):
-                found[i] = self.attribute(limit, key, f'{where} limit')
+                found[i] = self.attribute(limit, key, f'{where} limit', POSITION_LIMIT)
         if found[0] > found[1]:
             raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}; '
                                    'swap or correct them')
@@ -136,20 +152,20 @@ class Reader:
 def parse_urdf(text: str, source: str) -> Element:
     """Return the root of a URDF text. Raises RobotError when it is something else."""
     try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
+        root = xml_root(text)
+    except XmlError as error:
         hint = XACRO if 'xacro:' in text else 'repair or export the file again'
         raise RobotError(f'{source}: not well-formed XML ({error}); {hint}') from None
-    if any('xacro' in e.tag for e in root.iter() if isinstance(e.tag, str)):
+    if any('xacro' in e.tag for e in root.iter()):
         raise RobotError(f'{source}: {XACRO}')
     if root.tag != 'robot':
-        raise RobotError(f'{source}: root element is <{root.tag}>, expected <robot>; give a URDF '
-                         'file')
+        raise RobotError(f'{source}: root element is <{clipped(root.tag)}>, expected '
+                         '<robot>; give a URDF file')
     return root
 
 
 def _unique(names: Sequence[str], what: str, source: str) -> None:
-    twice = sorted({n for n in names if list(names).count(n) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}; '
                          'names must be unique')
@@ -180,12 +196,7 @@ def read_urdf_text(path: str | Path) -> str:
 
     Raises UsageError when there is no such file, RobotError when it is not a text.
     """
-    try:
-        return Path(path).read_bytes().decode()
-    except OSError as error:
-        raise UsageError(f'{path}: cannot be read ({error.strerror})') from None
-    except UnicodeDecodeError:
-        raise RobotError(f'{path}: is not a text file') from None
+    return read_text(path, RobotError)
 
 
 def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from robot_dynid.errors import RobotError
+from robot_dynid.robot.xml_text import XmlError, xml_root
 
 _START_TAG = re.compile(rb'<[^\s/>]+(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 _ATTRIBUTE = re.compile(rb'([^\s=<>/"\']+)\s*=\s*("[^"]*"|\'[^\']*\')')
@@ -48,11 +49,10 @@ class Element:
 class UrdfText:
     """A well-formed XML text with changes to be made to it.
 
-    Raises RobotError, which names ``source``, when it is not, or hides elements in entities.
+    Raises RobotError, which names ``source``, when `xml_root` refuses the text.
     """
 
     def __init__(self, text: str, source: str = 'URDF') -> None:
-        self._source = source
         self._data = text.encode()
         self._changes: list[tuple[int, int, bytes]] = []
         self._open: list[Element] = []
@@ -60,15 +60,15 @@ class UrdfText:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         try:
-            self._parser.Parse(self._data, True)
-        except expat.ExpatError as error:
+            xml_root(text)
+        except XmlError as error:
             raise RobotError(f'{source}: not well-formed XML ({error})') from None
+        self._parser.Parse(self._data, True)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         start = self._parser.CurrentByteIndex
         found = _START_TAG.match(self._data, start)
-        if found is None:
-            raise RobotError(f'{self._source}: <{tag}> stands in an entity; write it out')
+        assert found is not None  # there are no entities that could hide elements
         element = Element(tag, attributes, start, found.end())
         if self._open:
             self._open[-1].children.append(element)

@@ -56,7 +56,8 @@ def test_a_file_of_options_and_flags_go_together(designed, tmp_path):
 
 
 @pytest.mark.parametrize(('text', 'words'), [
-    ('[1, 2]', 'must be a mapping'), ('{', 'not YAML'), ('nowhere.yaml', 'nowhere.yaml: cannot'),
+    ('[1, 2]', 'must be a mapping'), ('{', 'not valid YAML'),
+    ('nowhere.yaml', 'nowhere.yaml: cannot'),
     ('{seed: 3}', "'seed' is given as --seed and in --options")])
 def test_wrong_options_are_explained(text, words):
     with pytest.raises(UsageError, match=words):

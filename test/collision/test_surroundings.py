@@ -110,14 +110,14 @@ def test_an_environment_is_kept_clear_of_by_its_links(tmp_path):
 
 
 @pytest.mark.parametrize(('given', 'message'), [
-    ({'clearance': -0.01}, 'clearance must not be negative, is -0.01 m'),
-    ({'clearance': 'much'}, "clearance must be a finite number .m., is 'much'"),
+    ({'clearance': -0.01}, 'clearance must be at least 0, is -0.01: to let two'),
+    ({'clearance': 'much'}, "clearance must be a finite number, is 'much'"),
     ({'floor': float('nan')}, 'floor must be a finite number'),
     ({'keep_out': {'centre': [0, 0, 0]}}, 'keep_out must be a list'),
     ({'keep_out': [{'centre': [0, 0, 0]}]}, r'keep_out\[0\] must be a mapping with centre'),
     ({'keep_out': [{'centre': [0, 0], 'size': [1, 1, 1]}]}, r'keep_out\[0\]: centre must be'),
     ({'keep_out': [{'centre': [0, 0, 0], 'size': [1, 0, 1]}]},
-     r'keep_out\[0\]: size must be positive in every direction, is \[1.0, 0.0, 1.0\] m'),
+     r'keep_out\[0\]: size must be positive, is 0 .range 1e-06 to 10000 m'),
     ({'environment': 3}, 'environment must be the path of a URDF file'),
     ({'ignore_pairs': ['a', 'b']}, 'ignore_pairs must list pairs of names'),
 ])

@@ -90,8 +90,9 @@ BAD_URDF = {
     'planar': ('type="continuous"', 'type="planar"', "joint 'elbow' has type 'planar'"),
     'no type': (' type="continuous"', '', "joint 'elbow' has type ''"),
     'no mass': ('<mass value="2"/>', '<mass value="0"/>',
-                "link 'upper': mass is 0 kg; it must be positive (remove <inertial>"),
-    'negative mass': ('<mass value="2"/>', '<mass value="-2"/>', "link 'upper': mass is -2 kg"),
+                "link 'upper' mass attribute value must be positive, is 0: leave it out where"),
+    'negative mass': ('<mass value="2"/>', '<mass value="-2"/>',
+                      "link 'upper' mass attribute value must be positive, is -2"),
     'mass without value': ('<mass value="2"/>', '<mass/>',
                            "link 'upper' mass attribute value: is missing"),
     'no mass element': ('<mass value="2"/>', '', "'upper': <inertial> needs <mass> and <inertia>"),
@@ -154,7 +155,7 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r'arm.urdf: cannot be read \(No such file'):
         load_robot(path)
     path.write_bytes(b'\x89PNG\xff\xfe\x00')
-    with pytest.raises(RobotError, match=r'arm.urdf: is not a text file'):
+    with pytest.raises(RobotError, match=r'arm.urdf: is no text'):
         load_robot(path)
     with pytest.raises(UsageError, match="no robot 'ur11': give a URDF file, a robot YAML, or"):
         load_robot('ur11')
@@ -255,7 +256,7 @@ BAD_SETTINGS = {
                       "joints must be a list of joint names, is 'elbow'"),
     'joints unknown': ('urdf: arm.urdf', 'urdf: arm.urdf\njoints: [wrist]',
                        "no movable joint wrist below 'base'; there are shoulder, elbow"),
-    'not YAML': ('urdf: arm.urdf', 'urdf: [arm.urdf', 'not valid YAML ('),
+    'not YAML': ('urdf: arm.urdf', 'urdf: [arm.urdf', 'not valid YAML: line 3'),
     'a list': (SETTINGS, '- 1\n- 2\n', 'expected a mapping of keys to values'),
     'empty': (SETTINGS, '', 'expected a mapping of keys to values'),
 }

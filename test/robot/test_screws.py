@@ -216,7 +216,7 @@ def test_the_planar_arm_of_the_paper(tmp_path: Path) -> None:
     ('name: c', 'name: b', "screw 'b': this name is used twice"),
     ('name: c', 'name: c, parent: d', "screw 'c': parent 'd' is no joint listed before it"),
     ('type: continuous', 'type: planar', "screw 'c': joint type 'planar'; use one of revolute"),
-    ('mass: 5', 'mass: 0', r'screws\[2\] \(c\): mass is 0 kg; it must be positive'),
+    ('mass: 5', 'mass: 0', r'screws\[2\] \(c\): mass must be positive, is 0'),
     ('mass: 5', 'mass: heavy', r"\(c\): mass must be a finite number, is 'heavy'"),
     ('mass: 10, ', '', r'screws\[1\] \(b\): com and inertia need mass'),
     ('{izz: 1}', '{zz: 1}', r'screws\[0\] \(a\): inertia must be a mapping of ixx'),

@@ -192,7 +192,7 @@ def test_design_for_the_robots_that_come_with_the_package(name):
     ('robot_dynid_trajectory: 1\ntype: quintic\njoints: [a]\nstart: [.nan]\n', 'not finite'),
     ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a, a]\n', "'a' occurs twice"),
     ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a]\n', "'sine'"),
-    ('{', 'not a YAML file'),
+    ('{', 'not valid YAML'),
 ])
 def test_a_wrong_file_is_explained(tmp_path, text, words):
     path = tmp_path / 'broken.yaml'

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
@@ -31,6 +30,7 @@ from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_
 from robot_dynid.ros.excitation.plan import DryRuns, ExcitationPlan, designed, given
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.warm_up import warm_up
+from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
@@ -82,10 +82,7 @@ class Runner:
             if isinstance(found, ExcitationPlan):
                 return found.checked_again(progress)
             return given(robot, found, settings, progress)
-        try:
-            options = yaml.safe_load(request.options)
-        except yaml.YAMLError as error:
-            raise UsageError(f'options are not YAML: {error}') from error
+        options = load_yaml(request.options, 'options', UsageError)
         return designed(robot, (request.type, options), settings, progress)
 
     async def executed(self, plan: ExcitationPlan) -> Outcome:

@@ -17,6 +17,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -117,9 +118,9 @@ def _recipe_text(path: str) -> str:
     if not path:
         return ''
     try:
-        text = Path(path).expanduser().read_text('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f'parameter recipe: {path}: cannot be read ({error})') from None
+        text = read_text(Path(path).expanduser())
+    except (UsageError, RuntimeError) as error:  # RuntimeError: no home folder of that name
+        raise UsageError(f'parameter recipe: {error}') from None
     recipe_from_text(text)
     return text
 

@@ -1,0 +1,93 @@
+"""Descriptions of many links take time in proportion; bombs are refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from robot_dynid.errors import RobotError
+from robot_dynid.robot.screws import Screw, robot_from_screws
+from robot_dynid.robot.tree import MOST_JOINTS
+from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.robot.xml_text import DEPTH
+
+#: s; linear work takes 0.3 s, quadratic work took 30 s
+PATIENCE = 5.0
+LINK = ('<link name="l{i}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link><joint name="j{i}" type="{kind}"><parent '
+        'link="l{parent}"/><child link="l{i}"/><axis xyz="0 1 0"/></joint>')
+SHAPES = {
+    'chain': lambda i: (i - 1, 'revolute'),
+    'fixed links': lambda i: (i - 1, 'revolute' if i == 1 else 'fixed'),
+    'tree': lambda i: ((i - 1) // 2, 'revolute'),
+}
+
+
+def urdf(shape: str, count: int) -> str:
+    """Return a URDF of so many links beside its base."""
+    links = (SHAPES[shape](i) for i in range(1, count + 1))
+    return '<robot name="r"><link name="l0"/>' + ''.join(
+        LINK.format(i=i, parent=parent, kind=kind)
+        for i, (parent, kind) in enumerate(links, start=1)) + '</robot>'
+
+
+@pytest.mark.parametrize('shape', SHAPES)
+def test_3000_links_take_no_time(shape: str) -> None:
+    text = urdf(shape, 3000)
+    start = time.perf_counter()
+    robot = robot_from_urdf(text)
+    assert time.perf_counter() - start < PATIENCE
+    assert len(robot.links) == 3000
+    assert robot.nominal[:, 0].sum() == 3000.0
+
+
+def test_3000_screws_take_no_time() -> None:
+    start = time.perf_counter()
+    robot = robot_from_screws('r', [
+        Screw(f'j{i}', [0, 1, 0], [0.01 * i, 0, 0]) for i in range(3000)])
+    assert time.perf_counter() - start < PATIENCE
+    assert robot.n == 3000
+
+
+def test_too_many_movable_joints_are_refused() -> None:
+    with pytest.raises(RobotError, match=f'{MOST_JOINTS + 1} movable joints .* at most'):
+        robot_from_urdf(urdf('tree', MOST_JOINTS + 1))
+
+
+def test_a_loop_far_from_the_base_is_named() -> None:
+    text = urdf('chain', 100).replace('<parent link="l90"/>', '<parent link="l95"/>')
+    with pytest.raises(RobotError, match=r'links l9\d, .* form a loop'):
+        robot_from_urdf(text)
+
+
+BOMB = ''.join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10 if i else "ha" * 50}">' for i in range(9))
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    (f'<!DOCTYPE robot [{BOMB}]><robot name="r">&e8;</robot>', 'document types .* are not read'),
+    ('<!DOCTYPE robot SYSTEM "file:///dev/zero"><robot name="r"/>', 'document types'),
+    ('<robot>' * (DEPTH + 1), f'nested more than {DEPTH} deep'),
+    ('<robot>' * 1_000_000, 'nested more than'),
+    ('<robot>' + '<a/>' * 300_000, 'more than 300000 elements'),
+    ('<robot name="\ud800"/>', 'characters that no text has'),
+    ('<robot name="r"><link name="a"/><link name="a"/></robot>', 'link defined more than once: a'),
+])
+def test_bombs_are_refused(text: str, words: str) -> None:
+    start = time.perf_counter()
+    with pytest.raises(RobotError, match=words):
+        robot_from_urdf(text)
+    assert time.perf_counter() - start < PATIENCE
+
+
+@pytest.mark.parametrize(('old', 'new', 'words'), [
+    ('mass value="1"', 'mass value="1e308"', "link 'l1' mass attribute value must be at most"),
+    ('ixx="1"', 'ixx="1e308"', 'attribute ixx must be at most 1e\\+10, is 1e\\+308'),
+    ('<axis xyz="0 1 0"/>', '<origin xyz="1e308 0 0"/>', "joint 'j1' origin xyz must be at most"),
+    ('<axis xyz="0 1 0"/>', '<origin rpy="0 0 -1e308"/>', 'origin rpy must be at least -10000'),
+    ('<axis xyz="0 1 0"/>', '<axis xyz="0 1e200 0"/>', 'axis must be at most'),
+    ('<axis xyz="0 1 0"/>', '<limit velocity="1e308"/>', 'attribute velocity must be at most'),
+])
+def test_numbers_no_robot_has_are_refused(old: str, new: str, words: str) -> None:
+    with pytest.raises(RobotError, match=words):
+        robot_from_urdf(urdf('chain', 1).replace(old, new))
