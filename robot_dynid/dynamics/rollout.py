@@ -14,10 +14,12 @@ from robot_dynid.kernels import rollout
 from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, Progress
 
 #: longest internal step [s]; longer samples are divided
 LONGEST_STEP = 1e-3
+#: internal steps computed in one go, counted as `work_of` does: some 20 to 500 ms
+PIECE = 20_000
 #: what to do about parameters of no body: where nothing but efforts without rotors, else
 SENSORS = ('if the efforts are those of torque sensors behind the gears, which do not see rotors, '
            'put rotor_inertia: false into the recipe')
@@ -51,6 +53,15 @@ class Rollout:
     stop_cause: NDArray[np.int64]
     motor_position: FloatArray | None = None
     motor_velocity: FloatArray | None = None
+
+    def take_events(self, piece: Rollout, motions: slice, sample: int) -> None:
+        """Note the events of a ``piece`` of these motions, which began at ``sample``."""
+        for step, *others in (('limit_step', 'limit_joint'), ('stop_step', 'stop_cause')):
+            found, later = getattr(self, step)[motions], getattr(piece, step)
+            new = (found < 0) & (later >= 0)
+            for name in others:
+                getattr(self, name)[motions][new] = getattr(piece, name)[new]
+            found[new] = sample + later[new]
 
     @classmethod
     def empty(cls, joints: tuple[str, ...], shape: tuple[int, ...]) -> Rollout:
@@ -145,13 +156,41 @@ class Integrator:
         open_ended = np.array([[-np.inf], [np.inf]])
         self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
 
-    def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float) -> Rollout:
-        """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s]."""
+    def __call__(self, q0: FloatArray, qd0: FloatArray, effort: FloatArray, dt: float,
+                 progress: Progress | None = None) -> Rollout:
+        """Return the motions from float states (K, n), effort (K, T, n) held for ``dt`` [s].
+
+        ``progress`` is called after every PIECE of the work; an error of its ends the work.
+        """
         result = Rollout.empty(self._joints, effort.shape)
-        steps = step_count(dt)
+        (motions, samples, _), steps = effort.shape, step_count(dt)
+        tiles = max(1, PIECE // (LANES * samples * steps)) if samples else 1
+        length, most = max(1, PIECE // (LANES * steps)), PIECE // LANES
+        for k in range(0, motions, tiles * LANES):
+            own = slice(k, min(k + tiles * LANES, motions))
+            state = q0[own], qd0[own]
+            for t in range(0, samples, length):
+                held = effort[own, t:t + length]
+                for done in range(0, steps, most):  # in one go but where a sample is very long
+                    count = min(most, steps - done)
+                    piece = self._piece(state, held, dt / steps, count)
+                    result.take_events(piece, own, t)
+                    state = piece.position[:, -1], piece.velocity[:, -1]
+                    if progress is not None:
+                        part = (t + held.shape[1] * (done + count) / steps) / samples
+                        progress('rollout', (k + (own.stop - k) * part) / motions)
+                result.position[own, t:t + length] = piece.position
+                result.velocity[own, t:t + length] = piece.velocity
+        return result
+
+    def _piece(self, state: tuple[FloatArray, FloatArray], effort: FloatArray, step: float,
+               count: int) -> Rollout:
+        """Return the motions from ``state`` with ``count`` internal steps in each sample."""
+        q0, qd0 = state
+        result = Rollout.empty(self._joints, effort.shape)
         rollout.rollout(
             self._tree, self._gravity, self._friction, self._limits,
-            (_constant(q0), _constant(qd0)), _constant(effort), (dt / steps, steps),
+            (_constant(q0), _constant(qd0)), _constant(effort), (step, count),
             (result.position, result.velocity),
             (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause))
         return result

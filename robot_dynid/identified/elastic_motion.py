@@ -21,7 +21,7 @@ from robot_dynid.identified.forward import accelerations
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, Progress
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -67,17 +67,18 @@ class ElasticMotion:
         return self.dynamics.per_joint(accelerations(solve, self._model.friction_needs_load, q))
 
     def rollout(
-        self, start: Sequence[FloatArray], effort: FloatArray, dt: float
+        self, start: Sequence[FloatArray], effort: FloatArray, dt: float,
+        progress: Progress | None = None,
     ) -> Rollout:
         """Return the motions from ``start`` (q, qd, motor position, motor velocity; each (K, n)).
 
-        ``effort`` (K, T, n) is held for ``dt`` [s] each.
+        ``effort`` (K, T, n) is held for ``dt`` [s] each; ``progress`` as of `Integrator`.
         """
         q, qd, theta, theta_d = start
         x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
         drives = np.zeros((*effort.shape[:2], x.shape[1]))
         drives[:, :, list(self.gears.motors(self._n))] = effort
-        return self._integrator(x, v, drives, dt).of_joints(self.gears.joints)
+        return self._integrator(x, v, drives, dt, progress).of_joints(self.gears.joints)
 
     def _drive_friction(
         self, x: FloatArray, v: FloatArray, a: FloatArray | None = None

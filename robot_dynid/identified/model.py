@@ -34,7 +34,7 @@ from robot_dynid.residual import ResidualModel
 from robot_dynid.residual.deflection import deflection_effort
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import FloatArray, Progress, Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,20 +239,21 @@ class IdentifiedModel:
 
     def rollout(
         self, q0: ArrayLike, qd0: ArrayLike, effort: ArrayLike, dt: float,
-        motors: tuple[ArrayLike, ArrayLike] | None = None,
+        motors: tuple[ArrayLike, ArrayLike] | None = None, progress: Progress | None = None,
     ) -> Rollout:
         """Return positions and velocities (K, T, n) under efforts (K, T, n) held for ``dt`` [s].
 
         ``q0`` and ``qd0`` (K, n) or (n,); ``motors`` likewise the position and velocity of the
         motors: joints are elastic then. A motion that leaves the joint limits, or that cannot go
-        on, is named in the result and stops no other. Raises UsageError on wrong input.
+        on, is named in the result and stops no other. ``progress`` is called after every piece of
+        the work; an error of its ends the work. Raises UsageError on wrong input.
         """
         own = dict(zip(('motor_position', 'motor_velocity'), motors or (), strict=False))
         states, _ = checked_states(self, {'position': q0, 'velocity': qd0, **own})
         held = np.array(effort, dtype=np.float64, ndmin=3)
         if not np.isfinite(held).all():
             raise UsageError('effort holds numbers that are not finite')
-        return rollout(self, states, held, dt)
+        return rollout(self, states, held, dt, progress)
 
     def outside(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike | None = None

@@ -15,8 +15,9 @@ from scipy.integrate import solve_ivp
 from stepped_rollout import stepped_rollout
 from tolerances import ENERGY_DRIFT, LATE_ORDER, PLANT_MOTION, ROLLOUT
 
+from robot_dynid.dynamics import rollout
 from robot_dynid.dynamics.rollout import work_of
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.kernels.newton_euler import LANES
@@ -170,6 +171,47 @@ def test_motions_are_each_by_itself_in_tiles_of_any_filling():
         np.testing.assert_array_equal(qd[k], alone.velocity[0])
     assert work_of(count, 20, 0.005) == 3 * LANES * 20 * 5
     assert work_of(1, 7, 1e-4) == LANES * 7
+
+
+@pytest.mark.parametrize('piece', [
+    LANES, 3 * LANES, 7 * LANES, 5 * 40 * LANES, 2 * 5 * 40 * LANES])
+def test_pieces_of_a_rollout_make_up_the_whole(monkeypatch, piece):
+    """Pieces of some tiles, of some samples and of some steps of a sample: bit for bit."""
+    model = nominal_model('planar_3r')
+    narrow = replace(model.robot.limits, lower=np.full(3, -1.1), upper=np.full(3, 1.1))
+    model = replace(model, robot=replace(model.robot, limits=narrow))
+    rng = np.random.default_rng(4)
+    count, dt = 3 * LANES + 2, 0.005
+    q0, qd0 = rng.uniform(-1, 1, (2, count, 3))
+    effort = 20.0 * rng.normal(size=(count, 40, 3))
+    effort[3, 17] = effort[LANES, 0] = 1e300
+    monkeypatch.setattr(rollout, 'PIECE', 10**9)
+    whole = model.rollout(q0, qd0, effort, dt)
+    assert (whole.stop_step[[3, LANES]] == [17, 0]).all()
+    assert len(set(whole.limit_step)) > 5
+    monkeypatch.setattr(rollout, 'PIECE', piece)
+    told = []
+    found = model.rollout(q0, qd0, effort, dt, progress=lambda stage, part: told.append(part))
+    for name in ('position', 'velocity', 'limit_step', 'limit_joint', 'stop_step', 'stop_cause'):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), name)
+    work = work_of(count, 40, dt)
+    assert len(told) >= work / piece
+    assert (np.diff(told) > 0.0).all() and told[-1] == pytest.approx(1.0)
+
+
+def test_an_error_of_the_progress_ends_a_rollout(monkeypatch):
+    model, zeros = nominal_model('planar_3r'), np.zeros(3)
+    monkeypatch.setattr(rollout, 'PIECE', 10 * LANES)
+    told = []
+
+    def end(stage, part):
+        told.append(part)
+        if len(told) == 3:
+            raise Cancelled('enough')
+
+    with pytest.raises(Cancelled):
+        model.rollout(zeros, zeros, np.zeros((1, 1000, 3)), 1e-3, progress=end)
+    assert told == pytest.approx([0.01, 0.02, 0.03])
 
 
 def test_first_excess_of_a_joint_limit_is_named():
