@@ -1,37 +1,39 @@
-"""Dynamics of the served model, many states per call, answered in a thread of their own.
+"""Dynamics of the served model, many states per call, answered in threads of their own.
 
-They belong to a lean node with an executor of its own: the executor of rclpy looks at every entity
-of a node after every wake-up, which would take longer than the dynamics; and a long computation,
-which runs without the interpreter lock, keeps no joint state waiting.
+Rollouts, which may take seconds, have threads apart from forward and inverse dynamics, whose
+requests are bounded to a fraction of a second. The computations run without the interpreter lock:
+they keep neither each other nor the joint states waiting.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 
-from robot_dynid.dynamics.rollout import work_of
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
-from robot_dynid.types import FloatArray
+from robot_dynid.ros.common.service_thread import ServiceThread
+from robot_dynid.ros.common.turns import Turns
+from robot_dynid.types import FloatArray, Progress
 from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
     ComputeRollout,
 )
 
+MOST_NUMBERS = 1_000_000  # per field of forward and inverse dynamics, mass matrices included
 LARGEST_ROLLOUT = 1_000_000  # states per call
-MOST_STEPS = 5_000_000  # of the integration in one call, about ten seconds
+ROLLOUT_TIME = 10.0  # s a rollout may take
+HOPELESS = 3.0  # a rollout is given up at once when it would take so many times as long
+WAITING = 3  # rollouts that may wait for the one being computed
 
 
 class DynamicsServices:
@@ -42,45 +44,28 @@ class DynamicsServices:
 
     def __init__(self, node: Node, served: Callable[[], IdentifiedModel]) -> None:
         self._served = served
-        # Names are resolved by ``node``, so remapping it remaps them; nothing else is offered.
-        self._node = Node(
-            f'_{node.get_name()}_dynamics', context=node.context,
-            namespace=node.get_namespace(), use_global_arguments=False, enable_rosout=False,
-            start_parameter_services=False, parameter_overrides=[
-                Parameter('start_type_description_service', value=False)])
-        for name, kind, handler in (
-            ('forward_dynamics', ComputeForwardDynamics, self.forward),
-            ('inverse_dynamics', ComputeInverseDynamics, self.inverse),
-            ('rollout', ComputeRollout, self.rollout),
-        ):
-            self._node.create_service(
-                kind, node.resolve_service_name(f'~/{name}'),
-                answered(handler, node.get_logger()))
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(self._node)
-        self._thread = threading.Thread(target=self._spin, name='dynamics', daemon=True)
-        self._thread.start()
+        self._turns, self._closing = Turns('rollouts', WAITING), threading.Event()
+        # one thread more than rollouts that wait or work: it refuses those beyond
+        self._threads = ServiceThread(node, 'dynamics'), ServiceThread(
+            node, 'rollouts', WAITING + 2)
+        dynamics, rollouts = self._threads
+        dynamics.offer(ComputeForwardDynamics, 'forward_dynamics', self.forward)
+        dynamics.offer(ComputeInverseDynamics, 'inverse_dynamics', self.inverse)
+        rollouts.offer(ComputeRollout, 'rollout', self.rollout)
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Stop answering."""
-        self._executor.shutdown(timeout_sec=1.0)
-        self._thread.join(timeout=1.0)
-        self._node.destroy_node()
-
-    def _spin(self) -> None:
-        try:
-            self._executor.spin()
-        except ExternalShutdownException:
-            return
-        except Exception:
-            # The context may go at any time on an interrupt; that is no fault then.
-            if self._node.context.ok():
-                raise
+        """Stop answering; a rollout under way ends at its next piece."""
+        self._closing.set()
+        for thread in self._threads:
+            thread.close()
 
     def forward(self, request: Any, response: Any) -> None:
         """Answer ~/forward_dynamics; raises UsageError for a request that cannot be."""
         model = self._served()
         n = len(model.joints)
+        _require_few('position', request.position, n, n if request.mass_matrix else 1)
         order = joint_order(request.joint_names, model.joints)
         q = matrix('position', request.position, n)
         qd = like('velocity', request.velocity, q)
@@ -107,6 +92,7 @@ class DynamicsServices:
         """Answer ~/inverse_dynamics; raises UsageError for a request that cannot be."""
         model = self._served()
         n = len(model.joints)
+        _require_few('position', request.position, n)
         order = joint_order(request.joint_names, model.joints)
         q = matrix('position', request.position, n)
         qd = like('velocity', request.velocity, q)
@@ -119,7 +105,10 @@ class DynamicsServices:
         response.effort = numbers(effort if order is None else effort[:, order.back])
 
     def rollout(self, request: Any, response: Any) -> None:
-        """Answer ~/rollout; raises UsageError for a request that cannot be, or is too large."""
+        """Answer ~/rollout; they are computed one at a time.
+
+        Raises UsageError for a request that cannot be, is too large or has no place to wait.
+        """
         model = self._served()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
@@ -128,17 +117,15 @@ class DynamicsServices:
         effort = _steps(request.effort, q)
         if not (np.isfinite(request.dt) and request.dt > 0.0):
             raise UsageError(f'dt is {request.dt}, it must be finite and above zero')
-        if work_of(len(q), effort.shape[1], request.dt) > MOST_STEPS:
-            raise UsageError(
-                f'{effort.shape[1]} steps of {request.dt:g} s for {len(q)} motions are more than '
-                f'the {MOST_STEPS} internal steps allowed in one call: continue from the last '
-                'state in another call')
         motors = _motors(request, model, q)
         given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
         q, qd, effort, *both = (a if order is None else a[..., order.to_model]
                                 for a in given.values())
         try:
-            result = model.rollout(q, qd, effort, request.dt, (both[0], both[1]) if both else None)
+            with self._turns.turn():
+                result = model.rollout(
+                    q, qd, effort, request.dt, (both[0], both[1]) if both else None,
+                    self._budget(effort.shape, request.dt))
         except DynIdError:
             require_finite(given, request.joint_names or model.joints)
             raise
@@ -153,6 +140,26 @@ class DynamicsServices:
         response.message = '; '.join(result.warnings)
         _mark(response, model, {name: getattr(result, name).reshape(-1, n)
                                 for name in ('position', 'velocity')})
+
+
+    def _budget(self, shape: tuple[int, ...], dt: float) -> Progress:
+        """Return the progress of a rollout which ends it when it takes too long.
+
+        What it costs differs by robot, friction and machine, so it is measured as it goes.
+        """
+        begin = time.monotonic()
+
+        def check(stage: str, part: float) -> None:
+            elapsed = time.monotonic() - begin
+            if self._closing.is_set():
+                raise Cancelled('the node ends')
+            if part < 1.0 and max(elapsed, elapsed / part / HOPELESS) > ROLLOUT_TIME:
+                raise Cancelled(
+                    f'{shape[1]} steps of {dt:g} s for {shape[0]} motions would take about '
+                    f'{elapsed / part:.3g} s here, {ROLLOUT_TIME:g} s are allowed in one call: '
+                    'ask for fewer, and continue from the last state in another call')
+
+        return check
 
 
 def _checked(
@@ -176,6 +183,15 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray]) 
     """Say which joints are refused, and what of ``states`` (K, n) is outside of the training."""
     outside = model.trained.warnings(model.robot, states)
     response.message = '; '.join(filter(None, (caution(model), *outside, response.message)))
+
+
+def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:
+    """Raise UsageError when a field, times ``factor``, has more than MOST_NUMBERS."""
+    if len(field) * factor > MOST_NUMBERS:
+        raise UsageError(
+            f'{name} has {len(field)} numbers; in one call at most '
+            f'{MOST_NUMBERS // (joints * factor)} states of {joints} joints are computed'
+            f'{" with mass matrices" if factor > 1 else ""}: split them over several calls')
 
 
 def _steps(effort: Any, q: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.convert import model_message
+from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.identifier.identification_job import save_model
 from robot_dynid.ros.identifier.robot_description import LATCHED, RobotDescription
 from robot_dynid_interfaces.msg import DynamicModel
@@ -33,11 +34,15 @@ class ModelServices:
         self.model: IdentifiedModel | None = None
         self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
         self._description = RobotDescription(node, robot)
-        for name, kind, handler in (
-            ('load_model', LoadModel, self._load),
-            ('save_model', SaveModel, self._save),
-        ):
-            node.create_service(kind, f'~/{name}', answered(handler, node.get_logger()))
+        self._serving = threading.Lock()
+        self._thread = ServiceThread(node, 'models')  # files may be large, and disks slow
+        self._thread.offer(LoadModel, 'load_model', self._load)
+        self._thread.offer(SaveModel, 'save_model', self._save)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._thread.close()
 
     def serve(self, model: IdentifiedModel, text: str) -> DynamicModel:
         """Serve ``model`` from now on and return its description; ``text`` is its file."""
@@ -45,9 +50,10 @@ class ModelServices:
         zeros = np.zeros(len(model.joints))
         with suppress(ModelError):  # what is computed once per model is computed here
             model.forward(zeros, zeros, zeros)
-        self.model = model
-        self._latched.publish(message)
-        self._description.describe(model)
+        with self._serving:
+            self.model = model
+            self._latched.publish(message)
+            self._description.describe(model)
         return message
 
     def load(self, path: str) -> DynamicModel:

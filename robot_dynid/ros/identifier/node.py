@@ -91,6 +91,7 @@ class Identifier(Node):
     def close(self) -> None:
         """End the recording and the worker process."""
         self.dynamics.close()
+        self.models.close()
         self.recording.close()
         self.action.close()
 

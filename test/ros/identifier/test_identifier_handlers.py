@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,7 @@ from rclpy.action import ActionClient
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from robot_dynid.dynamics.rollout import work_of
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
@@ -101,9 +101,11 @@ def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recordin
     recording = Recording(node, tmp_path, 'arm', (), 1000)
     recording.recorder = Recorder(None)
     recording.recorder.add_topic('/joint_states').append(state(0.1))
-    served = IdentifyAction(node, robot, recording, ModelServices(node, robot), '')
+    models = ModelServices(node, robot)
+    served = IdentifyAction(node, robot, recording, models, '')
     yield served, recording
     served.close()
+    models.close()
     recording.recorder.stop()
     recording.close()
 
@@ -168,19 +170,86 @@ def test_rollouts_have_a_largest_number_of_states(
         services.rollout(request, ComputeRollout.Response())
 
 
-def test_rollouts_have_a_largest_amount_of_work(
+def test_rollouts_end_when_they_take_too_long(
     services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Long steps are made of many internal ones."""
+    """Long steps are made of many internal ones; what cannot end in time is given up at once."""
     request = ComputeRollout.Request(
-        position=zeros(3), velocity=zeros(3), effort=zeros(30), dt=1.0)
-    work = work_of(1, 10, 1.0)
-    assert work > 1000
-    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work)
-    services.rollout(request, ComputeRollout.Response())
-    monkeypatch.setattr(dynamics_services, 'MOST_STEPS', work - 1)
-    with pytest.raises(UsageError, match=f'more than the {work - 1} internal steps allowed'):
+        position=zeros(3), velocity=zeros(3), effort=zeros(3000), dt=100.0)
+    for longest, hopeless in ((1.0, 3.0), (0.05, 1e9)):
+        monkeypatch.setattr(dynamics_services, 'ROLLOUT_TIME', longest)
+        monkeypatch.setattr(dynamics_services, 'HOPELESS', hopeless)
+        begin = time.monotonic()
+        with pytest.raises(Cancelled, match=rf'would take about .* s here, {longest:g} s are all'):
+            services.rollout(request, ComputeRollout.Response())
+        assert time.monotonic() - begin < 1.0, 'it would take more than ten'
+
+
+def test_closing_ends_a_rollout_under_way(services: DynamicsServices) -> None:
+    request = ComputeRollout.Request(
+        position=zeros(3), velocity=zeros(3), effort=zeros(30000), dt=0.1)
+    Timer(0.2, services.close).start()
+    with pytest.raises(Cancelled, match='the node ends'):
         services.rollout(request, ComputeRollout.Response())
+
+
+def test_forward_and_inverse_have_a_largest_number_of_states(
+    services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamics_services, 'MOST_NUMBERS', 18)
+    for handler, kind, more in (
+        (services.forward, ComputeForwardDynamics, 'effort'),
+        (services.inverse, ComputeInverseDynamics, 'acceleration'),
+    ):
+        for states, mass, largest in ((6, False, 6), (2, True, 2)):
+            if mass and kind is ComputeInverseDynamics:
+                continue
+            for count in (states, states + 1):
+                request = kind.Request(**dict.fromkeys(
+                    ('position', 'velocity', more), zeros(3 * count)))
+                if mass:
+                    request.mass_matrix = True
+                if count == states:
+                    handler(request, kind.Response())
+                    continue
+                with pytest.raises(UsageError, match=f'at most {largest} states of 3 joints'):
+                    handler(request, kind.Response())
+
+
+def test_one_rollout_at_a_time_three_wait_others_are_refused(
+    node: Any, services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All over the wire; forward dynamics are answered meanwhile."""
+    go, running = Event(), []
+
+    def held(self: Any, *given: Any) -> Any:
+        running.append(1)
+        go.wait(20.0)
+        assert running.pop() and not running, 'two at a time'
+        return rollout(self, *given)
+
+    rollout = IdentifiedModel.rollout
+    monkeypatch.setattr(IdentifiedModel, 'rollout', held)
+    slow = node.create_client(ComputeRollout, '~/rollout')
+    quick = node.create_client(ComputeForwardDynamics, '~/forward_dynamics')
+    spinner = Spinner(node)
+    spinner.wait(lambda: slow.service_is_ready() and quick.service_is_ready())
+    request = ComputeRollout.Request(
+        position=zeros(3), velocity=zeros(3), effort=zeros(3), dt=1e-3)
+    answers = []
+    for count in range(6):
+        answers.append(slow.call_async(request))
+        if not count:
+            spinner.wait(lambda: running)
+    spinner.wait(lambda: sum(answer.done() for answer in answers) == 2)
+    refused = [answer.result() for answer in answers if answer.done()]
+    assert all('one of the rollouts is being computed and 3 wait' in r.message for r in refused)
+    assert not any(r.success for r in refused)
+    assert spinner.answer(quick.call_async(ComputeForwardDynamics.Request(
+        position=zeros(3), velocity=zeros(3), effort=zeros(3)))).success
+    go.set()
+    spinner.wait(lambda: all(answer.done() for answer in answers))
+    assert sum(answer.result().success for answer in answers) == 4
 
 
 def test_states_outside_of_the_training_are_named(node: Any, model: IdentifiedModel) -> None:

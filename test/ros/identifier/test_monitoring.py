@@ -89,6 +89,7 @@ def stage(node: Any, tmp_path: Path) -> Iterator[Stage]:
     made = Stage(node, tmp_path, model_of(load_robot('planar_3r')))
     yield made
     made.recording.close()
+    made.models.close()
 
 
 @pytest.mark.parametrize('apart', [False, True], ids=['one topic', 'topic effort'])
