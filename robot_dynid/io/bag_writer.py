@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.files import atomic_write
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
-from robot_dynid.io.rosbags_compat import StorageOf
+from robot_dynid.io.rosbags_compat import StorageOf, closed
 from robot_dynid.types import FloatArray, RawLog
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
 
 STORAGES = ('mcap', 'sqlite3')
+#: key of a bag's custom data whose value says which messages are missing
+LOSSES = 'lost_messages'
 
 
 class Spool:
@@ -62,9 +65,13 @@ class Spool:
         self._pending = BytesIO()
 
     def close(self) -> None:
-        """Commit and close."""
-        self.commit()
-        self._file.close()
+        """Do nothing: rosbags cannot try again; `end` does."""
+
+    def end(self) -> None:
+        """Commit and close; once it did, nothing more. Raises OSError when it does not fit."""
+        if not self._file.closed:
+            self.commit()
+            self._file.close()
 
 
 class BagWriter:
@@ -78,14 +85,15 @@ class BagWriter:
     """
 
     def __init__(self, path: str | Path, storage: str = 'mcap') -> None:
-        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
         from rosbags.typesys import Stores, get_typestore
 
         self.path = Path(path)
         if storage not in STORAGES:
             raise UsageError(f'storage {storage!r}: choose one of {", ".join(STORAGES)}')
-        if self.path.exists():
+        if os.path.lexists(self.path):
             raise UsageError(f'{path}: exists already; bags are not overwritten')
+        self._metadata: str | None = None
         self._types = get_typestore(Stores.ROS2_HUMBLE)
         self._writer = Writer(
             self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
@@ -96,6 +104,8 @@ class BagWriter:
             self._spool: Spool | None = None
             if storage == 'mcap':
                 self._storage.replace_file(self._spooled)
+        except WriterError:  # another one was faster
+            raise UsageError(f'{path}: exists already; bags are not overwritten') from None
         except OSError as error:
             raise DataError(f'{path}: cannot be created: {error.strerror or error}') from None
 
@@ -144,10 +154,21 @@ class BagWriter:
         """The file that holds the messages."""
         return self._storage.path
 
+    def note(self, key: str, value: str) -> None:
+        """Put a text into the custom data of the bag."""
+        self._writer.set_custom_data(key, value)
+
     def close(self) -> None:
-        """Write index and metadata and close. Raises OSError when the disk is full."""
-        self.commit()
-        self._writer.close()
+        """Write index and metadata and close.
+
+        Raises OSError or DynIdError when the disk is full; call it again then.
+        """
+        if self._metadata is None:
+            self.commit()
+            self._metadata = closed(self._writer)
+        if self._spool is not None:
+            self._spool.end()
+        atomic_write(self.path / 'metadata.yaml', self._metadata)
 
     def __enter__(self) -> BagWriter:
         """Return self."""

@@ -5,7 +5,9 @@ Written for rosbags 0.9.16 to 0.11: another version may move them, which `missin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -52,6 +54,39 @@ class StorageOf:
         self._storage.conn.commit()
 
 
+class _InMemory:
+    """Stands for the path of the metadata of a `Writer`, which writes them at its close."""
+
+    def __init__(self) -> None:
+        self.text = StringIO()
+
+    def with_suffix(self, suffix: str) -> _InMemory:
+        """Return the same place."""
+        return self
+
+    def write_text(self, text: str, *encoding: str) -> int:
+        """Keep the text."""
+        return self.text.write(text)
+
+    def replace(self, target: object) -> object:
+        """Leave it where it is."""
+        return target
+
+    @contextmanager
+    def open(self, *mode: str, **options: str) -> Iterator[StringIO]:
+        """Keep what is written."""
+        yield self.text
+
+
+def closed(writer: Writer) -> str:
+    """Close a writer and its storage; return the text of its metadata, which is not written."""
+    place = _InMemory()
+    changed: Any = writer
+    changed.metapath = place
+    writer.close()
+    return place.text.getvalue()
+
+
 def decompressors() -> dict[str, Callable[[bytes, int], bytes]]:
     """Return functions of data and size by the names of mcap's compressions."""
     from rosbags.rosbag2 import storage_mcap  # takes a tenth of a second, and only bags need it
@@ -73,4 +108,8 @@ def missing_parts(folder: Path) -> list[str]:
             missing += [f'{plugin} storage.{name}' for name in names if not hasattr(storage, name)]
             if plugin == 'MCAP' and not hasattr(getattr(storage, 'chunk', None), 'msgs'):
                 missing.append('MCAP storage.chunk.msgs')
+        writer = Writer(folder / f'{plugin}_text', version=9, storage_plugin=StoragePlugin[plugin])
+        writer.open()
+        if 'rosbag2_bagfile_information' not in closed(writer):
+            missing.append('Writer.metapath')
     return [f'rosbags {version("rosbags")} has no {name}' for name in missing]

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.io.bag_writer import LOSSES
 from robot_dynid.io.cdr import LEADING, Batch
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.io.sqlite import ROWS, joined_batch, sqlite_batches
@@ -37,6 +38,9 @@ def _storage_files(folder: Path, contents: Contents) -> list[Path] | None:
     """Return the storage files in order of recording; None when rosbags must decompress them."""
     there = sorted((f for f in folder.iterdir() if f.suffix in READERS), key=_split_number)
     info = _metadata(folder, contents)
+    custom = info.get('custom_data')
+    if isinstance(custom, dict) and custom.get(LOSSES):
+        contents.findings.append(clipped(f'recording: {custom[LOSSES]}', 2000))
     if info.get('compression_mode') and info.get('compression_format'):
         return None
     named = [folder / Path(name).name for name in info.get('relative_file_paths') or []]

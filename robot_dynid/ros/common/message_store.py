@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +14,29 @@ from robot_dynid.io.cdr import Batch, IntArray
 MESSAGES = 4096  # per block
 BYTES = 1 << 21  # per block; a longer message gets a block of its own size
 RECENT = 2_000_000_000  # ns: the span over which the present rate is taken
+#: that messages may fill while the disk does not take them: half an hour of 14 joints at 1 kHz
+MEMORY = 1_000_000_000  # bytes
+
+
+class Memory:
+    """Memory that stores share, some of them of recordings that ended; ``size`` in bytes."""
+
+    def __init__(self, size: int = MEMORY) -> None:
+        self.size = size
+        self._left, self._lock = size, threading.Lock()
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes; False, and nothing is taken, when there are not as many left."""
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+    def give_back(self, size: int) -> None:
+        """Give back bytes taken."""
+        with self._lock:
+            self._left += size
 
 
 @dataclass(frozen=True)
@@ -72,11 +97,17 @@ class Summary:
 class TopicStore:
     """The messages of one topic; ``append`` is all that a subscription callback does.
 
-    One thread appends, another saves and releases; everything read is copied.
+    One thread appends, another saves and releases; everything read is copied. Once ``memory`` is
+    full, further messages are not kept, which ``refused`` counts; ``lost`` are those that were
+    sent, as far as is known, and never came.
     """
 
     name: str
     kind: str
+    definition: str = ''
+    memory: Memory = field(default_factory=Memory)
+    refused: int = 0
+    lost: int = 0
     blocks: list[Block] = field(default_factory=lambda: [Block()])
     spare: Block | None = field(default_factory=Block)
     dropped: Summary = field(default_factory=Summary)
@@ -90,7 +121,11 @@ class TopicStore:
         stop = start + len(data)
         k = block.count
         if k == MESSAGES or stop > len(block.data):
-            block = self._grow(len(data))
+            grown = self._grow(len(data))
+            if grown is None:
+                self.refused += 1
+                return
+            block = grown
             start, stop, k = 0, len(data), 0
         block.data[start:stop] = data
         block.received[k] = time.time_ns() if received is None else received
@@ -98,9 +133,12 @@ class TopicStore:
         block.used = stop
         block.count = k + 1
 
-    def _grow(self, size: int) -> Block:
+    def _grow(self, size: int) -> Block | None:
+        """Return a new block, None when the memory is full; the first block is not counted."""
+        if not self.memory.take(max(BYTES, size)):
+            return None
         block, self.spare = self.spare, None
-        if block is None or len(block.data) < size:
+        if block is None or len(block.data) != max(BYTES, size):
             block = Block(max(BYTES, size))
         self.blocks.append(block)
         return block
@@ -111,15 +149,14 @@ class TopicStore:
         blocks = tuple(self.blocks)
         return self.dropped.count + sum(block.count for block in blocks)
 
-    def unsaved(self) -> list[Batch]:
-        """Return the messages not yet on disk."""
-        batches, at = [], self.dropped.count
+    def unsaved(self) -> Iterator[Batch]:
+        """Yield the messages not yet on disk, block by block."""
+        at = self.dropped.count
         for block in tuple(self.blocks):
             stop = block.count
             if at + stop > self.saved:
-                batches.append(block.batch(max(self.saved - at, 0), stop))
+                yield block.batch(max(self.saved - at, 0), stop)
             at += stop
-        return batches
 
     def release(self) -> None:
         """Forget full blocks that are on disk."""
@@ -128,6 +165,7 @@ class TopicStore:
             self.recent = block.received[: block.count].copy()
             self.dropped.take(self.recent)
             del self.blocks[0]
+            self.memory.give_back(len(self.blocks[0].data))  # in place of the one that is gone
             block.count = block.used = 0
             self.spare = block
 

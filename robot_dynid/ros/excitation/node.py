@@ -102,6 +102,10 @@ class ExcitationNode(Node):
         self._leaving = True
         self.runner.cancel(Outcome(Code.CANCELLED, 'the node is shut down'))
 
+    def close(self) -> None:
+        """End the recording."""
+        self.runner.close()
+
     def fail(self, error: Exception) -> None:
         """Stop the motion after an error of the program itself."""
         self.get_logger().error(f'unexpected {type(error).__name__}: {error}')
@@ -263,6 +267,7 @@ def main(args: list[str] | None = None) -> int:
     try:
         spin(node, stop)
     finally:
+        node.close()
         node.destroy_node()
         rclpy.try_shutdown()
     return 0

@@ -59,6 +59,10 @@ class Runner:
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._pool.submit(warm_up)  # compiled kernels before the first goal, not during it
 
+    def close(self) -> None:
+        """End the recording, and save what its disk did not take."""
+        self._bag.close()
+
     def begin(self) -> None:
         """Forget the last goal."""
         self.execution, self.design, self.recording = None, ('design', 0.0), ''

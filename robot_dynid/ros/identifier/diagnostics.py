@@ -7,14 +7,13 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.ros.identifier.monitoring import MonitorStatus
-from robot_dynid.ros.identifier.recorder import Recorder
-from robot_dynid.ros.identifier.recording import TopicStatistics
+from robot_dynid.ros.identifier.recording import Recording, TopicStatistics
 
 SILENCE = 1.0  # s without joint states before the status is a warning
 
 
 def diagnosis(
-    name: str, topics: tuple[TopicStatistics, ...], recorder: Recorder | None, recording: bool,
+    name: str, topics: tuple[TopicStatistics, ...], recording: Recording,
     model: IdentifiedModel | None, stage: str,
 ) -> DiagnosticStatus:
     """Return the status; ``topics`` begins with the joint states."""
@@ -24,12 +23,18 @@ def diagnosis(
     if topics[0].age > SILENCE:
         status.level = DiagnosticStatus.WARN
         status.message = f'no messages on {topics[0].topic}'
-    if recorder is not None and recorder.findings:
-        status.level, status.message = DiagnosticStatus.ERROR, recorder.findings[0]
+    lost = [topic for topic in topics if topic.lost]
+    if lost:
+        status.level = DiagnosticStatus.WARN
+        status.message = (f'{lost[0].lost} messages of {lost[0].topic} were sent and never came '
+                          'in: the computer or the network is too busy')
+    recorder = recording.recorder
+    if recording.findings:
+        status.level, status.message = DiagnosticStatus.ERROR, recording.findings[0]
     values = {
         'model': model.robot.name if model is not None else 'none',
         'not identified': ', '.join(model.not_identified) if model is not None else '',
-        'recording': 'yes' if recording else 'no',
+        'recording': 'yes' if recording.running else 'no',
         'recorded messages': str(recorder.received if recorder is not None else 0),
         'recorded to': str(recorder.path) if recorder is not None else '',
         'identification': stage or 'none',
@@ -39,6 +44,7 @@ def diagnosis(
             f'{topic.topic} rate [Hz]': f'{topic.rate:.1f}',
             f'{topic.topic} largest gap [s]': f'{topic.largest_gap:.4f}',
             f'{topic.topic} age [s]': f'{topic.age:.3f}',
+            f'{topic.topic} lost messages': str(topic.lost),
         }
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return status

@@ -39,10 +39,14 @@ class Code(IntEnum):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording of the identifier, perhaps still growing, with the topics it holds."""
+    """A recording of the identifier, perhaps still growing, with the topics it holds.
+
+    ``losses`` are sentences on messages it lacks.
+    """
 
     file: Path
     topics: Topics
+    losses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog
         return load_log(Path(source).expanduser(), robot)
     contents = Contents()
     decoded = decode_topics(mcap_batches(source.file, (JOINT_STATE,), contents))
-    contents.findings.clear()  # that the file has no end is no news while it grows
+    contents.findings[:] = source.losses  # that the file has no end is no news while it grows
     try:
         return log_from_topics(
             str(source.file), decoded, robot.joints, source.topics, contents)

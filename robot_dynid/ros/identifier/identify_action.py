@@ -145,7 +145,7 @@ class IdentifyAction:
         recorder, topics = self._recording.recorder, self._recording.topics()
         assert recorder is not None
         if recorder.storage_file is not None and recorder.saved >= self._needed:
-            return (Recorded(recorder.storage_file, topics),)
+            return (Recorded(recorder.storage_file, topics, recorder.losses),)
         if time.monotonic() < self._give_up:
             return ()
         assert self._robot is not None

@@ -97,8 +97,8 @@ class Identifier(Node):
 
     def _diagnose(self) -> None:
         message = DiagnosticArray(status=[diagnosis(
-            self.get_name(), self.recording.take_statistics(), self.recording.recorder,
-            self.recording.running, self.models.model, self.action.stage)])
+            self.get_name(), self.recording.take_statistics(), self.recording,
+            self.models.model, self.action.stage)])
         if self.monitoring is not None:
             message.status = [*message.status, contact_diagnosis(
                 self.get_name(), *self.monitoring.take_status())]

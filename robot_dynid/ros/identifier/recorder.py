@@ -5,11 +5,12 @@ waits until it is on the disk (fsync). An mcap file only ever grows at its end, 
 section can be read without the index that is written at the close; so after a crash, a SIGKILL or
 a power cut ``read_bag`` finds everything but the last ``period``. (sqlite3 would rewrite pages and
 leave a journal behind.) Messages leave the memory only once they are on the disk: when it is full,
-they stay, and the next period tries again.
+they stay, and the next period tries again, also after the recording was stopped.
 """
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -17,32 +18,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.io.bag import Topics, log_from_topics
-from robot_dynid.io.bag_writer import BagWriter
+from robot_dynid.io.bag_writer import LOSSES, BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, Batch
 from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.mcap import Contents, mcap_batches
-from robot_dynid.ros.common.message_store import Statistics, TopicStore
+from robot_dynid.ros.common.message_store import Memory, Statistics, TopicStore
 from robot_dynid.types import RawLog
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
 
 PERIOD = 0.25  # s between commits: a crash loses at most this much plus the time of one write
+RETRY = 1.0  # s between attempts to bring the rest of an ended recording to the disk
+PIECE = 16_000_000  # bytes handed to the writer at a time
 
 
 class Recorder:
     """Records serialized messages of any number of topics into a new bag.
 
     Usage: ``store = recorder.add_topic('/joint_states', JOINT_STATE)``, and a raw subscription
-    whose callback is ``store.append``. ``path`` None keeps everything in memory only.
+    whose callback is ``store.append``. ``path`` None keeps everything in memory only. What the
+    disk does not take fills ``memory``; beyond that, messages are not kept.
 
     Raises UsageError when ``path`` exists, DataError when it cannot be created.
     """
 
-    def __init__(self, path: str | Path | None, period: float = PERIOD) -> None:
+    def __init__(self, path: str | Path | None, period: float = PERIOD,
+                 memory: Memory | None = None) -> None:
         self.path = None if path is None else Path(path)
+        self._memory = memory or Memory()
         self._bag = None if path is None else BagWriter(path)
         self._file = None if self._bag is None else self._bag.storage_file
         self._period = period
@@ -50,7 +56,9 @@ class Recorder:
         self._connections: dict[str, Connection] = {}
         self._handed: dict[str, int] = {}  # counts that count once they are on the disk
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._stop = threading.Event()
+        self._finished = threading.Event()
         self._problem = ''
         self._thread = threading.Thread(target=self._run, name='recorder', daemon=True)
         self._thread.start()
@@ -69,7 +77,8 @@ class Recorder:
                 if self._bag is not None:
                     self._connections[name] = self._bag.add_topic(
                         name, message_type, definition)
-                self._stores[name] = TopicStore(name, message_type)
+                self._stores[name] = TopicStore(
+                    name, message_type, definition, self._memory)
             return self._stores[name]
 
     def statistics(self, now: int | None = None) -> tuple[Statistics, ...]:
@@ -96,14 +105,37 @@ class Recorder:
             return sum(store.saved for store in self._stores.values())
 
     @property
+    def unsaved(self) -> int:
+        """Number of messages that are in memory only."""
+        return self.received - self.saved
+
+    @property
+    def finished(self) -> bool:
+        """Whether the recording was stopped and all of it is on the disk."""
+        return self._finished.is_set()
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Sentences on messages that are not in the recording."""
+        found = []
+        for store in tuple(self._stores.values()):
+            if store.lost:
+                found.append(f'{store.lost} messages of {store.name} were sent while recording '
+                             'and never came in: the computer or the network was too busy')
+            if store.refused:
+                found.append(f'{store.refused} messages of {store.name} are lost: the disk did '
+                             f'not take them, and {self._memory.size / 1e6:.0f} MB of memory for '
+                             'such messages were full')
+        return tuple(found)
+
+    @property
     def findings(self) -> tuple[str, ...]:
-        """Failures of the disk; no received message is lost by them."""
-        waiting = self.received - self.saved
-        if not self._problem:
-            return ()
-        if not waiting:
-            return (self._problem,)
-        return (f'{self._problem}; {waiting} messages are kept in memory only',)
+        """Failures of the disk, by which no received message is lost yet, and losses."""
+        problem, waiting = self._problem, self.unsaved
+        if problem and waiting:
+            problem = (f'{problem}; {waiting} messages are kept in memory only: make room on '
+                       'that disk; writing is tried again all the time, until the node ends')
+        return (*((problem,) if problem else ()), *self.losses)
 
     def snapshot(
         self, joints: tuple[str, ...] | None = None, topics: Topics | None = None
@@ -140,13 +172,31 @@ class Recorder:
                     yield name, batch
 
     def stop(self) -> tuple[str, ...]:
-        """Write the rest, close the bag and return the findings; ``snapshot`` still works."""
-        if not self._stop.is_set():
-            self._stop.set()
-            self._thread.join()
-            if self._bag is not None and self._save(self._bag) and self._save(self._bag):
-                self._closed(self._bag)
+        """End the recording, write the rest, close the bag and return the findings.
+
+        What the disk does not take stays in memory and is tried again in the background, or by
+        another call. ``snapshot`` still works.
+        """
+        self._stop.set()
+        self._finish()
         return self.findings
+
+    def rescue(self, folder: Path) -> Path | None:
+        """Write the messages in memory only into a new bag below ``folder``; None: impossible."""
+        assert self.path is not None
+        path = folder / f'{self.path.name}_rest'
+        with self._writing:
+            try:
+                with BagWriter(path) as bag:
+                    for store in self._stores.values():
+                        topic = bag.add_topic(store.name, store.kind, store.definition)
+                        for batch in store.unsaved():
+                            _write(bag, topic, batch)
+                            bag.commit()
+            except (OSError, DynIdError):
+                shutil.rmtree(path, ignore_errors=True)
+                return None
+        return path
 
     def __enter__(self) -> Recorder:
         """Return self."""
@@ -163,54 +213,87 @@ class Recorder:
 
     def _run(self) -> None:
         while self._bag is not None and not self._stop.wait(self._period):
-            try:
+            with self._writing:
                 self._save(self._bag)
-            except Exception as error:  # a dead thread would go unseen
-                self._problem = f'{self.path}: writing has ended: {error!r}'
+        while not self._finished.wait(RETRY):
+            self._finish()
+
+    def _finish(self) -> None:
+        """Write the rest and close the bag, as far as the disk takes it."""
+        with self._writing:
+            if self.finished:
                 return
+            if self._bag is None or (self._save(self._bag) and self._closed(self._bag)):
+                self._finished.set()
 
     def _save(self, bag: BagWriter) -> bool:
-        """Bring new messages to the disk; on failure they stay in memory for the next time."""
+        """Bring all messages to the disk; on failure they stay in memory for the next time."""
+        more = True
+        while more:
+            try:
+                more = self._save_piece(bag)
+            except OSError as error:
+                self._problem = f'{self.path}: cannot be written: {error.strerror or error}'
+                return False
+            except Exception as error:  # a dead thread would go unseen
+                self._problem = f'{self.path}: cannot be written: {error!r}'
+                return False
+        self._problem = ''
+        return True
+
+    def _save_piece(self, bag: BagWriter) -> bool:
+        """Bring a PIECE to the disk; return whether there is more. Raises OSError."""
         with self._lock:
-            if not self._handed:  # else the last hand-over must reach the disk first
+            more = bool(self._handed)  # the last hand-over must reach the disk first
+            if not more:
+                left = PIECE
                 for store in self._stores.values():
-                    self._handed[store.name] = store.saved + self._hand_over(bag, store)
+                    left = self._hand_over(bag, store, left)
+                more = left <= 0
                 bag.seal()
-        try:
-            bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
-        except OSError as error:
-            self._problem = f'{self.path}: cannot be written: {error.strerror or error}'
-            return False
+        bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
         with self._lock:
             for name, count in self._handed.items():
                 self._stores[name].saved = count
                 self._stores[name].release()
             self._handed.clear()
-            self._problem = ''
-        return True
+        return more
 
-    def _hand_over(self, bag: BagWriter, store: TopicStore) -> int:
-        """Give the messages that came in since the last time to the writer; return how many."""
-        connection = self._connections[store.name]
-        count = 0
-        for batch in store.unsaved():
-            data = batch.buffer.data
-            places = zip(
-                batch.received.tolist(), batch.starts.tolist(), batch.sizes.tolist(), strict=True
-            )
-            for received, start, size in places:
-                bag.write(connection, received, data[start:start + size])
-            count += len(batch.received)
-        return count
+    def _hand_over(self, bag: BagWriter, store: TopicStore, left: int) -> int:
+        """Give messages that came in since to the writer; return how many bytes are ``left``."""
+        self._handed[store.name] = store.saved
+        if left > 0:
+            for batch in store.unsaved():
+                _write(bag, self._connections[store.name], batch)
+                self._handed[store.name] += len(batch.received)
+                left -= int(batch.sizes.sum())
+                if left <= 0:
+                    break
+        return left
 
-    def _closed(self, bag: BagWriter) -> None:
+    def _closed(self, bag: BagWriter) -> bool:
+        """Close the bag; return whether the disk took its index."""
+        if self.losses:
+            bag.note(LOSSES, '; '.join(self.losses))
         try:
             bag.close()
-        except OSError as error:
+        except (OSError, DynIdError) as error:
             self._problem = (
                 f'{self.path}: all messages are on the disk, but the index could not be written '
-                f'({error.strerror or error})'
+                f'({getattr(error, "strerror", None) or error}): make room on that disk'
             )
+            return False
+        self._problem = ''
+        return True
+
+
+def _write(bag: BagWriter, topic: Connection, batch: Batch) -> None:
+    data = batch.buffer.data
+    places = zip(
+        batch.received.tolist(), batch.starts.tolist(), batch.sizes.tolist(), strict=True
+    )
+    for received, start, size in places:
+        bag.write(topic, received, data[start:start + size])
 
 
 def _first(batch: Batch, count: int) -> Batch:

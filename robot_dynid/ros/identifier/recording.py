@@ -5,11 +5,14 @@ Messages are taken in a thread of their own, whatever else the node does meanwhi
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import gettempdir
 from threading import Lock
 from typing import Any
 
@@ -22,7 +25,8 @@ from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import Topics
 from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.common.message_store import TopicStore
+from robot_dynid.ros.common.losses import SequenceGaps
+from robot_dynid.ros.common.message_store import Memory, TopicStore
 from robot_dynid.ros.identifier.recorder import Recorder
 
 TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
@@ -32,13 +36,15 @@ TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 class TopicStatistics:
     """Statistics of a topic since they were last read; times in s, ``age`` infinite at first.
 
-    ``largest_gap`` is between two messages, ``rate`` per second.
+    ``largest_gap`` is between two messages, ``rate`` per second; ``lost`` messages were sent and
+    never came in, as far as `SequenceGaps` knows.
     """
 
     topic: str
     rate: float
     largest_gap: float
     age: float
+    lost: int = 0
 
 
 class Channel:
@@ -48,13 +54,17 @@ class Channel:
         self.topic = topic
         self.store: TopicStore | None = None
         self.listener: Callable[[bytes, int, int], None] | None = None
-        self._last = self._gap = self._count = 0
+        self.gaps = SequenceGaps()
+        self._last = self._gap = self._count = self._lost = 0
         self._since = time.time_ns()
 
     def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
         """Take one serialized message; this is all that happens while recording."""
         now = time.time_ns()
+        missing = self.gaps.missing(info)
+        self._lost += missing
         if self.store is not None:
+            self.store.lost += missing
             self.store.append(data, now)
         if self.listener is not None:
             self.listener(data, now, now - info['received_timestamp'])
@@ -68,8 +78,9 @@ class Channel:
         now = time.time_ns()
         span = max(now - self._since, 1) * 1e-9
         age = (now - self._last) * 1e-9 if self._last else float('inf')
-        statistics = TopicStatistics(self.topic, self._count / span, self._gap * 1e-9, age)
-        self._since, self._gap, self._count = now, 0, 0
+        statistics = TopicStatistics(
+            self.topic, self._count / span, self._gap * 1e-9, age, self._lost)
+        self._since, self._gap, self._count, self._lost = now, 0, 0, 0
         return statistics
 
 
@@ -77,12 +88,13 @@ class BagSession:
     """Topics of a node, always watched, and the recording of them which runs or ended last.
 
     ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
-    names to message types.
+    names to message types. Recordings that the disk did not take whole stay until it does.
     """
 
     def __init__(self, node: Node, folder: Path, name: str, topics: Mapping[str, Any],
                  depth: int) -> None:
-        self._folder, self._name = folder, name
+        self._node, self._folder, self._name = node, folder, folder_name(name)
+        self._memory, self._ended = Memory(), list[Recorder]()
         self.recorder: Recorder | None = None
         self.running = False
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
@@ -111,36 +123,63 @@ class BagSession:
         """Begin a new recording and return its folder; raises DynIdError when it cannot."""
         if self.running:
             raise UsageError(f'already recording to {self.path}; stop that recording first')
-        recorder = Recorder(self._new_folder())
+        recorder = self._new_recorder()
         stores = {topic: recorder.add_topic(channel.topic, *described(self._kinds[topic]))
                   for topic, channel in self._channels.items()}
         with self.lock:
+            while self._listener.take():  # what has come in before does not belong to it
+                pass
             for topic, channel in self._channels.items():
                 channel.store = stores[topic]
         self.recorder, self.running = recorder, True
         return self.path
 
     def stop(self) -> tuple[bool, str]:
-        """End the recording; return whether it is whole and what it holds.
+        """End the recording; return whether all of it is on the disk, and what it holds.
 
-        Raises UsageError when none is running.
+        What a full disk does not take stays in memory; another call tries again. Raises UsageError
+        when no recording runs and none is left to finish.
         """
-        if self.recorder is None or not self.running:
+        if not self.running and not self._ended:
             raise UsageError('nothing is being recorded; start a recording first')
+        self._end()
+        told = [self._told(recorder) for recorder in self._ended]
+        self._ended = [recorder for recorder in self._ended if not recorder.finished]
+        return all(whole for whole, _ in told), '; '.join(text for _, text in told)
+
+    def _end(self) -> None:
+        """Let the running recording, if there is one, end with what has come in so far."""
+        if not self.running:
+            return
         with self.lock:
-            while self._listener.take():  # what has come in before belongs to it
+            while self._listener.take():
                 pass
             for channel in self._channels.values():
                 channel.store = None
         self.running = False
-        findings = self.recorder.stop()
-        counts = {s.topic: s.count for s in self.recorder.statistics()}
+        assert self.recorder is not None
+        self._ended.append(self.recorder)
+
+    def _told(self, recorder: Recorder) -> tuple[bool, str]:
+        """Stop a recorder, or try again; return whether the bag is whole, and what it holds."""
+        findings = recorder.stop()
+        counts = {s.topic: s.count for s in recorder.statistics()}
         held = ', '.join(f'{count} messages of {topic}' for topic, count in counts.items())
-        text = f'recorded {held} in {self.path}'
+        text = f'recorded {held} in {recorder.path}'
         if not counts[self._channels[TOPICS[0]].topic]:
             text += '; is the topic right, and is somebody publishing reliably?'
             return False, text
+        if not recorder.finished:
+            findings = (*findings, 'stop again once there is room')
+        elif not all(channel.gaps.known for channel in self._channels.values()):
+            text += ' (this middleware does not tell whether messages were lost on the way)'
         return not findings, '; '.join((text, *findings))
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Findings of the present recording, and of earlier ones that are not on the disk yet."""
+        recorders = dict.fromkeys((*self._ended, *([self.recorder] if self.recorder else ())))
+        return tuple(finding for recorder in recorders for finding in recorder.findings)
 
     def count(self, topic: str) -> int:
         """Return the number of messages of a topic in the recording."""
@@ -162,18 +201,43 @@ class BagSession:
             return tuple(channel.take_statistics() for channel in self._channels.values())
 
     def close(self) -> None:
-        """End a running recording, if there is one, and listen no more."""
-        if self.running:
-            self.stop()
+        """End a running recording, if there is one, and listen no more.
+
+        What the recording's disk does not take goes to the temporary folder, if that takes it.
+        """
+        self._end()
+        for recorder in self._ended:
+            recorder.stop()
+            if recorder.unsaved:
+                self._node.get_logger().error(_rescued(recorder))
+        self._ended.clear()
         self._listener.close()
 
-    def _new_folder(self) -> Path:
+    def _new_recorder(self) -> Recorder:
         base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
         path, number = base, 1
-        while path.exists():
-            number += 1
-            path = base.with_name(f'{base.name}_{number}')
-        return path
+        while True:
+            while os.path.lexists(path):
+                number += 1
+                path = base.with_name(f'{base.name}_{number}')
+            try:
+                return Recorder(path, memory=self._memory)
+            except UsageError:  # another node was faster
+                continue
+
+
+def folder_name(name: str) -> str:
+    """Return the name of a robot as part of the name of a folder, whatever it holds."""
+    return re.sub(r'[^\w.+-]+', '_', name, flags=re.ASCII).strip('._')[:80] or 'recording'
+
+
+def _rescued(recorder: Recorder) -> str:
+    """Say where the messages are that the disk of a recording did not take."""
+    found, count = recorder.findings[0], recorder.unsaved
+    path = recorder.rescue(Path(gettempdir()))
+    if path is None:
+        return f'{found}; the node ends, and these {count} messages are lost'
+    return f'{found}; the node ends: these {count} messages were written to {path}'
 
 
 class Recording(BagSession):
