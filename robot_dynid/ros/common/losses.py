@@ -30,5 +30,5 @@ class SequenceGaps:
         before = self._last.get(key)
         if before is None and len(self._last) == PUBLISHERS:
             del self._last[next(iter(self._last))]
-        self._last[key] = number
+        self._last[key] = number if before is None else max(number, before)
         return 0 if before is None else max(0, number - before - 1)

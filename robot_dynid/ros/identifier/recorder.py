@@ -223,7 +223,8 @@ class Recorder:
         with self._writing:
             if self.finished:
                 return
-            if self._bag is None or (self._save(self._bag) and self._closed(self._bag)):
+            bag = self._bag
+            if bag is None or ((not self.unsaved or self._save(bag)) and self._closed(bag)):
                 self._finished.set()
 
     def _save(self, bag: BagWriter) -> bool:

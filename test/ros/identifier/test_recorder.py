@@ -8,11 +8,15 @@ import time
 
 import numpy as np
 import pytest
+from full_disk import full_disk
+from rosbags.rosbag2 import Reader
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import read_bag
+from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
-from robot_dynid.ros.common.message_store import MESSAGES
+from robot_dynid.ros.common.message_store import BYTES, MESSAGES, Memory
+from robot_dynid.ros.identifier import recorder as recorder_module
 from robot_dynid.ros.identifier.recorder import Recorder
 
 START = 1_700_000_000_000_000_000
@@ -188,18 +192,121 @@ def test_full_disk_keeps_everything_in_memory_and_recovers(tmp_path):
     assert log.findings == ()
 
 
-def test_stop_on_a_full_disk_says_so(tmp_path):
+@pytest.mark.parametrize('again', [True, False], ids=['stopped again', 'by itself'])
+def test_what_a_full_disk_does_not_take_is_written_after_the_stop(tmp_path, monkeypatch, again):
+    monkeypatch.setattr(recorder_module, 'RETRY', 60.0 if again else 0.05)
     stamps, payloads, values = messages(3000)
     recorder = Recorder(tmp_path / 'run', period=60)
     feed(recorder.add_topic('/joint_states'), stamps, payloads)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
-    try:
+    with full_disk(tmp_path, 10_000):
         (finding,) = recorder.stop()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert '3000 messages are kept in memory only' in finding
-    np.testing.assert_array_equal(recorder.snapshot().position, values)
+        assert 'No space left' in finding
+        assert '3000 messages are kept in memory only: make room' in finding
+        assert not recorder.finished
+        assert recorder.stop() == (finding,), 'it still is'
+        np.testing.assert_array_equal(recorder.snapshot().position, values)
+    if again:
+        assert recorder.stop() == ()
+    else:
+        wait_until(lambda: recorder.finished)
+    assert recorder.finished
+    assert recorder.findings == ()
+    log = read_bag(tmp_path / 'run')
+    np.testing.assert_array_equal(log.position, values)
+    assert log.findings == ()
+
+
+def test_an_index_without_room_is_written_later(tmp_path):
+    """The messages are on the disk then, and the file is one that strict readers take."""
+    stamps, payloads, values = messages(3000)
+    recorder = Recorder(tmp_path / 'run', period=0.02)
+    store = recorder.add_topic('/joint_states')
+    feed(store, stamps, payloads)
+    wait_until(lambda: store.saved == 3000)
+    for room in (0, 100):
+        with full_disk(tmp_path, room):
+            (finding,) = recorder.stop()
+            assert 'all messages are on the disk, but the index could not be written' in finding
+            assert not recorder.finished
+            np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
+    (tmp_path / 'run' / 'metadata.yaml').mkdir()
+    (finding,) = recorder.stop()
+    assert 'metadata.yaml: is a folder' in finding
+    (tmp_path / 'run' / 'metadata.yaml').rmdir()
+    assert recorder.stop() == ()
+    assert read_bag(tmp_path / 'run').findings == ()
+    with Reader(tmp_path / 'run') as reader:
+        stamped = [stamp for _, stamp, _ in reader.messages()]
+    np.testing.assert_array_equal(stamped, stamps)
+
+
+def test_memory_for_a_full_disk_is_bounded_the_first_messages_are_kept_the_rest_counted(tmp_path):
+    count = 6 * MESSAGES
+    stamps, payloads, values = messages(count)
+    recorder = Recorder(tmp_path / 'run', period=0.02, memory=Memory(2 * BYTES))
+    store = recorder.add_topic('/joint_states')
+    with full_disk(tmp_path):
+        feed(store, stamps, payloads)
+        kept = store.count
+        assert 2 * MESSAGES < kept <= 3 * MESSAGES
+        assert store.refused == count - kept
+        lost = f'{count - kept} messages of /joint_states are lost: the disk did not take them'
+        assert any(lost in finding for finding in recorder.findings)
+    wait_until(lambda: store.saved == kept)
+    feed(store, stamps[-10:], payloads[-10:])
+    said = recorder.stop()
+    assert recorder.finished
+    assert len(said) == 1 and lost in said[0], 'told although the rest is saved'
+    log = read_bag(tmp_path / 'run')
+    np.testing.assert_array_equal(log.position[:kept], values[:kept])
+    np.testing.assert_array_equal(log.position[kept:], values[-10:])
+    assert any(lost in finding for finding in log.findings), 'who reads the bag is told'
+
+
+def test_memory_is_given_back_once_it_is_saved(tmp_path):
+    stamps, payloads, values = messages(12 * MESSAGES)
+    recorder = Recorder(tmp_path / 'run', period=60, memory=Memory(3 * BYTES))
+    store = recorder.add_topic('/joint_states')
+    for start in range(0, len(values), 3 * MESSAGES):
+        feed(store, stamps[start:start + 3 * MESSAGES], payloads[start:start + 3 * MESSAGES])
+        recorder._save(recorder._bag)
+    assert recorder.stop() == ()
+    np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
+
+
+def test_pieces_of_what_waits_make_up_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorder_module, 'PIECE', 500_000)
+    stamps, payloads, values = messages(3 * MESSAGES)
+    _, others, motor = messages(3 * MESSAGES, seed=9)
+    recorder = Recorder(tmp_path / 'run', period=60)
+    pieces, sync = [], BagWriter.sync
+    monkeypatch.setattr(BagWriter, 'sync', lambda self: (pieces.append(1), sync(self)))
+    feed(recorder.add_topic('/joint_states'), stamps, payloads)
+    feed(recorder.add_topic('/motor_states'), stamps, others)
+    feed(recorder.add_topic('/more'), stamps[:5], payloads[:5])
+    assert recorder.stop() == ()
+    assert len(pieces) > 2
+    log = read_bag(tmp_path / 'run')
+    np.testing.assert_array_equal(log.position, values)
+    np.testing.assert_array_equal(log.motor_position, motor)
+
+
+def test_messages_only_in_memory_can_be_written_elsewhere(tmp_path):
+    stamps, payloads, values = messages(MESSAGES + 500)
+    recorder = Recorder(tmp_path / 'full' / 'run', period=0.02)
+    store = recorder.add_topic('/joint_states')
+    feed(store, stamps[:300], payloads[:300])
+    wait_until(lambda: store.saved == 300)
+    with full_disk(tmp_path / 'full'):
+        feed(store, stamps[300:], payloads[300:])
+        recorder.stop()
+        with full_disk(tmp_path):
+            assert recorder.rescue(tmp_path / 'other') is None
+        assert not (tmp_path / 'other' / 'run_rest').exists()
+        assert recorder.rescue(tmp_path / 'other') == tmp_path / 'other' / 'run_rest'
+        np.testing.assert_array_equal(
+            read_bag(tmp_path / 'other' / 'run_rest').position, values[300:])
+        np.testing.assert_array_equal(read_bag(tmp_path / 'full' / 'run').position, values[:300])
 
 
 def test_append_is_cheap(tmp_path):

@@ -1,0 +1,223 @@
+"""Recordings of live topics: stopped again and again, what never came in, names of folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from full_disk import full_disk
+from in_process import Spinner
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+from robot_dynid.errors import UsageError
+from robot_dynid.io.bag import read_bag
+from robot_dynid.ros.common.losses import PUBLISHERS, SequenceGaps
+from robot_dynid.ros.identifier import recorder, recording
+from robot_dynid.ros.identifier.diagnostics import diagnosis
+from robot_dynid.ros.identifier.recording import Recording, folder_name
+
+NOT_RECORDING = 'nothing is being recorded; start a recording first'
+
+
+class Stage:
+    """A recording in a bare node that also publishes the joint states."""
+
+    def __init__(self, node: Any, folder: Path) -> None:
+        self.node, self.folder = node, folder
+        self.recording = Recording(node, folder, 'arm', (), 1000)
+        self.publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(depth=1000))
+        Spinner(node).wait(lambda: self.publisher.get_subscription_count() == 1)
+        self.sent = 0
+
+    def publish(self, count: int) -> None:
+        """Publish so many joint states, numbered by their positions."""
+        for _ in range(count):
+            self.sent += 1
+            message = JointState(name=['joint_1'], position=[float(self.sent)], effort=[1.0])
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(
+                self.sent * 1_000_000, 10**9)
+            self.publisher.publish(message)
+
+    def record(self, count: int) -> Path:
+        """Record so many joint states; the recording still runs."""
+        path = self.recording.start()
+        self.publish(count)
+        Spinner(self.node).wait(lambda: self.recording.count('joint_states') == count)
+        return path
+
+    def level(self) -> tuple[int, str]:
+        """Return level and message of the diagnostics."""
+        status = diagnosis('node', self.recording.take_statistics(), self.recording, None, '')
+        return int.from_bytes(status.level, 'little'), status.message
+
+
+@pytest.fixture
+def stage(node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setattr(recorder, 'RETRY', 60.0)
+    made = Stage(node, tmp_path / 'bags')
+    yield made
+    made.recording.close()
+
+
+@pytest.mark.ros
+def test_a_second_stop_finishes_what_a_full_disk_did_not_take(stage: Stage) -> None:
+    """The recordings that began meanwhile lose nothing either."""
+    first = stage.record(300)
+    with full_disk(first):
+        whole, said = stage.recording.stop()
+        assert not whole
+        assert f'recorded 300 messages of /joint_states in {first}' in said
+        assert '300 messages are kept in memory only: make room on that disk' in said
+        assert 'stop again once there is room' in said
+        assert stage.level() == (2, said.split('; ', 1)[1].removesuffix(
+            '; stop again once there is room'))
+        assert stage.recording.stop() == (False, said), 'it still is full'
+        second = stage.record(200)
+        assert stage.level()[0] == 2, 'the earlier one is not forgotten'
+        whole, both = stage.recording.stop()
+        assert not whole
+        assert said in both
+        assert f'recorded 200 messages of /joint_states in {second}' in both
+    assert stage.recording.stop() == (
+        True, f'recorded 300 messages of /joint_states in {first}')
+    assert stage.level()[0] == 0
+    with pytest.raises(UsageError, match=NOT_RECORDING):
+        stage.recording.stop()
+    np.testing.assert_array_equal(read_bag(first).position[:, 0], np.arange(1, 301))
+    np.testing.assert_array_equal(read_bag(second).position[:, 0], np.arange(301, 501))
+
+
+@pytest.mark.ros
+def test_a_node_that_ends_says_where_the_messages_are(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(
+        stage.recording, '_node', SimpleNamespace(get_logger=lambda: SimpleNamespace(
+            error=said.append)))
+    monkeypatch.setattr(recording, 'gettempdir', lambda: str(tmp_path / 'temporary'))
+    path = stage.record(300)
+    with full_disk(path):
+        stage.recording.close()
+    rest = tmp_path / 'temporary' / f'{path.name}_rest'
+    assert len(said) == 1
+    assert f'these 300 messages were written to {rest}' in said[0]
+    assert read_bag(rest).position.shape == (300, 1)
+
+
+@pytest.mark.ros
+def test_messages_that_never_came_in_are_counted(stage: Stage) -> None:
+    """Nobody takes them for a while, so that the queue of 1000 runs over, as under load."""
+    path = stage.record(100)
+    with stage.recording.lock:
+        stage.publish(3500)
+        Spinner(stage.node).wait(stage.publisher.wait_for_all_acked)
+    Spinner(stage.node).wait(lambda: stage.level()[0] == 2)
+    stage.publish(10)
+    Spinner(stage.node).wait(lambda: stage.recording.count('joint_states') >= 1110)
+    whole, said = stage.recording.stop()
+    assert not whole
+    log = read_bag(path)
+    lost = 3610 - len(log.position)
+    assert 0 < lost <= 2500
+    assert f'{lost} messages of /joint_states were sent while recording and never came in' in said
+    assert any(f'{lost} messages of /joint_states were sent' in f for f in log.findings)
+    missing = np.diff(log.position[:, 0]) - 1.0
+    assert missing.sum() == lost
+    stage.record(5)
+    assert stage.recording.stop()[0], 'the next one lacks nothing'
+
+
+@pytest.mark.ros
+def test_publishers_that_come_and_go_are_no_losses(stage: Stage) -> None:
+    other = stage.node.create_publisher(JointState, 'joint_states', 1000)
+    Spinner(stage.node).wait(lambda: other.get_subscription_count() == 1)
+    stage.publish(50)
+    stage.recording.start()
+    for _ in range(20):
+        stage.publish(1)
+        other.publish(JointState(name=['other'], position=[0.0]))
+    stage.node.destroy_publisher(other)
+    late = stage.node.create_publisher(JointState, 'joint_states', 1000)
+    Spinner(stage.node).wait(lambda: late.get_subscription_count() == 1)
+    late.publish(JointState(name=['other'], position=[0.0]))
+    Spinner(stage.node).wait(lambda: stage.recording.count('joint_states') == 41)
+    whole, said = stage.recording.stop()
+    assert whole, said
+
+
+def numbered(number: int | None, publisher: bytes = b'a') -> dict[str, Any]:
+    return {'publication_sequence_number': number, 'publisher_gid': {'data': publisher}}
+
+
+def test_gaps_are_those_of_each_publisher() -> None:
+    gaps = SequenceGaps()
+    steps = [(7, b'a', 0), (8, b'a', 0), (1, b'b', 0), (10, b'a', 1), (5, b'b', 3), (5, b'b', 0),
+             (3, b'b', 0), (6, b'b', 0), (11, b'a', 0)]
+    assert [gaps.missing(numbered(number, key)) for number, key, _ in steps] == [
+        missing for *_, missing in steps]
+    for k in range(2 * PUBLISHERS):
+        assert not gaps.missing(numbered(k, str(k).encode()))
+    assert gaps.known
+    assert len(gaps._last) == PUBLISHERS
+    for info in ({}, numbered(None), {'publication_sequence_number': 3}):
+        gaps.known = True
+        assert not gaps.missing(info)
+        assert not gaps.known
+
+
+@pytest.mark.ros
+def test_a_middleware_that_does_not_tell_is_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SequenceGaps, 'missing', lambda self, info: setattr(
+        self, 'known', False) or 0)
+    stage.record(5)
+    whole, said = stage.recording.stop()
+    assert whole
+    assert 'does not tell whether messages were lost' in said
+
+
+@pytest.mark.parametrize(('name', 'folder'), [
+    ('ur10e', 'ur10e'), ('planar_3r', 'planar_3r'), ('arm-2.1+b', 'arm-2.1+b'),
+    ('../../etc/x', 'etc_x'), ('/root/x', 'root_x'), ('..', 'recording'), ('', 'recording'),
+    ('.hidden', 'hidden'), ('a b\n\0c', 'a_b_c'), ('Läufer', 'L_ufer'), ('x' * 300, 'x' * 80),
+])
+def test_names_of_robots_stay_in_the_folder(name: str, folder: str) -> None:
+    assert folder_name(name) == folder
+
+
+@pytest.mark.ros
+def test_recordings_of_one_second_and_of_two_nodes_have_folders_of_their_own(
+    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Noon(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Noon:
+            return cls(2024, 1, 2, 12)
+
+    monkeypatch.setattr(recording, 'datetime', Noon)
+    base, there = tmp_path / 'arm_2024-01-02_12-00-00', os.path.lexists
+    base.symlink_to(tmp_path / 'nowhere')
+    recordings = [Recording(node, tmp_path, '../../arm', (), 1000) for _ in range(2)]
+    try:
+        assert [r.start() for r in recordings] == [
+            base.with_name(f'{base.name}_{k}') for k in (2, 3)]
+        recordings[0].stop()
+        overlooked = [base.with_name(f'{base.name}_{k}') for k in (2, 3)]
+        monkeypatch.setattr(recording.os.path, 'lexists', lambda path: (
+            there(path) and not (overlooked and overlooked.pop(0) == path)))
+        assert recordings[0].start() == base.with_name(f'{base.name}_4'), 'another was faster'
+    finally:
+        for each in recordings:
+            each.close()
