@@ -18,6 +18,10 @@ from robot_dynid.errors import DynIdError, UsageError, clipped
 TEXT_BYTES = 32_000_000
 #: where the mark of this software is looked for in a file that would be replaced [bytes]
 HEAD = 4096
+#: how files are opened: for reading without waiting, a folder, a new one
+READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_regular(path: str | Path, missing: type[DynIdError] = UsageError) -> BinaryIO:
@@ -26,7 +30,7 @@ def open_regular(path: str | Path, missing: type[DynIdError] = UsageError) -> Bi
     Raises ``missing`` where there is no such file or it cannot be opened.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        handle = os.open(path, READ)
     except (OSError, ValueError) as error:
         raise missing(f'{clipped(str(path))}: cannot be read ({_reason(error)})') from None
     mode = os.fstat(handle).st_mode
@@ -66,31 +70,9 @@ def check_target(path: str | Path, mark: bytes | None = None, inside: Path | Non
 
     Raises UsageError saying what is there instead and what to do.
     """
-    target = Path(path)
-    try:
-        folder = target.parent.resolve()
-        if inside is not None and not folder.is_relative_to(inside.resolve()):
-            raise UsageError(f'{path}: lies outside {inside.resolve()}; give a path below it')
-        if target.name in ('', '.', '..'):
-            raise UsageError(f'{path}: is a folder, give the name of a file')
-        if not folder.is_dir():
-            raise UsageError(f'{path}: there is no folder {folder}; make it first')
-        there = _mode(target)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f'{clipped(str(path))}: is no path for a file ({_reason(error)})'
-                         ) from None
-    if there is not None and not stat.S_ISREG(there):
-        raise UsageError(f'{path}: is {_kind(there)}; give the name of a file')
-    if not os.access(target if there is not None else folder, os.W_OK) or \
-            not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f'{path}: no permission to write there')
-    if there is not None and mark is not None:
-        with open_regular(target) as file:
-            head = file.read(HEAD)
-        if head and mark not in head:
-            raise UsageError(f'{path}: exists and was not written as such a file; give another '
-                             'name or remove it first')
-    return target
+    with _folder_of(path, inside) as folder:
+        _check(path, folder, mark)
+    return Path(path)
 
 
 def atomic_write(
@@ -109,50 +91,184 @@ def atomic_writer(
 ) -> Iterator[BufferedWriter]:
     """Open a new file that takes the name ``path`` once it is whole and on the disk.
 
-    It grows under a random name beside the target, made exclusively; a reader sees the file before
-    or the one after, also with several writers, and an error leaves the one before. Access rights
-    are those of the file before. Arguments as of `check_target`.
+    It grows under a random name in the same folder, made exclusively; a reader sees the file
+    before or the one after, also with several writers, and an error leaves the one before. What
+    a killed writer leaves is named ``.robot_dynid_*.tmp`` and may be removed. Owner and access
+    rights are those of the file before; its other hard links keep the old content. Arguments as
+    of `check_target`.
 
     Raises UsageError as `check_target`, DynIdError when it cannot be written.
     """
-    target = check_target(path, mark, inside)
-    temporary = f'.{target.name[:100]}.{secrets.token_hex(8)}.tmp'
-    try:
-        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise DynIdError(f'{path}: cannot be written ({_reason(error)})') from None
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-                         | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    with _folder_of(path, inside) as folder:
+        before = _check(path, folder, mark)
+        rights = 0o666 if before is None else stat.S_IMODE(before.st_mode) & 0o666
+        temporary = f'.robot_dynid_{secrets.token_hex(8)}.tmp'
         try:
-            with os.fdopen(handle, 'wb') as file:
-                yield file
-                file.flush()
-                before = _mode(target.name, folder)
-                if before is not None:
-                    os.fchmod(file.fileno(), stat.S_IMODE(before))
-                os.fsync(file.fileno())
-            if before is not None and not stat.S_ISREG(before):
-                raise UsageError(f'{path}: has become {_kind(before)} meanwhile; nothing written')
-            os.replace(temporary, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
+            handle = os.open(temporary, NEW, rights, dir_fd=folder)
+            try:
+                with os.fdopen(handle, 'wb') as file:
+                    if before is not None:
+                        _take_over(handle, before)
+                    yield file
+                    file.flush()
+                    os.fsync(handle)
+                _check(path, folder, mark)  # what has come there meanwhile
+                name = Path(path).name
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
+        except OSError as error:
+            raise DynIdError(f'{path}: cannot be written ({_reason(error)})') from None
         with suppress(OSError):  # some file systems cannot; the name is on the disk soon anyway
             os.fsync(folder)
+
+
+@contextmanager
+def open_log(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a new file for output that is kept as it comes; one of an earlier run is removed.
+
+    Raises UsageError as `check_target`, DynIdError when it cannot be made.
+    """
+    with _folder_of(path) as folder:
+        _check(path, folder, None)
+        name = Path(path).name
+        try:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            handle = os.open(name, NEW, 0o666, dir_fd=folder)
+        except OSError as error:
+            raise DynIdError(f'{path}: cannot be written ({_reason(error)})') from None
+    with os.fdopen(handle, 'wb') as file:
+        yield file
+
+
+def open_lock(folder: Path, name: str) -> BinaryIO:
+    """Open the empty file ``name`` to be locked, in a folder of this user only.
+
+    Its path may be known to others, as in /tmp: both are made where they are missing, and links,
+    and what belongs to others, are refused. Raises DynIdError saying so.
+    """
+    path = folder / name
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        opened = os.open(folder, FOLDER | os.O_NOFOLLOW)
+        try:
+            _require_own(folder, os.fstat(opened))
+            os.fchmod(opened, 0o700)
+            handle = os.open(name, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+                             | os.O_CLOEXEC, 0o600, dir_fd=opened)
+        finally:
+            os.close(opened)
     except OSError as error:
-        raise DynIdError(f'{path}: cannot be written ({_reason(error)})') from None
+        raise DynIdError(f'{path}: cannot be opened ({_reason(error)}); remove {folder}') from None
+    file = os.fdopen(handle, 'rb')
+    try:
+        status = os.fstat(handle)
+        _require_own(path, status)
+        if not stat.S_ISREG(status.st_mode):
+            raise DynIdError(f'{path}: is {_kind(status.st_mode)}; remove it')
+    except DynIdError:
+        file.close()
+        raise
+    return file
+
+
+def _require_own(path: Path, status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise DynIdError(f'{path}: belongs to another user (id {status.st_uid}); remove it, or '
+                         'set TMPDIR to a folder of your own')
+
+
+@contextmanager
+def _folder_of(path: str | Path, inside: Path | None = None) -> Iterator[int]:
+    """Open the folder of a target: it stays the same one, whatever is renamed meanwhile."""
+    target = Path(path)
+    if target.name in ('', '.', '..') or str(path).endswith(os.sep):
+        raise UsageError(f'{path}: is a folder, give the name of a file')
+    try:
+        folder = os.open(target.parent, FOLDER)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f'{path}: there is no folder {target.absolute().parent}; make it first'
+                         ) from None
+    except (OSError, ValueError) as error:
+        raise _no_path(path, error) from None
+    try:
+        if inside is not None:
+            own = Path(os.readlink(f'/proc/self/fd/{folder}'))  # of the folder that is open
+            if not own.is_relative_to(inside.resolve()):
+                raise UsageError(f'{path}: lies outside {inside.resolve()}; give a path below it')
+        yield folder
     finally:
         os.close(folder)
 
 
-def _mode(path: str | Path, folder: int | None = None) -> int | None:
-    """Return the mode of what is at a path itself, not behind a link; None: nothing."""
+def _check(path: str | Path, folder: int, mark: bytes | None) -> os.stat_result | None:
+    """Return the status of the file that is replaced, None without one. Raises UsageError."""
+    name = Path(path).name
     try:
-        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode
+        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return None
+        there = None
+    except (OSError, ValueError) as error:
+        raise _no_path(path, error) from None
+    if there is not None and not stat.S_ISREG(there.st_mode):
+        raise UsageError(f'{path}: is {_kind(there.st_mode)}; give the name of a file')
+    if not _permitted(name, folder, there):
+        raise UsageError(f'{path}: no permission to write there')
+    if there is not None and mark is not None:
+        _require_mark(path, folder, mark)
+    return there
+
+
+def _permitted(name: str, folder: int, there: os.stat_result | None) -> bool:
+    """Return whether a file may be replaced, or made where there is none."""
+    if not os.access('.', os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
+        return False
+    if there is None:
+        return True
+    holder = os.fstat(folder)
+    if holder.st_mode & stat.S_ISVTX and \
+            os.geteuid() not in (0, there.st_uid, holder.st_uid):
+        return False  # as in /tmp: only the owner may
+    return bool(there.st_mode & 0o222) and \
+        os.access(name, os.W_OK, dir_fd=folder, effective_ids=True)
+
+
+def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
+    try:
+        handle = os.open(Path(path).name, READ | os.O_NOFOLLOW, dir_fd=folder)
+        with os.fdopen(handle, 'rb') as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise UsageError(f'{path}: exists and cannot be read ({_reason(error)}); give another '
+                         'name, or remove it first') from None
+    if head and mark not in head:
+        words = clipped(mark.decode(errors='replace'), 60)
+        raise UsageError(
+            f'{path}: exists and is not overwritten, since its first lines lack "{words}" by '
+            'which such files are known (those of earlier versions may lack it); give another '
+            'name, or remove the file first')
+
+
+def _take_over(handle: int, before: os.stat_result) -> None:
+    """Give a new file owner and rights of the one before; never rights to another group."""
+    rights = stat.S_IMODE(before.st_mode) & 0o777
+    for owner in (before.st_uid, -1):
+        try:
+            os.fchown(handle, owner, before.st_gid)
+            break
+        except OSError:
+            continue
+    else:
+        rights &= 0o707
+    os.fchmod(handle, rights)
+
+
+def _no_path(path: str | Path, error: Exception) -> UsageError:
+    return UsageError(f'{clipped(str(path))}: is no path for a file ({_reason(error)})')
 
 
 def _kind(mode: int) -> str:

@@ -62,7 +62,7 @@ def test_links_pipes_devices_folders_and_foreign_files_stay(tmp_path: Path) -> N
     os.mkfifo(tmp_path / 'pipe')
     (tmp_path / 'folder').mkdir()
     for name, words in (('link', 'a symbolic link'), ('pipe', 'a pipe'), ('folder', 'a folder'),
-                        ('no/a', 'there is no folder'), ('victim', 'not written as such a file')):
+                        ('no/a', 'there is no folder'), ('victim', 'is not overwritten')):
         with pytest.raises(UsageError, match=words):
             atomic_write(tmp_path / name, 'x', mark=b'robot_dynid')
     with pytest.raises(UsageError, match='a device'):
