@@ -66,7 +66,8 @@ def check_target(path: str | Path, mark: bytes | None = None, inside: Path | Non
     """Return ``path`` as a target that `atomic_write` accepts, now; nothing is changed.
 
     A file that is replaced must have ``mark`` in its first HEAD bytes, or be empty: others are not
-    of this software. None: every file may be. With ``inside``, the target must lie below it.
+    of this software. A mark that begins with a line feed is found at the start of the file, too.
+    None: every file may be replaced. With ``inside``, the target must lie below it.
 
     Raises UsageError saying what is there instead and what to do.
     """
@@ -245,8 +246,8 @@ def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
     except OSError as error:
         raise UsageError(f'{path}: exists and cannot be read ({_reason(error)}); give another '
                          'name, or remove it first') from None
-    if head and mark not in head:
-        words = clipped(mark.decode(errors='replace'), 60)
+    if head and mark not in b'\n' + head:
+        words = clipped(mark.decode(errors='replace').strip(), 60)
         raise UsageError(
             f'{path}: exists and is not overwritten, since its first lines lack "{words}" by '
             'which such files are known (those of earlier versions may lack it); give another '

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from robot_dynid.errors import DynIdError
+from robot_dynid.files import open_lock
 
 DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
 _turn = itertools.count()
@@ -26,7 +27,7 @@ def own_domain() -> Iterator[int]:
     """
     before = {name: os.environ.get(name)
               for name in ('ROS_DOMAIN_ID', 'ROS_AUTOMATIC_DISCOVERY_RANGE')}
-    lock: IO[str] | None = None
+    lock: BinaryIO | None = None
     if before['ROS_DOMAIN_ID'] is None:
         domain, lock = claim_domain()
         os.environ['ROS_DOMAIN_ID'] = str(domain)
@@ -43,17 +44,16 @@ def own_domain() -> Iterator[int]:
             lock.close()
 
 
-def claim_domain() -> tuple[int, IO[str]]:
+def claim_domain() -> tuple[int, BinaryIO]:
     """Lock the file of a domain nobody else on this machine holds; closing it gives it back.
 
-    Raises DynIdError when every domain is taken.
+    Raises DynIdError when every domain is taken, or others may write in the folder of the locks.
     """
-    folder = Path(tempfile.gettempdir()) / f'robot_dynid_domains_{os.getuid()}'
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.gettempdir()) / f'robot_dynid_domains_{os.geteuid()}'
     first = os.getpid() * 7 + next(_turn)  # not the domain that was given back just now
     for step in range(len(DOMAINS)):
         domain = DOMAINS[(first + step) % len(DOMAINS)]
-        lock = (folder / str(domain)).open('w')
+        lock = open_lock(folder, str(domain))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

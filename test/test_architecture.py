@@ -225,8 +225,6 @@ OPENED_ELSEWHERE = {
     'io/bag_writer.py': 'a recording grows by appending to its file',
     'io/bag.py': 'storage', 'io/mcap.py': 'storage', 'io/sqlite.py': 'storage',
     'io/table.py': 'storage', 'io/rosbags_compat.py': 'storage',
-    'cli/files.py': 'outputs', 'cli/states.py': 'outputs', 'identified/model_file.py': 'outputs',
-    'io/trajectory_file.py': 'outputs',
 }
 OPENING = {'open', 'read_text', 'read_bytes', 'write_text', 'write_bytes', 'fdopen'}
 
@@ -256,6 +254,57 @@ def test_files_are_opened_in_one_place() -> None:
     ('gzip.open(path)', True), ('read_text(path)', False), ('self._writer.open()', False)])
 def test_opening_is_seen(source: str, found: bool) -> None:
     assert opens_file(ast.parse(source, mode='eval').body) == found
+
+
+#: what writes to the disk beside robot_dynid/files.py, and why
+WRITERS = {
+    ('robot_dynid/io/bag_writer.py', 'path.open'):
+        'appends to a recording in a folder that was made for it',
+    ('robot_dynid/io/sqlite.py', 'shutil.copy'): 'into a temporary folder',
+    ('robot_dynid/io/sqlite.py', 'os.truncate'): 'in a temporary folder',
+    ('robot_dynid/cli/main.py', 'os.open'): 'the null device, when nobody reads the output',
+}
+WRITING = {'write_text', 'write_bytes', 'rename', 'renames', 'symlink_to', 'hardlink_to', 'touch',
+           'tofile', 'copy2', 'copyfile', 'copytree', 'savez', 'savez_compressed',
+           'NamedTemporaryFile', 'mkstemp'}
+WRITING_IN = {'os.replace', 'os.open', 'os.link', 'os.symlink', 'os.truncate', 'np.save',
+              'shutil.copy', 'shutil.move', 'json.dump', 'pickle.dump', 'yaml.dump_all'}
+
+
+def writes(node: ast.Call) -> bool:
+    """Return whether a call may make or change a file."""
+    name = ast.unparse(node.func)
+    last = name.rpartition('.')[2]
+    if last in WRITING or name in WRITING_IN:
+        return True
+    if last == 'replace' and len(node.args) == 1 and not node.keywords:
+        return True  # of a path; that of a text takes two
+    if last in ('open', 'fdopen', 'GzipFile'):
+        words = [ast.unparse(word) for word in (*node.args, *(k.value for k in node.keywords))]
+        return any(re.fullmatch(r"'[rbt]*[wax+][rbt+]*'", word) for word in words)
+    return False
+
+
+def test_files_are_written_in_one_place() -> None:
+    """There targets are checked, and appear whole or not at all."""
+    found = {(short(path), ast.unparse(node.func))
+             for path in SOURCES for node in nodes_of(path)
+             if isinstance(node, ast.Call) and writes(node)
+             and short(path) != 'robot_dynid/files.py'
+             and 'fileobj' not in {keyword.arg for keyword in node.keywords}}
+    assert found - set(WRITERS) == set(), 'use robot_dynid.files'
+    assert set(WRITERS) - found == set(), 'no longer there'
+
+
+@pytest.mark.parametrize(('source', 'seen'), [
+    ("Path(p).write_text('x')", True), ("open(p, 'w')", True), ("p.open(mode='ab')", True),
+    ("gzip.open(p, 'wt')", True), ('a.replace(b)', True), ("text.replace('a', 'b')", False),
+    ('replace(log, time=t)', False), ("open(p, 'rb')", False), ('os.replace(a, b)', True),
+    ("open(p, 'r+b')", True), ('os.open(p, flags)', True), ('a.rename(b)', True)])
+def test_writing_is_seen(source: str, seen: bool) -> None:
+    call = ast.parse(source).body[0]
+    assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
+    assert writes(call.value) == seen
 
 
 def test_private_parts_of_the_kernels_stay_in_their_room() -> None:

@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_report, load_logs, load_model
+from robot_dynid.cli.files import check_outputs, load_logs, load_model, report_mark
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.monitoring.monitor import MonitorSettings
 
     started = time.perf_counter()
-    check_report(arguments.report)
+    check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
+        arguments.model, *arguments.data, arguments.robot))
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:

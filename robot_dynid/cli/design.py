@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_report, check_writable
+from robot_dynid.cli.files import check_outputs, report_mark, written_before
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import DynIdError, UsageError
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.search.clearance import keeping_clear
-    from robot_dynid.io.trajectory_file import save_trajectory
+    from robot_dynid.io.trajectory_file import MARK, save_trajectory
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     request = parse_request(arguments.type, with_text(options, arguments.options))
     if not 0.0 < arguments.rate < float('inf'):
         raise UsageError(f"option 'rate' must be positive, got {arguments.rate}")
-    check_writable(arguments.out)
-    check_report(arguments.report)
+    check_outputs((arguments.out, MARK), (arguments.report, report_mark(arguments.report)),
+                  inputs=(arguments.robot, arguments.model, arguments.options))
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
@@ -93,8 +93,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         from robot_dynid.report.html import write_report
         from robot_dynid.report.plan import Plan, plan_report
 
-        write_report(plan_report(Plan(request.kind, robot, found, criteria, scene)),
-                     arguments.report)
+        with written_before(arguments.out):
+            write_report(plan_report(Plan(request.kind, robot, found, criteria, scene)),
+                         arguments.report)
     return {
         'robot': robot.name, 'type': request.kind, 'out': arguments.out,
         'report': arguments.report, **_figures(found),

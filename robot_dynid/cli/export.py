@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_writable, load_model, write_text
+from robot_dynid.cli.files import check_outputs, load_model
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and URDF, write the URDF anew."""
-    from robot_dynid.identified.export import exported_urdf
+    from robot_dynid.identified.export import MARK, exported_urdf
     from robot_dynid.robot.urdf import read_urdf_text
 
-    check_writable(arguments.out)
+    check_outputs((arguments.out, MARK), inputs=(arguments.model, arguments.urdf))
     model = load_model(arguments.model, None)
     export = exported_urdf(model, read_urdf_text(arguments.urdf), arguments.urdf)
-    write_text(arguments.out, export.text)
+    export.save(arguments.out)
     return {
         'robot': model.robot.name, 'model': arguments.model, 'out': arguments.out,
         'feasible': True, 'changed_links': export.changed_links, 'bodies': _bodies(model),

@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.files import check_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import RawLog
 
 
-def check_writable(*paths: str | None) -> None:
-    """Raise UsageError when a file could not be written at one of ``paths`` (None: not asked)."""
-    for path in paths:
-        if path is None:
-            continue
-        folder = Path(path).resolve().parent
-        if Path(path).is_dir():
-            raise UsageError(f'{path}: is a folder, give the name of a file')
-        if not folder.is_dir():
-            raise UsageError(f'{path}: there is no folder {folder}; make it first')
-        if not os.access(path if Path(path).exists() else folder, os.W_OK):
-            raise UsageError(f'{path}: no permission to write there')
+def check_outputs(
+    *outputs: tuple[str | None, bytes | None], inputs: Sequence[str | None] = ()
+) -> None:
+    """Raise UsageError when a file could not be written at the path of one of ``outputs``.
+
+    Each comes with the mark of `robot_dynid.files.check_target`; a path None is not asked for. No
+    output may be one of ``inputs``, nor another output.
+    """
+    taken = {Path(path).resolve(): 'read' for path in inputs if path}
+    for path, mark in outputs:
+        if path is not None:
+            check_target(path, mark)
+            real = Path(path).resolve()
+            if real in taken:
+                raise UsageError(f'{path}: is also {taken[real]} by this command; give the output '
+                                 'another name')
+            taken[real] = 'written'
 
 
-def check_report(path: str | None) -> None:
-    """Raise MissingDependency or UsageError when a report could not be written at ``path``."""
-    if path is not None:
-        import robot_dynid.report.libraries  # noqa: F401
+def report_mark(path: str | None) -> bytes | None:
+    """Return the mark of a report that is asked for at ``path``.
 
-        check_writable(path)
+    Raises MissingDependency where its libraries are not installed.
+    """
+    if path is None:
+        return None
+    from robot_dynid.report.html import MARK
+
+    return MARK
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a text as it is; an existing file is replaced only once the new one is complete."""
-    target = Path(path)
-    temporary = target.with_name(f'.{target.name}.tmp')
-    temporary.write_bytes(text.encode())
-    temporary.replace(target)
+@contextmanager
+def written_before(*paths: str | None) -> Iterator[None]:
+    """Let the message of an error in the block say which outputs were written before it."""
+    try:
+        yield
+    except DynIdError as error:
+        there = ', '.join(path for path in paths if path)
+        raise DynIdError(f'{error} ({there} is written)') from None
 
 
 def load_logs(

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
-    model, states = read_model_and_states(arguments, CHANNELS, MOTORS)
+    model, states = read_model_and_states(arguments, CHANNELS, 'acceleration', MOTORS)
     given = len(states) > len(CHANNELS)
     elastic, warnings = model.elastic_joints, []
     found = {}

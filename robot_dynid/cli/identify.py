@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_report, check_writable, load_logs, write_text
+from robot_dynid.cli.files import check_outputs, load_logs, report_mark, written_before
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
@@ -54,15 +54,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.identification.identify import identify
     from robot_dynid.identification.recipe import Recipe, read_recipe
+    from robot_dynid.identified import export, model_file
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
-    check_writable(arguments.out, arguments.urdf)
-    check_report(arguments.report)
+    outputs = ((arguments.out, model_file.MARK), (arguments.urdf, export.MARK),
+               (arguments.report, report_mark(arguments.report)))
+    check_outputs(*outputs, inputs=(*arguments.data, arguments.robot, arguments.recipe))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     recipe = recipe.with_estimator_settings(_settings(arguments))
     estimator = recipe.estimator_for(arguments.method)
     robot = load_robot(arguments.robot)
+    check_outputs(*outputs, inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress)
@@ -73,11 +76,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             from robot_dynid.report.html import identification_report, write_report
 
             progress('report', 0.9)
-            write_report(identification_report(result, logs), arguments.report)
+            with written_before(arguments.out):
+                write_report(identification_report(result, logs), arguments.report)
     found = {'ok': arguments.accept_partial or not result.model.not_identified,
              **_result(result)}
     if arguments.urdf:
-        found |= _exported(result, urdf, arguments.urdf)
+        with written_before(arguments.out, arguments.report):
+            found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': {log.source: log.findings for log in logs if log.findings}}
 
@@ -108,7 +113,7 @@ def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, A
     from robot_dynid.identified.export import exported_urdf
 
     export = exported_urdf(result.model, urdf, result.model.robot.source)
-    write_text(path, export.text)
+    export.save(path)
     return {'urdf': path, 'changed_links': export.changed_links,
             'warnings': (*result.warnings, *export.warnings)}
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
-    model, states = read_model_and_states(arguments, CHANNELS)
+    model, states = read_model_and_states(arguments, CHANNELS, 'effort')
     effort = model.inverse(*states)
     warnings = model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:

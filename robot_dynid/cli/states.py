@@ -6,10 +6,11 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from robot_dynid.cli.files import check_writable, load_model
+from robot_dynid.cli.files import check_outputs, load_model
+from robot_dynid.files import atomic_write
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
@@ -30,20 +31,34 @@ def add_state_arguments(
 
 
 def read_model_and_states(
-    arguments: argparse.Namespace, channels: tuple[str, ...], optional: tuple[str, ...] = ()
+    arguments: argparse.Namespace, channels: tuple[str, ...], result: str,
+    optional: tuple[str, ...] = (),
 ) -> tuple[IdentifiedModel, tuple[FloatArray, ...]]:
-    """Return the model and one (K, n) array per channel, and ``optional`` ones where given."""
-    from robot_dynid.io.csv import read_states
+    """Return the model and one (K, n) array per channel, and ``optional`` ones where given.
 
-    check_writable(arguments.out)
+    ``result`` is the first channel of what will be written.
+    """
+    from robot_dynid.io.csv import header_mark, read_states
+
+    check_outputs((arguments.out, None), inputs=(
+        arguments.model, arguments.states, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
+    if arguments.out:
+        check_outputs((arguments.out, header_mark(columns_of((result,), model.joints))))
     return model, read_states(arguments.states, tuple(model.joints), channels, optional)
 
 
 def write_rows(path: str, joints: Sequence[str], values: Mapping[str, FloatArray]) -> None:
     """Write (K, n) values by channel as a table with the columns ``<channel>.<joint>``."""
-    with open(path, 'w', encoding='utf-8', newline='') as file:
-        file.write(_table(joints, {name: rows.tolist() for name, rows in values.items()}))
+    from robot_dynid.io.csv import header_mark
+
+    table = _table(joints, {name: rows.tolist() for name, rows in values.items()})
+    atomic_write(path, table, header_mark(columns_of(values, joints)))
+
+
+def columns_of(channels: Iterable[str], joints: Sequence[str]) -> list[str]:
+    """Return the header of a table of results."""
+    return [f'{channel}.{joint}' for channel in channels for joint in joints]
 
 
 def show_rows(joints: Sequence[str], values: Mapping[str, Rows]) -> None:
@@ -54,7 +69,7 @@ def show_rows(joints: Sequence[str], values: Mapping[str, Rows]) -> None:
 def _table(joints: Sequence[str], values: Mapping[str, Rows]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
-    writer.writerow([f'{channel}.{joint}' for channel in values for joint in joints])
+    writer.writerow(columns_of(values, joints))
     for parts in zip(*values.values(), strict=True):
         writer.writerow([f'{value:.17g}' for row in parts for value in row])
     return text.getvalue()

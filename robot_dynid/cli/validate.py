@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_report, load_logs, load_model
+from robot_dynid.cli.files import check_outputs, load_logs, load_model, report_mark
 from robot_dynid.cli.scores import joint_scores, show_scores
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.validate import validate
 
     started = time.perf_counter()
-    check_report(arguments.report)
+    check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
+        arguments.model, *arguments.data, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, model.robot, progress)

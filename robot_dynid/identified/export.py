@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.linalg import eigh
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.files import HEAD, atomic_write
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.inertia import (
     com_from_parameters,
@@ -23,7 +26,10 @@ from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.robot.urdf_text import Element, UrdfText, number_text
 from robot_dynid.types import FloatArray
+from robot_dynid.version import VERSION
 
+#: in the head of every export; no other file is replaced by one
+MARK = b'<!-- inertials identified by robot_dynid'
 #: part of the sum of moments that rounding in other readers stays below (MuJoCo allows none)
 LEAST_MOMENT = 1e-12
 #: part of the sum of moments by which an impossible inertia is brought beyond a flat body's
@@ -44,6 +50,25 @@ class Export(NamedTuple):
     text: str
     changed_links: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    def save(self, path: str | Path) -> None:
+        """Write the text, with a comment that names this software, in place of an earlier export.
+
+        Raises UsageError for a path where something else is, DynIdError when the file cannot be
+        written.
+        """
+        before, after = _split_at_declaration(self.text)
+        comment = f'{MARK.decode()} {VERSION} -->'
+        end = '\r\n' if '\r\n' in self.text else '\n'
+        known = MARK in self.text.encode()[:HEAD]
+        atomic_write(path, self.text if known else f'{before}{comment}{end}{after}', MARK)
+
+
+def _split_at_declaration(text: str) -> tuple[str, str]:
+    """Return a byte order mark and ``<?xml ...?>`` with its line break, and the rest."""
+    found = re.match(r'\ufeff?(?:<\?xml\s.*?\?>[ \t]*\r?\n?)?', text, re.DOTALL)
+    assert found is not None  # it matches the empty text
+    return text[:found.end()], text[found.end():]
 
 
 @one_blas_thread()

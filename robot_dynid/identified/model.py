@@ -16,6 +16,7 @@ from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import warn
@@ -289,9 +290,13 @@ class IdentifiedModel:
         """Return the model as text."""
         return model_file.dump(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model; an existing file is replaced only once the new one is complete."""
-        model_file.write(self.to_yaml(), path)
+    def save(self, path: str | Path, inside: Path | None = None) -> None:
+        """Write the model; an earlier model file is replaced only once the new one is complete.
+
+        With ``inside``, the file must lie below that folder. Raises UsageError for a path where
+        something else is, DynIdError when the file cannot be written.
+        """
+        atomic_write(path, self.to_yaml(), model_file.MARK, inside)
 
     @classmethod
     def from_yaml(cls, text: str, source: str = 'model') -> IdentifiedModel:

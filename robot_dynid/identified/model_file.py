@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: the format that is written, and the one before, which is read, too
 FORMAT, BEFORE = 'robot_dynid model 2', 'robot_dynid model 1'
+#: in the head of every model file; no other file is replaced by one
+MARK = b'\nformat: robot_dynid model '
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
@@ -100,17 +102,6 @@ def _feasible(model: IdentifiedModel) -> dict[str, Any]:
         return {}
     values = (float(value) for value in model.feasible)
     return {'feasible': dict(zip(model.reduction.standard, values, strict=True))}
-
-
-def write(text: str, path: str | Path) -> None:
-    """Write the text; an existing file is replaced only once the new one is complete."""
-    target = Path(path)
-    temporary = target.with_name(f'.{target.name}.tmp')
-    try:
-        temporary.write_text(text, encoding='utf-8')
-        temporary.replace(target)
-    except OSError as error:
-        raise ModelError(f'{target}: cannot be written ({error.strerror})') from None
 
 
 def read(path: str | Path) -> str:

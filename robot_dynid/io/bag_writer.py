@@ -99,7 +99,7 @@ class BagWriter:
             self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
         )
         try:
-            self._writer.open()
+            self._writer.open()  # makes the folder, and fails where anything has its name
             self._storage = StorageOf(self._writer)
             self._spool: Spool | None = None
             if storage == 'mcap':

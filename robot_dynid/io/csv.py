@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import DataError
+from robot_dynid.files import atomic_writer
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.table import Table, read_table
 from robot_dynid.types import CHANNELS, FloatArray, RawLog
+
+#: the name that a compressed table has in its head, and which no other file is replaced without
+COMPRESSED = 'robot_dynid.csv'
+COMPRESSED_MARK = COMPRESSED.encode()
+#: so much of a header is compared with that of the table before
+HEADER_BYTES = 1000
 
 
 def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
@@ -45,14 +53,28 @@ def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:
-    """Write a recording so that ``read_csv`` gives back the same numbers (.gz compresses)."""
+    """Write a recording so that ``read_csv`` gives back the same numbers (.gz compresses).
+
+    Raises UsageError for a path where something else than such a table is, DynIdError when the
+    file cannot be written.
+    """
     channels = {name: getattr(log, name) for name in CHANNELS}
     recorded = {name: c for name, c in channels.items() if c is not None}
     header = ['time', *(f'{name}.{joint}' for name in recorded for joint in log.joints)]
     table = np.column_stack([log.time, *recorded.values()])
-    opened = gzip.open if str(path).endswith('.gz') else open
-    with opened(path, 'wt', encoding='utf-8') as file:
-        np.savetxt(file, table, fmt='%.17g', delimiter=',', header=','.join(header), comments='')
+    with ExitStack() as opened:
+        if str(path).endswith('.gz'):
+            file: Any = opened.enter_context(atomic_writer(path, COMPRESSED_MARK))
+            file = opened.enter_context(gzip.GzipFile(COMPRESSED, 'wb', fileobj=file))
+        else:
+            file = opened.enter_context(atomic_writer(path, header_mark(header)))
+        np.savetxt(file, table, fmt='%.17g', delimiter=',', header=','.join(header), comments='',
+                   encoding='utf-8')
+
+
+def header_mark(header: Sequence[str]) -> bytes:
+    """Return what an earlier table with this header has in its head: no other is replaced."""
+    return '\n'.join(('', ','.join(header), '')).encode()[:HEADER_BYTES]
 
 
 def read_states(

@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.files import read_text
+from robot_dynid.errors import UsageError
+from robot_dynid.files import atomic_write, read_text
 from robot_dynid.trajectories.composite import build, describe
 from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.yaml_text import load_yaml, yaml_text
 
 HEADER = 'robot_dynid_trajectory'
+#: in the head of every trajectory file; no other file is replaced by one
+MARK = f'\n{HEADER}:'.encode()
 VERSION = 1
 
 
 def save_trajectory(trajectory: Trajectory, path: str | Path, robot: str = '') -> None:
     """Write ``trajectory`` to ``path``; every number survives to the last digit.
 
-    Raises DynIdError when the file cannot be written.
+    Raises UsageError for a path where something else is, DynIdError when the file cannot be
+    written.
     """
     content: dict[str, Any] = {HEADER: VERSION, 'robot': robot, **describe(trajectory)}
-    try:
-        Path(path).write_text(yaml_text(content), encoding='utf-8')
-    except OSError as error:
-        raise DynIdError(f'{path}: cannot write the trajectory: {error.strerror}') from error
+    atomic_write(path, yaml_text(content), MARK)
 
 
 def load_trajectory(path: str | Path) -> Trajectory:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from robot_dynid.document import Section
+from robot_dynid.files import atomic_write
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.model import IdentifiedModel
@@ -21,6 +22,8 @@ from robot_dynid.report.links import links
 from robot_dynid.types import RawLog
 
 TEMPLATES = Path(__file__).parent / 'templates'
+#: in the head of every report; no other file is replaced by one
+MARK = b'<meta name="generator" content="robot_dynid">'
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,10 @@ def render(report: Report) -> str:
     return template.render(report=report, style=style, script=figures.script())
 
 
-def write_report(report: Report, path: str | Path) -> None:
-    """Write the report to ``path``. Raises OSError when that is impossible."""
-    Path(path).write_text(render(report), encoding='utf-8')
+def write_report(report: Report, path: str | Path, inside: Path | None = None) -> None:
+    """Write the report to ``path``, in place of an earlier report only.
+
+    With ``inside``, the file must lie below that folder. Raises UsageError for a path where
+    something else is, DynIdError when the file cannot be written.
+    """
+    atomic_write(path, render(report), MARK, inside)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynid.errors import DynIdError
+from robot_dynid.files import open_log
 from robot_dynid.robot import locate
 
 PACKAGE = 'robot_dynid'
@@ -45,7 +46,7 @@ def nodes(parameters: Mapping[str, Mapping[str, Any]], logs: Path) -> Iterator[l
     try:
         for name, values in parameters.items():
             log = logs / f'{name}.log'
-            with log.open('wb') as output:
+            with open_log(log) as output:
                 process = subprocess.Popen(
                     command(name, values), stdin=subprocess.DEVNULL, stdout=output,
                     stderr=subprocess.STDOUT, start_new_session=True)

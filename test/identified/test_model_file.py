@@ -150,7 +150,7 @@ def test_missing_binary_and_unwritable_files(planar, tmp_path):
     (tmp_path / 'bin.yaml').write_bytes(bytes(range(128, 256)))
     with pytest.raises(ModelError, match='is no text'):
         IdentifiedModel.load(tmp_path / 'bin.yaml')
-    with pytest.raises(ModelError, match='cannot be written'):
+    with pytest.raises(UsageError, match='there is no folder'):
         planar.save(tmp_path / 'no_folder' / 'm.yaml')
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
 
-from robot_dynid.errors import Cancelled, DataError, DynIdError, ModelError, UsageError
+from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
 from robot_dynid.estimation import Status
+from robot_dynid.files import check_target
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
+from robot_dynid.identified import model_file
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE
@@ -53,7 +57,7 @@ class Recorded:
 class Job:
     """One identification; ``sources`` are files, a recording, or a log itself.
 
-    ``method`` is empty for that of the recipe.
+    ``method`` is empty for that of the recipe. ``out`` and ``report`` are written below ``root``.
 
     With ``payload`` only what the last link carries: against ``unloaded`` recordings of the same
     motion, or where there are none against ``arm``, the text of a model file.
@@ -65,6 +69,7 @@ class Job:
     recipe: str = ''
     out: str = ''
     report: str = ''
+    root: str = '/'
     payload: bool = False
     unloaded: tuple[str, ...] = ()
     arm: str = ''
@@ -94,6 +99,7 @@ def run(job: Job, progress: Progress) -> Outcome:
     """Read, identify, save and report; whatever goes wrong is in the outcome."""
     try:
         recipe = recipe_from_text(job.recipe)
+        check_outputs(job)
         logs = read_recordings(job, progress)
         if job.payload:
             return _payload(job, logs, progress)
@@ -189,10 +195,10 @@ def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Ou
     code, sentences = Code.SUCCESS, [
         model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
     ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
-    for path, write in ((job.out, save_model), (job.report, partial(_write_report, result, logs))):
+    for path, write in ((job.out, model.save), (job.report, partial(_write_report, result, logs))):
         if path:
             try:
-                sentences.append(f'written: {write(model, path)}')
+                sentences.append(f'written: {write_below(job.root, path, write)}')
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
@@ -200,32 +206,64 @@ def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Ou
 
 
 def _write_report(
-    result: IdentificationResult, logs: list[RawLog], model: IdentifiedModel, path: str
-) -> Path:
+    result: IdentificationResult, logs: list[RawLog], path: Path, inside: Path
+) -> None:
     from robot_dynid.report.html import identification_report, write_report
 
-    target = _target(path)
-    write_report(identification_report(result, logs), target)
-    return target
+    write_report(identification_report(result, logs), path, inside)
 
 
-def save_model(model: IdentifiedModel, path: str) -> Path:
-    """Write a model where asked, make missing folders, and return the absolute path.
+def check_outputs(job: Job) -> None:
+    """Raise UsageError for files that could not be written, before the work for them.
 
-    Raises UsageError for an empty path, ModelError when the file cannot be written.
+    Folders that are missing are made with the files.
     """
-    if not path:
-        raise UsageError('path is empty: say where to write the model')
+    wanted = [(job.out, model_file.MARK)] if job.out else []
+    if job.report:
+        from robot_dynid.report.html import MARK
+
+        wanted.append((job.report, MARK))
+    taken = {Path(source).expanduser().resolve() for source in job.sources
+             if isinstance(source, str)}
+    for path, mark in wanted:
+        target, root = _target(path, job.root)
+        if target.resolve() in taken:
+            raise UsageError(f'{path}: the goal names it twice; give every output its own name')
+        taken.add(target.resolve())
+        folder = next(one for one in target.parents if os.path.lexists(one))
+        if folder == target.parent:
+            check_target(target, mark, root)
+        else:  # where the first folder that is missing will be made
+            check_target(folder / target.relative_to(folder).parts[0])
+
+
+def write_below(root: str, path: str, write: Callable[[Path, Path], object]) -> Path:
+    """Write a file where a request says, below ``root``, and return its absolute path.
+
+    Folders that are missing are made. ``write`` takes the path and the root. Raises UsageError
+    for a path that is empty, outside, or where something else is, DynIdError when it cannot be
+    written.
+    """
+    target, inside = _target(path, root)
     try:
-        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ModelError(f'{path}: cannot be written: {error.strerror or error}') from None
-    model.save(target)
+        raise DynIdError(f'{path}: cannot be written ({error.strerror or error})') from None
+    write(target, inside)
     return target
 
 
-def _target(path: str) -> Path:
-    """Return an absolute path whose folder exists."""
-    target = Path(path).expanduser().absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+def _target(path: str, root: str) -> tuple[Path, Path]:
+    """Return an absolute path below ``root``, and ``root``, without links."""
+    if not path:
+        raise UsageError('path is empty: say where to write the file')
+    try:
+        inside = Path(root).expanduser().resolve()
+        target = Path(path).expanduser().absolute()
+        outside = not target.parent.resolve().is_relative_to(inside)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f'{path!r}: is no path for a file ({error})') from None
+    if outside:
+        raise UsageError(f'{path}: lies outside {inside}, the parameter files_directory; give a '
+                         'path below it')
+    return target, inside

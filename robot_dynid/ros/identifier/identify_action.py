@@ -135,7 +135,7 @@ class IdentifyAction:
             return Job(self._robot, sources, payload=True, unloaded=tuple(goal.unloaded_files),
                        arm=arm)
         return Job(self._robot, sources, goal.method,
-                   goal.recipe or self._recipe, goal.out, goal.report)
+                   goal.recipe or self._recipe, goal.out, goal.report, self._models.root)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
         """Return the recorded buffer, or nothing as long as the disk is behind.

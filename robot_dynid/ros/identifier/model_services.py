@@ -16,7 +16,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import model_message
 from robot_dynid.ros.common.service_thread import ServiceThread
-from robot_dynid.ros.identifier.identification_job import save_model
+from robot_dynid.ros.identifier.identification_job import write_below
 from robot_dynid.ros.identifier.robot_description import LATCHED, RobotDescription
 from robot_dynid_interfaces.msg import DynamicModel
 from robot_dynid_interfaces.srv import LoadModel, SaveModel
@@ -25,11 +25,13 @@ from robot_dynid_interfaces.srv import LoadModel, SaveModel
 class ModelServices:
     """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
 
-    ``robot`` is the robot a model must belong to; None takes models of any robot.
+    ``robot`` is the robot a model must belong to; None takes models of any robot. Models are saved
+    below the folder ``root``.
     """
 
-    def __init__(self, node: Node, robot: RobotModel | None) -> None:
+    def __init__(self, node: Node, robot: RobotModel | None, root: str = '/') -> None:
         self._node = node
+        self.root = root
         self._robot = robot
         self.model: IdentifiedModel | None = None
         self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
@@ -78,4 +80,4 @@ class ModelServices:
 
     def _save(self, request: Any, response: Any) -> None:
         model = self.served()
-        response.message = f'saved to {save_model(model, request.path)}'
+        response.message = f'saved to {write_below(self.root, request.path, model.save)}'

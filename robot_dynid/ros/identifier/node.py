@@ -42,6 +42,8 @@ class IdentifierParameters(MonitorParameters):
     robot: str = parameter('', 'robot name, robot YAML or URDF file; needed to identify')
     model: str = parameter('', 'model file to serve from the start; empty: none')
     recordings: str = parameter('recordings', 'folder that receives one bag per recording')
+    files_directory: str = parameter(
+        '/', 'folder below which models and reports are written, as requests say')
     recipe: str = parameter('', 'recipe file for goals that bring no recipe; empty: defaults')
     optional_topics: tuple[str, ...] = parameter(
         (), 'further topics to record: motor_states, effort (replaces the effort field), '
@@ -69,7 +71,7 @@ class Identifier(Node):
         robot = load_robot(parameters.robot) if parameters.robot else None
         recipe = _recipe_text(parameters.recipe)
         warm_up()
-        self.models = ModelServices(self, robot)
+        self.models = ModelServices(self, robot, parameters.files_directory)
         if parameters.model:
             self.models.load(parameters.model)
         self.dynamics = DynamicsServices(self, self.models.served)

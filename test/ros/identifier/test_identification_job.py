@@ -68,6 +68,11 @@ def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> 
     (Job(ROBOT, ('nowhere.csv',)), Code.NO_DATA, 'nowhere.csv: no such file'),
     (Job(ROBOT, ('nowhere.csv',), recipe='cutof: 3'), Code.INVALID, 'unknown key cutof'),
     (Job(ROBOT, ('nowhere.csv',), recipe='[1]'), Code.INVALID, 'must be a mapping'),
+    (Job(ROBOT, ('nowhere.csv',), out='/dev/null'), Code.INVALID, 'is a device'),
+    (Job(ROBOT, ('nowhere.csv',), out='a', report='./a'), Code.INVALID, 'names it twice'),
+    (Job(ROBOT, ('a.csv',), report='a.csv'), Code.INVALID, 'names it twice'),
+    (Job(ROBOT, ('a.csv',), out='/dev/null/x/m.yaml'), Code.INVALID, 'there is no folder'),
+    (Job(ROBOT, ('a.csv',), out='m.yaml', root='/proc'), Code.INVALID, 'lies outside /proc'),
     (Job(ROBOT, (motion(ROBOT, 50),), 'guess'), Code.INVALID, "method 'guess'"),
     (Job(ROBOT, (motion(ROBOT, 50),), payload=True, arm='{'), Code.NOT_IDENTIFIABLE, ''),
 ])

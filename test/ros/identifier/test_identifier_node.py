@@ -206,7 +206,8 @@ def test_bad_goals_are_answered(
 
 
 def test_model_that_cannot_be_written_is_served(client: Client, data: Data) -> None:
-    recipe, out = '{cutoff: 10, ramp_width: 0.01, effort_lag: 0}', str(data.csv / 'model.yaml')
+    recipe = '{cutoff: 10, ramp_width: 0.01, effort_lag: 0}'
+    out = str(data.folder / 'made' / ('long' * 100) / 'model.yaml')
     result = client.identify(files=[str(data.csv)], out=out, recipe=recipe)
     assert result.code == Code.NOT_SAVED and 'model.yaml' in result.message
     given = Structure.uniform(data.model.robot, True, 'coulomb', {'width': 0.01})
