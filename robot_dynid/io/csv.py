@@ -73,7 +73,7 @@ def write_csv(path: str | Path, log: RawLog) -> None:
 
 
 def header_mark(header: Sequence[str]) -> bytes:
-    """Return what an earlier table with this header has in its head: no other is replaced."""
+    """Return the mark of tables with a header; no other file is replaced by one."""
     return '\n'.join(('', ','.join(header), '')).encode()[:HEADER_BYTES]
 
 
