@@ -25,6 +25,11 @@ def frozen(array: Any) -> FloatArray:
     return copy
 
 
+#: begins every finding that says a recording is not what was recorded: checksums, counts and
+#: structure of its file contradict what it holds
+DAMAGE = 'damaged: '
+
+
 @dataclass(frozen=True, eq=False)
 class RawLog:
     """One recording exactly as it was read: nothing repaired, nothing dropped.

@@ -13,6 +13,7 @@ import numpy as np
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.rosbags_compat import StorageOf, closed
 from robot_dynid.types import FloatArray, RawLog
 
@@ -102,6 +103,7 @@ class BagWriter:
             self._writer.open()  # makes the folder, and fails where anything has its name
             self._storage = StorageOf(self._writer)
             self._spool: Spool | None = None
+            self._digests: dict[str, TopicDigest] = {}
             if storage == 'mcap':
                 self._storage.replace_file(self._spooled)
         except WriterError:  # another one was faster
@@ -131,6 +133,8 @@ class BagWriter:
     def write(self, topic: Connection, received: int, data: bytes | memoryview) -> None:
         """Append one message; ``received`` in ns."""
         self._writer.write(topic, received, data)
+        if self._spool is None:
+            self._digests.setdefault(topic.topic, TopicDigest()).add(received, data)
 
     def commit(self) -> None:
         """Make everything written so far durable. Raises OSError when the disk is full."""
@@ -165,6 +169,8 @@ class BagWriter:
         """
         if self._metadata is None:
             self.commit()
+            for name, digest in self._digests.items():
+                self._writer.set_custom_data(DIGEST + name, digest.hex)
             self._metadata = closed(self._writer)
         if self._spool is not None:
             self._spool.end()

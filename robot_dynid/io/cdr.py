@@ -29,6 +29,18 @@ IntArray = NDArray[np.int64]
 ByteArray = NDArray[np.uint8]
 ROWS = 8192  # messages decoded at a time: bounds the scratch memory
 HEADER = 4  # bytes of encapsulation, from behind which places are counted
+#: a message has at most so many bytes, a joint state so many joints, a name so many bytes
+MESSAGE_BYTES, JOINTS, NAME_BYTES = 1 << 20, 1000, 1000
+#: layouts of one topic, and messages without one, after which no other is looked for
+LAYOUTS, FAILURES = 100, 1000
+#: bytes decoded at a time
+PART_BYTES = 1 << 24
+#: a step of header stamps against receive times that is counted [ns]
+STEP = 10**9
+#: bytes that may follow a message
+PADDING = 3
+#: bytes of the shortest message of all: stamp and four empty lists or names
+SHORTEST = HEADER + 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +123,20 @@ class _Walker:
         return start
 
     def name(self) -> str:
-        size = self.count()
-        start = self.skip(size)
+        start, text = self.text()
         self.fixed += range(start, self.at)
-        return self.data[start:self.at].rstrip(b'\0').decode('utf-8')
+        return text.decode('utf-8')
+
+    def text(self) -> tuple[int, bytes]:
+        """Return place and bytes of a string; some write an empty one without its NUL."""
+        size = self.count()
+        if size > NAME_BYTES:
+            raise DataError(f'a name has more than {NAME_BYTES} bytes')
+        start = self.skip(size)
+        text = self.data[start:self.at]
+        if size and text.find(b'\0') != size - 1:
+            raise DataError('a name does not end with its NUL')
+        return start, text[:-1]
 
     def doubles(self) -> tuple[int, int]:
         count = self.count()
@@ -125,18 +147,24 @@ class _Walker:
 
 def layout_of(data: bytes, kind: str = JOINT_STATE) -> Layout:
     """Return the layout of one message. Raises DataError when it is not of that kind."""
+    if len(data) > MESSAGE_BYTES:
+        raise DataError(f'the message has more than {MESSAGE_BYTES} bytes')
     try:
         walker = _Walker(data)
         walker.skip(8)
-        walker.skip(walker.count())
+        walker.text()
         count = walker.count()
-        if 5 * count > len(data):
-            raise DataError('the message is cut off')
+        if count > JOINTS:
+            raise DataError(f'the message has more than {JOINTS} joints')
         names = tuple(walker.name() for _ in range(count))
         arrays = [walker.doubles() for _ in range(LEADING[kind])]
     except (struct.error, UnicodeDecodeError) as error:
         raise DataError(f'not a {kind} message: {error}') from None
     (p, np_), (v, nv), (e, ne) = (*arrays, (0, 0), (0, 0))[:len(FIELDS)]
+    if kind == JOINT_STATE and len(data) - walker.at > PADDING:
+        raise DataError(f'the message goes on for {len(data) - walker.at} bytes behind its end')
+    if len(set(names)) < len(names):
+        raise DataError('the message has a joint twice')
     fixed = np.array(walker.fixed, dtype=np.int64)
     pattern = np.frombuffer(data, np.uint8)[fixed]
     return Layout(
@@ -153,12 +181,17 @@ class JointStateDecoder:
         self.count = 0
         self.undecodable = 0
         self.wrong_length = 0
+        self.steps = 0
+        self.longest_step = 0.0
+        self._delays: dict[int, float] = {}
 
     def decode(self, batch: Batch) -> list[Decoded]:
         """Return the messages of ``batch``, grouped by joint names; broken ones are counted."""
         decoded = []
-        for start in range(0, len(batch.starts), ROWS):
-            rows = slice(start, start + ROWS)
+        largest = int(np.clip(batch.sizes.max(initial=1), 1, MESSAGE_BYTES))
+        step = int(np.clip(PART_BYTES // largest, 1, ROWS))
+        for start in range(0, len(batch.starts), step):
+            rows = slice(start, start + step)
             part = Batch(batch.received[rows], batch.buffer, batch.starts[rows], batch.sizes[rows])
             decoded += self._part(part)
         return decoded
@@ -168,53 +201,74 @@ class JointStateDecoder:
         order = self.count + todo
         self.count += len(todo)
         decoded: list[Decoded] = []
-        for layout in self.layouts:
-            todo = _decode_rows(layout, batch, todo, order, decoded)
+        for k in range(len(self.layouts)):
+            todo = self._decode_rows(k, batch, todo, order, decoded)
+        possible = todo[(batch.sizes[todo] >= SHORTEST) & (batch.sizes[todo] <= MESSAGE_BYTES)]
+        self.undecodable += len(todo) - len(possible)
+        todo = possible
         while len(todo):
-            layout_or_none = self._learn(batch, int(todo[0]))
-            if layout_or_none is None:
-                todo = todo[1:]
+            if len(self.layouts) >= LAYOUTS or self.undecodable + self.wrong_length >= FAILURES:
+                self.undecodable += len(todo)
+                break
+            if self._learn(batch, int(todo[0])):
+                todo = self._decode_rows(len(self.layouts) - 1, batch, todo, order, decoded)
             else:
-                todo = _decode_rows(layout_or_none, batch, todo, order, decoded)
+                todo = todo[1:]
         return decoded
 
-    def _learn(self, batch: Batch, row: int) -> Layout | None:
+    def _learn(self, batch: Batch, row: int) -> bool:
+        """Add the layout of a message, where it has one."""
         start = int(batch.starts[row])
         try:
             layout = layout_of(
                 batch.buffer[start:start + int(batch.sizes[row])].tobytes(), self.kind)
         except DataError:
             self.undecodable += 1
-            return None
+            return False
         if layout.broken:
             self.wrong_length += 1
-            return None
+            return False
         self.layouts.append(layout)
-        return layout
+        return True
 
+    def _decode_rows(
+        self, number: int, batch: Batch, todo: IntArray, order: IntArray, decoded: list[Decoded]
+    ) -> IntArray:
+        """Decode those rows of ``todo`` that have this layout; return the others."""
+        layout = self.layouts[number]
+        rows = todo[batch.sizes[todo] == layout.size]
+        if not len(rows):
+            return todo
+        data = _gathered(batch.buffer, batch.starts[rows], layout.size)
+        same = (data[:, layout.fixed] == layout.pattern).all(axis=1)
+        left = np.setdiff1d(todo, rows[same], assume_unique=True)
+        nanoseconds = _bytes(data, 8, 4).view(layout.order + 'u4')[:, 0]
+        possible = nanoseconds < 10**9
+        self.undecodable += int((same & ~possible).sum())
+        same &= possible
+        if not same.all():
+            data, rows, nanoseconds = data[same], rows[same], nanoseconds[same]
+        if len(rows):
+            seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
+            stamp = seconds * 10**9 + nanoseconds.astype(np.int64)
+            position, velocity, effort = (
+                _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
+                for at, n in zip(layout.offsets, layout.counts, strict=True)
+            )
+            values = (position, velocity, effort)
+            received = batch.received[rows]
+            self._follow(number, received, stamp)
+            decoded.append(Decoded(layout.names, order[rows], received, stamp, values))
+        return left
 
-def _decode_rows(
-    layout: Layout, batch: Batch, todo: IntArray, order: IntArray, decoded: list[Decoded]
-) -> IntArray:
-    """Decode the rows of ``todo`` that have this layout into ``decoded``; return the others."""
-    rows = todo[batch.sizes[todo] == layout.size]
-    if not len(rows):
-        return todo
-    data = _gathered(batch.buffer, batch.starts[rows], layout.size)
-    same = (data[:, layout.fixed] == layout.pattern).all(axis=1)
-    if not same.all():
-        data, rows = data[same], rows[same]
-    if len(rows):
-        seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
-        nanoseconds = _bytes(data, 8, 4).view(layout.order + 'u4').astype(np.int64)[:, 0]
-        stamp = seconds * 10**9 + nanoseconds
-        position, velocity, effort = (
-            _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
-            for at, n in zip(layout.offsets, layout.counts, strict=True)
-        )
-        values = (position, velocity, effort)
-        decoded.append(Decoded(layout.names, order[rows], batch.received[rows], stamp, values))
-    return np.setdiff1d(todo, rows, assume_unique=True)
+    def _follow(self, number: int, received: IntArray, stamp: IntArray) -> None:
+        """Count where header stamps step against the receive times."""
+        delays = received[stamp != 0].astype(np.float64) - stamp[stamp != 0]
+        if len(delays):
+            change = np.abs(np.diff(delays, prepend=self._delays.get(number, delays[0])))
+            self._delays[number] = float(delays[-1])
+            self.steps += int((change > STEP).sum())
+            self.longest_step = max(self.longest_step, float(change.max()) * 1e-9)
 
 
 def _gathered(buffer: ByteArray, starts: IntArray, size: int) -> ByteArray:

@@ -18,7 +18,7 @@ from robot_dynid.io.cdr import (
     JointStateDecoder,
 )
 from robot_dynid.io.findings import GAP
-from robot_dynid.types import FloatArray
+from robot_dynid.types import DAMAGE, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +74,20 @@ class Topic:
         total = self.decoder.count
         if self.decoder.undecodable:
             found.append(
-                f'{self.name}: {self.decoder.undecodable} of {total} messages are damaged '
+                f'{DAMAGE}{self.name}: {self.decoder.undecodable} of {total} messages are damaged '
                 f'and were left out'
             )
         if self.decoder.wrong_length:
             found.append(
                 f'{self.name}: {self.decoder.wrong_length} of {total} messages have arrays that '
                 f'do not match their names and were left out'
+            )
+
+        if self.decoder.steps:
+            found.append(
+                f'{self.name}: the header stamps step against the receive times '
+                f'{self.decoder.steps} times, most by {self.decoder.longest_step:.6g} s: a clock '
+                f'that was set, a simulation that was reset, or damage'
             )
 
     def _stamped(self, found: list[str]) -> list[tuple[IntArray, Decoded]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +30,7 @@ def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -
     Raises UsageError for another kind of file, DataError when the data cannot be used.
     """
     file = Path(path)
-    if file.is_dir() or file.suffix in READERS:
+    if os.path.isdir(file) or file.suffix in READERS:
         return read_bag(file, robot.joints, topics)
     if file.name.endswith(('.csv', '.csv.gz')):
         return read_csv(file, robot.joints)

@@ -5,8 +5,10 @@ Written for rosbags 0.9.16 to 0.11: another version may move them, which `missin
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,6 +30,52 @@ class AppendOnly(Protocol):
         """Close."""
 
 
+class Checksums:
+    """Puts the checksums, which the mcap writer of rosbags leaves out, into what it writes.
+
+    Records come in pieces and are handed on whole. Source: MCAP format specification, version 0.
+    """
+
+    def __init__(self, file: AppendOnly, start: bytes) -> None:
+        self._file = file
+        self._record = bytearray()
+        self._checksum = zlib.crc32(start)  # of the data section, then of the summary
+        self._closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Append; what is no whole record yet waits for the rest."""
+        self._record += data
+        size = 9 + int.from_bytes(self._record[1:9], 'little')
+        if self._closed or (len(self._record) >= 9 and len(self._record) == size):
+            self._checked()
+            self._file.write(bytes(self._record))
+            self._record.clear()
+        return len(data)
+
+    def _checked(self) -> None:
+        """Fill in the checksum of a chunk without compression, of data_end or footer."""
+        record, kind = self._record, self._record[0]
+        if kind == 6 and record[37:41] == bytes(4):
+            self._put(33, zlib.crc32(record[49:]))
+        elif kind == 15:
+            self._put(9, self._checksum)
+        elif kind == 2 and not self._closed:
+            self._put(25, zlib.crc32(record[:25], self._checksum))
+            self._closed = True
+        self._checksum = 0 if kind == 15 else zlib.crc32(record, self._checksum)
+
+    def _put(self, place: int, checksum: int) -> None:
+        self._record[place:place + 4] = checksum.to_bytes(4, 'little')
+
+    def tell(self) -> int:
+        """Return the length."""
+        return self._file.tell() + len(self._record)
+
+    def close(self) -> None:
+        """Close."""
+        self._file.close()
+
+
 class StorageOf:
     """The storage plug-in of an open `rosbags.rosbag2.Writer`."""
 
@@ -40,9 +88,13 @@ class StorageOf:
         return Path(self._storage.path)
 
     def replace_file(self, make: Callable[[Path, bytes], AppendOnly]) -> None:
-        """Close the file of an mcap writer; continue in what ``make`` opens of path and start."""
+        """Close the file of an mcap writer; continue in what ``make`` opens of path and start.
+
+        From then on every record has its checksum.
+        """
         self._storage.bio.close()
-        self._storage.bio = make(self.path, self.path.read_bytes())
+        start = self.path.read_bytes()
+        self._storage.bio = Checksums(make(self.path, start), start)
 
     def close_chunk(self) -> None:
         """Write the pending chunk of an mcap file, where it holds messages."""
@@ -87,21 +139,25 @@ def closed(writer: Writer) -> str:
     return place.text.getvalue()
 
 
-def decompressors() -> dict[str, Callable[[bytes, int], bytes]]:
-    """Return functions of data and size by the names of mcap's compressions."""
-    from rosbags.rosbag2 import storage_mcap  # takes a tenth of a second, and only bags need it
-
-    return dict(storage_mcap.DECOMPRESSORS)
+def decompressors() -> dict[str, Callable[[Any], Any]]:
+    """Return by mcap's names what opens a compressed file as one of its content."""
+    # both come with rosbags, and only bags need them
+    lz4, zstd = import_module('lz4.frame'), None
+    for name in ('compression.zstd', 'backports.zstd', 'zstandard'):  # by version of rosbags
+        if zstd is None:
+            with suppress(ImportError):
+                zstd = import_module(name)
+    return {'lz4': lz4.open} if zstd is None else {'lz4': lz4.open, 'zstd': zstd.open}
 
 
 def missing_parts(folder: Path) -> list[str]:
     """Return the parts above that the installed rosbags lacks; writes two bags into ``folder``."""
     from importlib.metadata import version
 
-    from rosbags.rosbag2 import StoragePlugin, Writer, storage_mcap
+    from rosbags.rosbag2 import StoragePlugin, Writer
 
     wanted = {'MCAP': ('path', 'bio', 'chunk', 'close_chunk'), 'SQLITE3': ('path', 'conn')}
-    missing = [] if hasattr(storage_mcap, 'DECOMPRESSORS') else ['storage_mcap.DECOMPRESSORS']
+    missing = []
     for plugin, names in wanted.items():
         with Writer(folder / plugin, version=9, storage_plugin=StoragePlugin[plugin]) as writer:
             storage: Any = getattr(writer, 'storage', None)

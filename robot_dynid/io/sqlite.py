@@ -1,4 +1,8 @@
-"""Raw messages of a rosbag2 sqlite3 file, also of one left behind by a crash."""
+"""Raw messages of a rosbag2 sqlite3 file, also of one left behind by a crash.
+
+The format has no checksums of its content: SQLite's own check finds damage of the structure, and
+of times by their index; numbers in messages may change unseen.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,26 @@ import sqlite3
 import struct
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import numpy as np
 
-from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import Batch
-from robot_dynid.io.mcap import Contents
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.files import open_regular
+from robot_dynid.io.cdr import MESSAGE_BYTES, Batch
+from robot_dynid.io.mcap import NAME, TOPICS, Contents
 
 ROWS = 8192  # messages fetched at a time
+PART_BYTES = 1 << 24  # bytes fetched at a time
 JOURNALS = ('-wal', '-journal')
+#: most rows of the table of topics
+LISTED = 10_000
+#: steps of SQLite's machine that reading may take, and as many more for each byte of the file
+STEPS, STEPS_PER_BYTE = 20_000_000, 20
+#: steps between looking at them
+STRIDE = 10_000
 
 
 def sqlite_batches(
@@ -30,22 +41,28 @@ def sqlite_batches(
 
     Raises DataError when the file is no rosbag2 database.
     """
-    journals = [f'{path}{end}' for end in JOURNALS if Path(f'{path}{end}').exists()]
+    journals = [f'{path}{end}' for end in JOURNALS if os.path.isfile(f'{path}{end}')]
     whole = _whole_pages(path)
     if not journals and whole is None:
-        yield from _read(path, 'mode=ro&immutable=1', kinds, contents)
+        yield from _Base(path, 'mode=ro&immutable=1', kinds, contents).batches()
         return
+    contents.whole = False
     reason = 'has a journal beside it (crash while recording?), which was taken in'
     if not journals:
         reason = 'is cut off; what lies before the cut was read'
     contents.findings.append(f'{path.name}: {reason}')
-    with TemporaryDirectory() as folder:  # SQLite repairs while opening: never touch the original
-        copy = Path(shutil.copy(path, folder))
-        for journal in journals:
-            shutil.copy(journal, folder)
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:  # SQLite repairs while opening
+        copy = Path(folder) / path.name
+        try:
+            for file in (str(path), *journals):
+                with open_regular(file, DataError) as original, \
+                        (copy.parent / Path(file).name).open('xb') as out:
+                    shutil.copyfileobj(original, out)
+        except OSError as error:
+            raise DataError(f'{path}: cannot be copied to {folder} ({error.strerror})') from None
         if not journals and whole is not None:
             os.truncate(copy, whole)
-        yield from _read(copy, 'mode=rw', kinds, contents)
+        yield from _Base(copy, 'mode=rw', kinds, contents, path, cut=not journals).batches()
 
 
 def _whole_pages(path: Path) -> int | None:
@@ -54,69 +71,168 @@ def _whole_pages(path: Path) -> int | None:
     SQLite fills half a page with zeros without a word, and so would invent numbers.
     Source: SQLite database file format, section 1.3.
     """
-    with path.open('rb') as file:
+    with open_regular(path, DataError) as file:
         head = file.read(32)
+        size = os.fstat(file.fileno()).st_size
     if len(head) < 32 or not head.startswith(b'SQLite format 3'):
         return None  # opening it will say so
     (page,) = struct.unpack_from('>H', head, 16)
     page = 65536 if page == 1 else max(page, 512)
     (pages,) = struct.unpack_from('>I', head, 28)
-    size = path.stat().st_size
     return None if size >= page * pages else size - size % page
 
 
-def _read(
-    path: Path, options: str, kinds: Collection[str], contents: Contents
-) -> Iterator[tuple[str, Batch]]:
-    uri = f'file:{quote(str(path.absolute()))}?{options}'
-    try:
-        with closing(sqlite3.connect(uri, uri=True)) as base:
-            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read a file that is cut off
-            topics = base.execute('SELECT id, name, type, serialization_format FROM topics')
-            wanted: dict[int, str] = {}
-            for key, name, message_type, encoding in topics.fetchall():
-                contents.topics[name] = message_type
-                if message_type in kinds and encoding == 'cdr':
-                    wanted[key] = name
-            yield from _messages(base, path, wanted, contents)
-    except sqlite3.Error as error:
-        raise DataError(f'{path}: is no readable rosbag2 sqlite3 file: {error}') from None
+class _Base:
+    """One pass over a database that nobody vouches for."""
 
+    def __init__(
+        self, file: Path, options: str, kinds: Collection[str], contents: Contents,
+        path: Path | None = None, cut: bool = False,
+    ) -> None:
+        self.path = path or file
+        self.uri = f'file:{quote(os.fsencode(file.absolute()))}?{options}'
+        self.kinds = kinds
+        self.contents = contents
+        self.cut = cut
+        self.size = file.stat().st_size
+        self.steps = STEPS + STEPS_PER_BYTE * self.size
+        self.bytes = 0
 
-def _messages(
-    base: sqlite3.Connection, path: Path, wanted: dict[int, str], contents: Contents
-) -> Iterator[tuple[str, Batch]]:
-    marks = ','.join('?' for _ in wanted)
-    rows = base.execute(
-        f'SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks}) '
-        f'ORDER BY messages.id',
-        tuple(wanted),
-    )
-    whole = False
-    while not whole:
-        fetched: list[tuple[int, int, bytes]] = []
+    def batches(self) -> Iterator[tuple[str, Batch]]:
+        """Yield the messages. Raises DataError."""
         try:
-            fetched.extend(islice(rows, ROWS))  # keeps the rows before an error
-            whole = len(fetched) < ROWS
-        except sqlite3.DatabaseError as error:
-            whole = True
-            contents.findings.append(
-                f'{path.name}: cut off or damaged ({error}); what lies before was read'
-            )
-        sound = [row for row in fetched if type(row[1]) is int and type(row[2]) is bytes]
-        if len(sound) < len(fetched):
-            contents.findings.append(
-                f'{path.name}: {len(fetched) - len(sound)} rows are damaged and were left out'
-            )
-        yield from _batches(sound, wanted)
+            with closing(sqlite3.connect(self.uri, uri=True)) as base:
+                self._restrict(base)
+                wanted = self._wanted(base)
+                self._check(base)
+                yield from self._messages(base, wanted)
+                self._count(base)
+        except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+            why = clipped(str(error) or type(error).__name__, 200)
+            if self.steps < 0:
+                why = 'reading it takes more work than its size explains'
+            raise DataError(
+                f'{self.path}: is no readable rosbag2 sqlite3 file: {why}') from None
+
+    def _restrict(self, base: sqlite3.Connection) -> None:
+        """Let nothing in the file run: it is data."""
+        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
+        base.set_progress_handler(self._step, STRIDE)
+        base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
+        for pragma in ('trusted_schema=OFF', 'cell_size_check=ON', 'mmap_size=0'):
+            base.execute(f'PRAGMA {pragma}')
+        if self.cut:
+            base.execute('PRAGMA writable_schema=ON')  # lets SQLite read a file that is cut off
+
+    def _step(self) -> bool:
+        self.steps -= STRIDE
+        return self.steps < 0
+
+    def _wanted(self, base: sqlite3.Connection) -> dict[int, str]:
+        """Return the topics of the wanted types by number."""
+        tables = base.execute("SELECT lower(name), type, sql FROM sqlite_master "
+                              "WHERE lower(name) IN ('messages', 'topics')").fetchmany(10)
+        for name, kind, definition in tables:
+            if kind != 'table' or not str(definition).upper().startswith('CREATE TABLE'):
+                raise DataError(f'{self.path}: {name} is a {kind} made by a query, not a table')
+        rows = base.execute('SELECT id, name, type, serialization_format FROM topics'
+                            ).fetchmany(LISTED + 1)
+        if len(rows) > LISTED:
+            raise DataError(f'{self.path}: has more than {LISTED} topics')
+        wanted: dict[int, str] = {}
+        for key, name, kind, encoding in rows:
+            if not (type(key) is int and type(name) is type(kind) is str):
+                self._tell('a row of its table of topics is damaged')
+                continue
+            self.contents.topics[name] = kind
+            if kind in self.kinds and encoding == 'cdr':
+                wanted[key] = name
+            elif kind in self.kinds:
+                self._tell(f'topic {clipped(name)} is encoded as {clipped(str(encoding))}, not '
+                           'as cdr, and was not read')
+        if len(wanted) > TOPICS:
+            raise DataError(f'{self.path}: has more than {TOPICS} topics with joint states; '
+                            'record those of one robot')
+        return wanted
+
+    def _tell(self, what: str) -> None:
+        self.contents.damaged(f'{self.path.name}: {what}')
+
+    def _check(self, base: sqlite3.Connection) -> None:
+        """Let SQLite check its structure and indices."""
+        if self.cut:
+            return
+        found = base.execute('PRAGMA integrity_check(1)').fetchone()
+        if found is None or found[0] != 'ok':
+            what = ' '.join(str(found and found[0]).split())
+            self._tell(f'its structure is damaged ({clipped(what, 200)})')
+
+    def _messages(
+        self, base: sqlite3.Connection, wanted: dict[int, str]
+    ) -> Iterator[tuple[str, Batch]]:
+        marks = ','.join('?' for _ in wanted)
+        rows = base.execute(
+            f'SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({marks}) '
+            f'ORDER BY messages.id',
+            tuple(wanted),
+        )
+        whole = False
+        while not whole:
+            fetched: list[tuple[int, int, bytes]] = []
+            try:
+                whole = self._fetch(rows, fetched)  # keeps the rows before an error
+            except sqlite3.DatabaseError as error:
+                if self.steps < 0:
+                    raise
+                whole = True
+                self.contents.whole = False
+                words = f'cut off or damaged ({error}); what lies before was read'
+                if self.cut:
+                    self.contents.findings.append(f'{self.path.name}: {words}')
+                else:
+                    self._tell(words)
+            sound = [row for row in fetched if type(row[1]) is int and type(row[2]) is bytes]
+            if len(sound) < len(fetched):
+                self._tell(f'{len(fetched) - len(sound)} rows are damaged and were left out')
+            for topic, batch in _sorted(sound, wanted):
+                self.contents.counts[topic] += len(batch.starts)
+                yield topic, batch
+
+    def _fetch(self, rows: sqlite3.Cursor, fetched: list[tuple[int, int, bytes]]) -> bool:
+        """Append the next rows; return whether they were the last ones."""
+        size = 0
+        for row in rows:
+            fetched.append(row)
+            size += len(row[2]) if type(row[2]) in (bytes, str) else 0
+            if len(fetched) == ROWS or size > PART_BYTES:
+                self.bytes += size
+                if self.bytes > self.size + MESSAGE_BYTES:
+                    raise DataError(f'{self.path}: its messages are larger than the file')
+                return False
+        return True
+
+    def _count(self, base: sqlite3.Connection) -> None:
+        """Note number and times of all messages."""
+        if not self.contents.whole:
+            return
+        count, first, last = base.execute(
+            'SELECT count(*), min(timestamp), max(timestamp) FROM messages').fetchone()
+        self.contents.messages += count
+        if type(first) is type(last) is int:
+            self.contents.span(first, last)
 
 
-def _batches(
+def _sorted(
     fetched: list[tuple[int, int, bytes]], wanted: dict[int, str]
 ) -> Iterator[tuple[str, Batch]]:
-    for key in {row[0] for row in fetched}:
-        mine = [row for row in fetched if row[0] == key]
-        yield wanted[key], joined_batch([row[1] for row in mine], [row[2] for row in mine])
+    """Yield rows topic by topic."""
+    by_topic: dict[int, tuple[list[int], list[bytes]]] = {}
+    for key, received, data in fetched:
+        times, messages = by_topic.setdefault(key, ([], []))
+        times.append(received)
+        messages.append(data)
+    for key, (times, messages) in by_topic.items():
+        yield wanted[key], joined_batch(times, messages)
 
 
 def joined_batch(received: list[int], data: list[bytes]) -> Batch:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import yaml
-
 from robot_dynid.errors import DataError, clipped
+from robot_dynid.files import open_regular, read_text
 from robot_dynid.io.bag_writer import LOSSES
-from robot_dynid.io.cdr import LEADING, Batch
+from robot_dynid.io.cdr import LEADING, MESSAGE_BYTES, Batch
+from robot_dynid.io.compressed import Damaged, TooLarge, budget, unpacked
+from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.mcap import Contents, mcap_batches
-from robot_dynid.io.sqlite import ROWS, joined_batch, sqlite_batches
+from robot_dynid.io.sqlite import joined_batch, sqlite_batches
+from robot_dynid.yaml_text import load_yaml
 
 READERS = {'.mcap': mcap_batches, '.db3': sqlite_batches}
+#: compression of whole files and of messages that rosbag2 knows, and the suffix it adds
+ZSTD, SUFFIX = 'zstd', '.zstd'
+#: largest metadata.yaml [bytes], most files of a bag
+METADATA_BYTES, FILES = 4_000_000, 10_000
+#: bytes of the disk that unpacking leaves free
+RESERVE = 1 << 30
 
 
 def bag_batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
@@ -22,80 +35,188 @@ def bag_batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
 
     Raises DataError when it is no bag.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise DataError(f'{path}: no such file or folder')
-    files = _storage_files(path, contents) if path.is_dir() else [path]
-    if files is None:
-        yield from _compressed(path, contents)
-        return
-    for file in files:
-        if file.suffix not in READERS:
-            raise DataError(f'{file}: not a bag; expected a folder, a .mcap or a .db3 file')
-        yield from READERS[file.suffix](file, LEADING, contents)
+    if os.path.isdir(path):
+        yield from _folder(path, contents)
+    elif path.suffix in READERS:
+        yield from READERS[path.suffix](path, LEADING, contents)
+    else:
+        raise DataError(f'{path}: not a bag; expected a folder, a .mcap or a .db3 file')
 
 
-def _storage_files(folder: Path, contents: Contents) -> list[Path] | None:
-    """Return the storage files in order of recording; None when rosbags must decompress them."""
-    there = sorted((f for f in folder.iterdir() if f.suffix in READERS), key=_split_number)
+def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
+    """Yield the messages of all storage files; hold metadata.yaml against them."""
     info = _metadata(folder, contents)
     custom = info.get('custom_data')
     if isinstance(custom, dict) and custom.get(LOSSES):
         contents.findings.append(clipped(f'recording: {custom[LOSSES]}', 2000))
-    if info.get('compression_mode') and info.get('compression_format'):
-        return None
-    named = [folder / Path(name).name for name in info.get('relative_file_paths') or []]
-    absent = [file.name for file in named if not file.exists()]
+    stated = {key.removeprefix(DIGEST): value for key, value in
+              (custom.items() if isinstance(custom, dict) else ())
+              if isinstance(key, str) and key.startswith(DIGEST)}
+    digests = {topic: TopicDigest() for topic in stated}
+    by_message = _by_message(info, folder)
+    before = contents.told
+    for file in _storage_files(folder, info, contents):
+        with _plain(file, contents) as plain:
+            for topic, batch in READERS[plain.suffix](plain, LEADING, contents):
+                if topic in digests:
+                    digests[topic].add_batch(batch)
+                yield topic, _inflated(topic, batch, contents) if by_message else batch
+    if not contents.whole or contents.told > before:
+        return  # what is missing was said
+    for topic, digest in digests.items():
+        if digest.hex != stated[topic]:
+            contents.damaged(f'{clipped(topic)}: the messages are not those that were written, '
+                             'their digest in metadata.yaml is another')
+    _compare(info, contents)
+
+
+def _storage_files(folder: Path, info: Mapping[str, Any], contents: Contents) -> list[Path]:
+    """Return the storage files in order of recording."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(FILES + 1), strict=False)]
+    except OSError as error:
+        raise DataError(f'{folder}: cannot be read ({error.strerror})') from None
+    if len(names) > FILES:
+        raise DataError(f'{folder}: has more than {FILES} files; is it a bag?')
+    there = sorted((name for name in names if _storage(name)), key=_split_number)
+    named = _named(info, contents)
+    absent = [name for name in named if name not in names]
     if absent:
-        contents.findings.append(f'files named in metadata.yaml are missing: {", ".join(absent)}')
-    files = [file for file in named if file.exists()]
-    files += [file for file in there if file not in files]
+        contents.damaged(f'files named in metadata.yaml are missing: {", ".join(absent)}')
+    ordered = dict.fromkeys([name for name in named if name in there] + there)
+    files = [folder / name for name in ordered if _inside(folder, name, contents)]
     if not files:
         raise DataError(f'{folder}: not a bag: the folder has no .mcap and no .db3 file')
     return files
 
 
-def _split_number(file: Path) -> tuple[int, str]:
-    number = file.stem.rpartition('_')[2]
-    return (int(number) if number.isdecimal() else 0, file.name)
+def _storage(name: str) -> bool:
+    return Path(name.removesuffix(SUFFIX)).suffix in READERS
+
+
+def _named(info: Mapping[str, Any], contents: Contents) -> list[str]:
+    """Return the names of files in metadata.yaml, without that of the folder in old ones."""
+    paths = info.get('relative_file_paths') or []
+    names = []
+    for path in paths if isinstance(paths, list) else [paths]:
+        pure = PurePosixPath(path) if isinstance(path, str) else PurePosixPath('/')
+        if pure.is_absolute() or len(pure.parts) > 2 or '..' in pure.parts or not pure.name:
+            contents.damaged(f'metadata.yaml names {clipped(repr(path))}, which is no file of the '
+                             'bag, and was not read')
+        else:
+            names.append(pure.name)
+    return names
+
+
+def _inside(folder: Path, name: str, contents: Contents) -> bool:
+    """Return whether a file is one of the folder; notes links out of it."""
+    try:
+        inside = (folder / name).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        inside = False
+    if not inside:
+        contents.damaged(f'{name} is a link out of the folder and was not read')
+    return inside
+
+
+def _split_number(name: str) -> tuple[int, str]:
+    number = Path(name.removesuffix(SUFFIX)).stem.rpartition('_')[2]
+    return (int(number) if number.isdecimal() else 0, name)
 
 
 def _metadata(folder: Path, contents: Contents) -> dict[str, Any]:
-    try:
-        text = (folder / 'metadata.yaml').read_text('utf-8')
-        return dict(yaml.safe_load(text)['rosbag2_bagfile_information'])
-    except FileNotFoundError:
+    file = folder / 'metadata.yaml'
+    if not os.path.lexists(file):
         contents.findings.append(
-            'metadata.yaml is missing (crash while recording?); the storage was read directly'
-        )
-    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
-        contents.findings.append('metadata.yaml is damaged; the storage was read directly')
+            'metadata.yaml is missing (crash while recording?); the storage was read directly')
+        return {}
+    try:
+        text = read_text(file, DataError, DataError, METADATA_BYTES)
+        info = load_yaml(text, 'metadata.yaml', DataError)['rosbag2_bagfile_information']
+        if isinstance(info, dict):
+            return info
+    except (DataError, TypeError, KeyError):
+        pass
+    contents.findings.append('metadata.yaml is damaged; the storage was read directly')
     return {}
 
 
-def _compressed(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Read a bag that rosbag2 compressed file by file or message by message."""
-    from rosbags.rosbag2 import Reader
-    from rosbags.rosbag2.errors import ReaderError
+def _by_message(info: Mapping[str, Any], folder: Path) -> bool:
+    """Return whether messages are compressed one by one. Raises DataError for other formats."""
+    mode, form = (info.get(f'compression_{key}') or '' for key in ('mode', 'format'))
+    mode = mode.lower() if isinstance(mode, str) else mode
+    if mode in ('', 'none'):
+        return False
+    if mode not in ('file', 'message') or form != ZSTD:
+        raise DataError(f'{folder}: compressed as {clipped(f"{form} by {mode}")}; zstd by file or '
+                        'message is read')
+    return bool(mode == 'message')
 
+
+@contextmanager
+def _plain(file: Path, contents: Contents) -> Iterator[Path]:
+    """Unpack a compressed storage file beside the others of the system, for as long as it is read.
+
+    Raises DataError when it does not fit.
+    """
+    if file.suffix != SUFFIX:
+        yield file
+        return
+    with TemporaryDirectory(prefix='robot_dynid_') as place, \
+            open_regular(file, DataError) as packed:
+        plain = Path(place) / file.stem
+        size = os.fstat(packed.fileno()).st_size
+        limit = min(budget(size), max(shutil.disk_usage(place).free - RESERVE, 0))
+        try:
+            with plain.open('xb') as out:
+                for piece in unpacked(packed, ZSTD, limit):
+                    out.write(piece)
+        except TooLarge as error:
+            raise DataError(f'{file}: {error}; unpack it by hand if it is a recording') from None
+        except Damaged as damage:
+            contents.whole = False
+            contents.damaged(f'{file.name}: {damage}; what lies before was read')
+        except OSError as error:
+            raise DataError(f'{file}: cannot be unpacked in {place} ({error.strerror})') from None
+        yield plain
+
+
+def _inflated(topic: str, batch: Batch, contents: Contents) -> Batch:
+    """Return messages that were compressed one by one; those that do not unpack are left empty."""
+    data, bad = [], 0
+    raw = batch.buffer.data
+    for start, size in zip(batch.starts.tolist(), batch.sizes.tolist(), strict=True):
+        try:
+            packed = BytesIO(raw[start:start + size])
+            data.append(b''.join(unpacked(packed, ZSTD, MESSAGE_BYTES)))
+        except Damaged:
+            data.append(b'')
+            bad += 1
+    if bad:
+        contents.damaged(f'{clipped(topic)}: {bad} messages do not decompress and were left out')
+    return joined_batch(batch.received.tolist(), data)
+
+
+def _compare(info: Mapping[str, Any], contents: Contents) -> None:
+    """Hold counts and times of metadata.yaml against the messages that were read."""
     try:
-        with Reader(path) as reader:
-            contents.topics |= {c.topic: c.msgtype for c in reader.connections}
-            for connection in reader.connections:
-                if connection.msgtype in LEADING:
-                    messages = ((t, data) for _, t, data in reader.messages([connection]))
-                    yield from ((connection.topic, b) for b in _joined(messages))
-    except (ReaderError, OSError) as error:
-        raise DataError(f'{path}: the compressed bag cannot be read: {error}') from None
-
-
-def _joined(messages: Iterable[tuple[int, bytes]]) -> Iterator[Batch]:
-    received: list[int] = []
-    data: list[bytes] = []
-    for stamp, raw in messages:
-        received.append(stamp)
-        data.append(raw)
-        if len(data) == ROWS:
-            yield joined_batch(received, data)
-            received, data = [], []
-    if data:
-        yield joined_batch(received, data)
+        counts = {topic['topic_metadata']['name']: topic['message_count']
+                  for topic in info['topics_with_message_count']}
+        first = info['starting_time']['nanoseconds_since_epoch']
+        times = first, first + info['duration']['nanoseconds']
+        total = info['message_count']
+        other = [topic for topic, count in contents.counts.items() if counts.get(topic) != count]
+    except (KeyError, TypeError):
+        if info:
+            contents.findings.append('metadata.yaml does not say how many messages there are')
+        return
+    if other or total != contents.messages:
+        contents.damaged(
+            f'it has {contents.messages} messages, {clipped(str(total))} by metadata.yaml; '
+            + (f'other numbers on {clipped(", ".join(other))}' if other else ''))
+    elif contents.messages and times != (contents.first, contents.last):
+        contents.findings.append('metadata.yaml says that the messages were received at other '
+                                 'times than they say')
