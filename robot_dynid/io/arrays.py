@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, overload
 
 import numpy as np
+from numpy.lib import format as npy
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.files import open_regular
 from robot_dynid.types import CHANNELS, FloatArray, RawLog
 
 PART_SECONDS = 60.0
+#: longest header of a file [bytes]
+HEADER_BYTES = 1000
+READERS: dict[tuple[int, int], Any] = {
+    (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 #: stamps read to find out the typical step
 HEAD = 10_000
 
@@ -67,7 +75,7 @@ def map_arrays(
     ``seconds`` long. Raises DataError when a file is missing, damaged or of the wrong shape.
     """
     place = Path(folder)
-    present = tuple(c for c in CHANNELS if c == 'position' or (place / f'{c}.npy').exists())
+    present = tuple(c for c in CHANNELS if c == 'position' or os.path.lexists(place / f'{c}.npy'))
     time = _mapped(place, 'time')
     if time.ndim != 1 or len(time) < 2:
         raise DataError(f'{place}/time.npy: has shape {time.shape}, expected (T,) with T > 1')
@@ -76,21 +84,32 @@ def map_arrays(
         if shape != (len(time), len(joints)):
             raise DataError(f'{place}/{name}.npy: has shape {shape}, expected {len(time)} stamps '
                             f'and {len(joints)} joints')
-    step = float(np.median(np.diff(time[:HEAD])))
-    if not step > 0.0:
+    with np.errstate(invalid='ignore', over='ignore'):  # damaged stamps are data here
+        step = float(np.median(np.diff(time[:HEAD])))
+    if not 0.0 < step < math.inf:
         raise DataError(f'{place}/time.npy: the stamps do not increase')
-    rows = max(round(seconds / step), 2)
+    rows = round(min(max(seconds / step, 2.0), len(time)))
     return ArrayLogs(place, joints, present, len(time), rows)
 
 
 def _mapped(folder: Path, name: str) -> FloatArray:
     path = folder / f'{name}.npy'
-    try:
-        array = np.load(path, mmap_mode='r', allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f'{path}: no such file') from None
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f'{path}: is no readable NumPy file: {error}') from None
-    if array.dtype != np.float64:
-        raise DataError(f'{path}: holds {array.dtype}, expected float64')
-    return np.asarray(array)
+    with open_regular(path, DataError) as file:
+        try:
+            version = npy.read_magic(file)
+            if version not in READERS:
+                raise ValueError(f'version {version} of the format')
+            shape, by_column, dtype = READERS[version](file, max_header_size=HEADER_BYTES)
+        except Exception as error:  # the header is Python source: many kinds of errors
+            raise DataError(f'{path}: is no readable NumPy file: {clipped(str(error), 200)}'
+                            ) from None
+        start, size = file.tell(), os.fstat(file.fileno()).st_size
+        if dtype != np.float64:
+            raise DataError(f'{path}: holds {clipped(str(dtype))}, expected float64')
+        if not all(isinstance(n, int) and n >= 0 for n in shape) or \
+                start + dtype.itemsize * math.prod(shape) != size:
+            raise DataError(f'{path}: its {size} bytes do not hold shape {clipped(str(shape))}; '
+                            'it is cut off or damaged')
+        if not math.prod(shape):
+            return np.empty(shape)
+        return np.asarray(np.memmap(file, dtype, 'r', start, shape, 'F' if by_column else 'C'))

@@ -17,7 +17,7 @@ RATIO, FLOOR = 100, 1 << 26
 
 
 class Packed(Protocol):
-    """What is unpacked."""
+    """Compressed data, read from its beginning."""
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, at most ``size``; empty at the end."""
@@ -32,7 +32,7 @@ class TooLarge(Damaged):
 
 
 def budget(size: int, floor: int = FLOOR) -> int:
-    """Return how many bytes may be unpacked from a file of ``size`` bytes."""
+    """Return the most bytes that a file of ``size`` bytes may unpack to."""
     return floor + RATIO * size
 
 

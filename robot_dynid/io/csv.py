@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import atomic_writer
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.table import Table, read_table
@@ -123,7 +123,7 @@ def _channel(
         return None
     missing = [joint for joint in joints if joint not in have]
     if missing:
-        found.append(f'{name}: no column for {", ".join(missing)}')
+        found.append(f'{name}: no column for {clipped(", ".join(missing), 400)}')
     values = np.full((len(table.values), len(joints)), np.nan)
     for k, joint in enumerate(joints):
         if joint in have:
@@ -145,7 +145,7 @@ def _require(
 def _ignored(columns: tuple[str, ...], joints: tuple[str, ...]) -> tuple[str, ...]:
     used = {'time', *(f'{name}.{joint}' for name in CHANNELS for joint in joints)}
     unused = [c for c in columns if c not in used]
-    return (f'columns not used: {_listed(unused)}',) if unused else ()
+    return (f'columns not used: {clipped(_listed(unused), 400)}',) if unused else ()
 
 
 def _listed(names: Iterable[str]) -> str:

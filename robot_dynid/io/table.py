@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
+import os
+import re
 import warnings
-import zlib
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, clipped
+from robot_dynid.files import open_regular
+from robot_dynid.io.compressed import Damaged, TooLarge, budget, unpacked
 from robot_dynid.types import FloatArray
 
-PIECE = 1 << 24  # bytes parsed at a time: bounds the memory of long files
+#: longest line [bytes], most columns, most numbers of a table (2 GB)
+LINE_BYTES, COLUMNS, NUMBERS = 1 << 20, 5000, 250_000_000
+#: what little compressed text may unpack to [bytes]
+FLOOR = 1 << 24
+#: an empty cell
+_EMPTY = re.compile(rb'(?<![^,\n])(?=[,\n]|\Z)')
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,32 +42,48 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a table of numbers.
 
-    Raises DataError, naming file and line, for everything that is not such a table.
+    Raises DataError, naming file and line, for everything that is not such a table, and for one
+    with more than NUMBERS numbers.
     """
     source = str(path)
     try:
-        with _opened(Path(path)) as file:
-            columns = _header(source, file.readline())
-            parts = list(_parsed(source, file, len(columns)))
-    except FileNotFoundError:
-        raise DataError(f'{source}: no such file') from None
-    except IsADirectoryError:
-        raise DataError(f'{source}: is a folder, expected a CSV file') from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f'{source}: the gzip file is broken or cut off ({error}); copy or record it again'
-        ) from None
-    except OSError as error:
-        raise DataError(f'{source}: cannot be read: {error.strerror or error}') from None
+        with open_regular(path, DataError) as file:
+            size = os.fstat(file.fileno()).st_size
+            pieces = unpacked(file, 'gz' if source.endswith('.gz') else '', budget(size, FLOOR))
+            columns, parts = _parsed(source, _lines(source, pieces))
+    except TooLarge as error:
+        raise DataError(f'{source}: {error}; unpack it by hand if it is a recording') from None
+    except Damaged as damage:
+        raise DataError(f'{source}: the file is broken or cut off: {damage}; copy or record it '
+                        'again') from None
     if not parts:
         raise DataError(f'{source}: has a header but no rows')
-    return Table(source, columns, np.concatenate(parts) if len(parts) > 1 else parts[0])
+    values, at = np.empty((sum(len(part) for part in parts), len(columns))), 0
+    while parts:  # each is given back once it is copied
+        part = parts.popleft()
+        values[at:at + len(part)] = part
+        at += len(part)
+    return Table(source, columns, values)
 
 
-def _opened(path: Path) -> BinaryIO:
-    if path.suffix == '.gz':
-        return cast('BinaryIO', gzip.open(path, 'rb'))
-    return path.open('rb')
+def _lines(source: str, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the header line, then pieces of whole lines; with the number of their first line."""
+    line, rest = 1, b''
+    for piece in chain(pieces, (None,)):
+        text = rest + (piece or b'')
+        stop = len(text) if piece is None else text.rfind(b'\n') + 1
+        if len(text) - stop > LINE_BYTES:
+            line += text.count(b'\n', 0, stop)
+            raise DataError(f'{source}: line {line} has more than {LINE_BYTES} bytes; is this a '
+                            'CSV file?')
+        if line == 1 and stop:
+            end = text.find(b'\n') + 1 or stop
+            yield 1, text[:end]
+            text, stop, line = text[end:], stop - end, 2
+        if stop:
+            yield line, text[:stop]
+            line += text.count(b'\n', 0, stop)
+        rest = text[stop:]
 
 
 def _header(source: str, line: bytes) -> tuple[str, ...]:
@@ -70,32 +93,37 @@ def _header(source: str, line: bytes) -> tuple[str, ...]:
         text = line.decode('utf-8-sig')
     except UnicodeDecodeError:
         raise DataError(f'{source}: line 1 is not text; is this a CSV file?') from None
-    columns = tuple(cell.strip().strip('"') for cell in text.strip().split(','))
+    columns = tuple(cell.strip().strip('"') for cell in text.strip().split(',', COLUMNS))
+    if len(columns) > COLUMNS:
+        raise DataError(f'{source}: line 1: has more than {COLUMNS} columns')
     if len(columns) == 1 and (';' in text or '\t' in text):
         raise DataError(f'{source}: line 1: columns must be separated by commas')
     twice = [name for name, count in Counter(columns).items() if count > 1]
     if twice:
-        raise DataError(f'{source}: line 1: column {", ".join(twice)} appears more than once')
+        raise DataError(f'{source}: line 1: column {clipped(", ".join(twice))} appears more than '
+                        'once')
     return columns
 
 
-def _parsed(source: str, file: BinaryIO, columns: int) -> Iterator[FloatArray]:
-    """Yield the rows piece by piece, (rows, columns) each."""
-    line, rest = 2, b''
-    while True:
-        piece = file.read(PIECE)
-        text = rest + piece
-        if piece:
-            stop = text.rfind(b'\n') + 1
-            text, rest = text[:stop], text[stop:]
-        lines = text.count(b'\n')
+def _parsed(
+    source: str, lines: Iterator[tuple[int, bytes]]
+) -> tuple[tuple[str, ...], deque[FloatArray]]:
+    """Return the names of the columns and the rows (rows, columns) piece by piece."""
+    columns = _header(source, next(lines, (1, b''))[1])
+    parts: deque[FloatArray] = deque()
+    numbers = 0
+    for line, text in lines:
         body = text.replace(b'\r', b'').rstrip(b'\n ')
         if body:
-            rows = _fast(body, columns)
-            yield _slow(source, text, line, columns) if rows is None else rows
-        line += lines
-        if not piece:
-            return
+            rows = _fast(body, len(columns))
+            if rows is None and len(columns) > 1:
+                rows = _fast(_EMPTY.sub(b'nan', body), len(columns))
+            parts.append(_slow(source, text, line, len(columns)) if rows is None else rows)
+            numbers += parts[-1].size
+        if numbers > NUMBERS:
+            raise DataError(f'{source}: has more than {NUMBERS} numbers; split it, or give it as '
+                            'a bag')
+    return columns, parts
 
 
 def _fast(body: bytes, columns: int) -> FloatArray | None:
@@ -142,8 +170,8 @@ def _number(source: str, line: int, column: int, cell: str) -> float:
     if not stripped:
         return float('nan')
     try:
-        return float(stripped)
+        if '_' not in stripped:  # Python's own, which no CSV has
+            return float(stripped)
     except ValueError:
-        raise DataError(
-            f'{source}: line {line}, column {column}: {stripped[:40]!r} is not a number'
-        ) from None
+        pass
+    raise DataError(f'{source}: line {line}, column {column}: {stripped[:40]!r} is not a number')

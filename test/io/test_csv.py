@@ -156,7 +156,7 @@ def test_cut_off_gzip_is_refused(tmp_path, keep):
 def test_text_called_gz_and_missing_file_are_refused(tmp_path):
     with pytest.raises(DataError, match='broken or cut off'):
         read_csv(text_file(tmp_path, HEADER, 'log.csv.gz'))
-    with pytest.raises(DataError, match='no such file'):
+    with pytest.raises(DataError, match='No such file'):
         read_csv(tmp_path / 'absent.csv')
     with pytest.raises(DataError, match='not text'):
         (tmp_path / 'b.csv').write_bytes(b'\xff\xfe\x81\n1\n')
@@ -164,7 +164,7 @@ def test_text_called_gz_and_missing_file_are_refused(tmp_path):
 
 
 def test_pieces_join_without_a_seam(tmp_path, monkeypatch):
-    monkeypatch.setattr('robot_dynid.io.table.PIECE', 97)
+    monkeypatch.setattr('robot_dynid.io.compressed.PIECE', 97)
     table = rows(300)
     np.testing.assert_array_equal(read_csv(log_file(tmp_path, table)).effort, table[:, 3:])
     lines = [HEADER.strip(), *(','.join(map(str, row)) for row in table)]
