@@ -109,7 +109,7 @@ def _bad_values(
 
 
 def _zero_effort(effort: FloatArray, joints: tuple[str, ...]) -> list[str]:
-    zero: NDArray[np.bool_] = np.asarray(~effort.any(axis=0))
+    zero: NDArray[np.bool_] = np.asarray(~(effort != 0.0).any(axis=0))
     if zero.all():
         sentence = (
             'effort: exactly zero for every joint throughout: the driver does not report effort, '
