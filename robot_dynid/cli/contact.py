@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'find external torque and contacts in recordings, as the identifier would on line'
-COLUMNS = ('largest', 'without_contact', 'static_friction', 'threshold_in_motion')
+COLUMNS = ('largest', 'without_contact', 'static_friction', 'threshold_in_motion',
+           'blind_seconds')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,26 +55,37 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     levels = model.noise_levels
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
-    warnings = [] if levels is not None else [
-        'the model has no noise levels, so no contact can be detected: identify again']
-    warnings += [note for p in found for note in p.notes]
     return {
+        'ok': all(p.watched for p in found),
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
                        for joint, *values in zip(
                            model.joints, abs(p.torque).max(axis=0), p.without_contact,
-                           p.static_friction, base,
+                           p.static_friction, base, p.blind_seconds(model.joints),
                            strict=True)},
-            'contacts': [asdict(c) for c in p.contacts]} for p in found},
-        'warnings': warnings, 'seconds': time.perf_counter() - started}
+            'contacts': [asdict(c) for c in p.contacts], 'watched': p.watched,
+            'blind': [asdict(b) for b in p.blind]} for p in found},
+        'warnings': [note for p in found for note in p.notes],
+        'seconds': time.perf_counter() - started}
+
+
+def _blind_by_reason(blind: Iterable[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """Return the blind time [s] by joint and reason, but for that at the start."""
+    seconds: dict[tuple[str, str], float] = {}
+    for one in blind:
+        if not one['begins']:
+            key = one['joint'], one['reason']
+            seconds[key] = seconds.get(key, 0.0) + one['stop'] - one['start']
+    return seconds
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print torques and contacts of every recording."""
     for source, found in result['recordings'].items():
         terminal.table(f'{source}: external torque [N m]',
-                       ('joint', *(c.replace('_', ' ') for c in COLUMNS), 'contacts'),
+                       ('joint', *(c.replace('_', ' ') for c in COLUMNS),
+                        'contacts seen'),
                        ((joint, *(number(row[c]) for c in COLUMNS),
                          str(sum(c['joint'] == joint for c in found['contacts'])))
                         for joint, row in found['joints'].items()))
@@ -80,6 +93,12 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
             terminal.table('contacts', ('joint', 'from [s]', 'to [s]', 'peak [N m]'),
                            ((c['joint'], number(c['start']), number(c['stop']),
                              number(c['peak'])) for c in found['contacts']))
+        terminal.table('blind: contact could not be seen', ('joint', 'seconds', 'why'), (
+            (joint, number(seconds), reason)
+            for (joint, reason), seconds in _blind_by_reason(found['blind']).items()))
+    if not result['ok']:
+        terminal.line('joints were blind in the recordings, so the exit code is 1: "no contact" '
+                      'there says nothing', style='red')
     if result['report']:
         terminal.facts((('report', result['report']),))
     terminal.warnings(result['warnings'])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
@@ -15,6 +16,7 @@ from robot_dynid.monitoring.monitor import MonitorSettings, levels_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
 from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
 from robot_dynid.types import FloatArray, RawLog
 
@@ -34,8 +36,9 @@ class ContactEvents:
     """External torque (N, n) [N m] of a recording over ``time`` (N,), and contacts.
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
-    ``without_contact`` (n,) [N m] is its largest size while no joint is in contact,
-    ``static_friction`` (n,) [N m] what that can hide at rest; ``notes`` what was repaired.
+    ``without_contact`` (n,) [N m] is its largest size while it is watched and no joint is in
+    contact, NaN where it never is; ``static_friction`` (n,) [N m] what that can hide at rest;
+    ``notes`` what was repaired, ``blind`` the times in which contact could not be seen.
     """
 
     source: str
@@ -47,6 +50,17 @@ class ContactEvents:
     without_contact: FloatArray
     static_friction: FloatArray
     notes: tuple[str, ...]
+    blind: tuple[BlindTime, ...] = ()
+
+    @property
+    def watched(self) -> bool:
+        """Whether contact of every joint could be seen all the time, once the observer ran."""
+        return all(one.begins for one in self.blind)
+
+    def blind_seconds(self, joints: Sequence[str]) -> tuple[float, ...]:
+        """Return the time [s] in which contact of each joint could not be seen."""
+        return tuple(sum(one.seconds for one in self.blind if one.joint == joint)
+                     for joint in joints)
 
 
 @one_blas_thread()
@@ -65,7 +79,9 @@ def _contact_events(
     motion = monitor_input(model, log)
     if not len(motion.time):
         raise DataError(f'{log.source}: holds no usable joint states')
-    results = Observer(model, settings.gain, levels_of(model, settings)).along(motion)
+    levels = levels_of(model, settings)
+    results = Observer(model, settings.gain, levels).along(motion)
+    sight = sight_along(model, levels.moving, settings.gain, motion)
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
     free = ~touched
@@ -78,10 +94,17 @@ def _contact_events(
         results[:, CLAIMED],
         results[:, THRESHOLD],
         tuple(_contacts(model.joints, motion.time, torque, contact)),
-        np.abs(torque[free]).max(axis=0, initial=0.0),
+        _largest(torque, free[:, None] & (sight == WATCHED)),
         holding_torque(model),
         motion.notes,
+        blind_times(model.joints, motion, sight),
     )
+
+
+def _largest(torque: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:
+    """Return the largest size (n,) in the chosen ``rows`` (N, n), NaN without any."""
+    largest = np.where(rows, np.abs(torque), -np.inf).max(axis=0)
+    return np.where(rows.any(axis=0), largest, np.nan)
 
 
 def _contacts(

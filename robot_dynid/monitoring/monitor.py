@@ -14,6 +14,7 @@ from robot_dynid.monitoring.contact import ContactSettings, contact_levels
 from robot_dynid.monitoring.monitor_input import MonitorInputStream
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.sight import Sight
 from robot_dynid.monitoring.state_monitor import (
     CLAIMED,
     CONTACT,
@@ -49,6 +50,8 @@ class Reading(NamedTuple):
     are late by ``Monitor.delay``; None until it has settled. ``external`` torque on the robot,
     late by 1 / gain; ``claimed`` is what of it comes from friction that the law says holds a slow
     joint, and may not; a contact begins where the rest is larger than ``threshold`` [N m].
+    Joints that are ``unseen`` have no known external torque, ``blind`` ones no known contact,
+    whatever ``external`` and ``contact`` are: see `Monitor.blind`.
     """
 
     predicted: FloatArray | None
@@ -57,6 +60,13 @@ class Reading(NamedTuple):
     claimed: FloatArray
     threshold: FloatArray
     contact: NDArray[np.bool_]
+    blind: NDArray[np.bool_]
+    unseen: NDArray[np.bool_]
+
+    @property
+    def free(self) -> bool:
+        """Whether every joint is watched, and none in contact."""
+        return not (self.contact.any() or self.blind.any())
 
 
 class Monitor:
@@ -73,7 +83,9 @@ class Monitor:
         self.settings = settings = settings or MonitorSettings()
         self._stream = MonitorInputStream(model)
         self.levels = model.noise_levels
-        self._observer = Observer(model, settings.gain, levels_of(model, settings))
+        levels = levels_of(model, settings)
+        self._observer = Observer(model, settings.gain, levels)
+        self._sight = Sight(model, levels.moving, settings.gain)
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
         self._elapsed = 0.0
@@ -101,6 +113,19 @@ class Monitor:
         return tuple(j for j, on in zip(self.model.joints, self._contact, strict=True)
                      if on)
 
+    @property
+    def blind(self) -> dict[str, str]:
+        """Why joints are not watched, by name: their contact is unknown. Empty: all are watched.
+
+        It holds for the latest joint state of use: who calls must know when that is too long ago.
+        """
+        return self._sight.reasons()
+
+    @property
+    def problem(self) -> str:
+        """Why the last joint state of no use was none."""
+        return self._stream.problem
+
     def advice(self) -> tuple[str, ...]:
         """Return faults of the set-up, and their remedies."""
         found = []
@@ -108,9 +133,6 @@ class Monitor:
         if gain * step > COARSE:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
                          f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
-        if self.levels is None and not self.settings.contact.thresholds:
-            found.append('the model has no noise levels, so no contact is detected: '
-                         'give contact_thresholds, or identify again')
         return tuple(found)
 
     def __call__(
@@ -128,10 +150,15 @@ class Monitor:
         result = self._observer(state[None], self._steps)[0]
         self._contact = result[CONTACT] != 0.0
         self._elapsed = self._elapsed + step if step > 0.0 else 0.0
+        missing = self._stream.missing
+        self._sight.take(step, state, missing, self._stream.began)
+        if missing.any():
+            result[RESIDUAL, missing] = np.nan
         settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
         return Reading(
             result[PREDICTED] if settled else None, result[RESIDUAL] if settled else None,
-            result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact)
+            result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact,
+            self._sight.blind, self._sight.unseen)
 
 
 def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
@@ -19,6 +20,9 @@ from robot_dynid.types import FloatArray, RawLog
 
 #: a step longer than this [s] has no information on the time between its ends
 LONGEST_STEP = 0.1
+#: why there are no joint states for a while, and what to do
+PAUSE = 'no joint states came: check the driver and the load of the network'
+BACK = 'stamps repeat or go back: one publisher, and one clock that only goes ahead'
 #: joints without end are taken to turn for a day [s] at most
 LONGEST_RUN = 86_400.0
 
@@ -27,7 +31,9 @@ LONGEST_RUN = 86_400.0
 class MonitorInput:
     """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
 
-    ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired.
+    ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired;
+    ``missing`` (N, n) tells what was filled in, None that nothing was. ``pauses`` are the times
+    without joint states: start and stop [s], and why.
     """
 
     time: FloatArray
@@ -36,6 +42,8 @@ class MonitorInput:
     effort: FloatArray
     starts: tuple[int, ...] = (0,)
     notes: tuple[str, ...] = ()
+    missing: NDArray[np.bool_] | None = None
+    pauses: tuple[tuple[float, float, str], ...] = ()
 
     def first(self, rows: int) -> MonitorInput:
         """Return the first ``rows`` samples."""
@@ -47,6 +55,8 @@ class MonitorInput:
             self.effort[part],
             tuple(s for s in self.starts if s < rows),
             self.notes,
+            None if self.missing is None else self.missing[part],
+            self.pauses,
         )
 
 
@@ -57,24 +67,54 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     """
     if log.effort is None:
         raise DataError(f'{log.source}: holds no effort; record JointState.effort')
+    lost = _lost_time(log.time)
     log, dropped = plausible(model.robot, log)
+    missing = _missing(log)
     log, filled = alignment.without_holes(log)
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
     effort = log.effort * model.robot.torque_factors
     broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
+    pauses = [(float(time[k - 1]), float(time[k]), PAUSE) for k in np.flatnonzero(broken) if k]
     if qd is None:
         inside = np.flatnonzero(~broken)
         before = inside - 1
         qd = (q[inside] - q[before]) / (time[inside] - time[before])[:, None]
         q, effort = 0.5 * (q[inside] + q[before]), 0.5 * (effort[inside] + effort[before])
+        missing = missing[inside] | missing[before]
         broken = broken[before]
         time = time[inside]
     starts = tuple(int(k) for k in np.flatnonzero(broken))
     motion_lag, effort_lag = lags(model)
     q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
     return MonitorInput(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
-                (*dropped, *filled))
+                        (*dropped, *filled), missing if missing.any() else None,
+                        (*pauses, *lost))
+
+
+def _missing(log: RawLog) -> NDArray[np.bool_]:
+    """Return where joints (N, n) have nothing to watch: motion of all of them, or own effort."""
+    assert log.effort is not None
+    motion = [values for values in (log.position, log.velocity) if values is not None]
+    still = ~np.isfinite(np.concatenate(motion, axis=1)).all(axis=1, keepdims=True)
+    return np.asarray(~np.isfinite(log.effort) | still)
+
+
+def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
+    """Return the times whose states go, since their stamps (N,) are those of others."""
+    finite = np.where(np.isfinite(time), time, -np.inf)
+    before = np.maximum.accumulate(finite)
+    stays = np.concatenate([[False], finite[1:] <= before[:-1]])
+    forward = np.diff(before[np.isfinite(before)])
+    forward = forward[forward > 0.0]
+    step = float(np.median(forward)) if len(forward) else 0.0
+    edges = np.flatnonzero(np.diff(stays, prepend=False, append=False))
+    found = []
+    for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        seconds = (b - a) * step
+        if seconds > LONGEST_STEP:
+            found.append((float(before[a]), float(before[a]) + seconds, BACK))
+    return found
 
 
 def lags(model: IdentifiedModel) -> tuple[float, float]:
@@ -99,8 +139,10 @@ def _delayed(
 class MonitorInputStream:
     """Input of the monitor from joint states that come one by one, see `monitor_input`.
 
-    ``skipped`` counts states that were of no use, ``restarts`` how often a pause or a jump of
-    the stamps made it begin anew; ``step`` [s] is that of late.
+    ``skipped`` counts states that were of no use, ``problem`` tells why the last one was none;
+    ``restarts`` how often a pause or a jump of the stamps made it begin anew, ``began`` why it
+    last did; ``step`` [s] is that of late. ``missing`` (n,) are the joints whose effort was of no
+    use in the last state: they keep their last.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
@@ -113,38 +155,58 @@ class MonitorInputStream:
         self._last: tuple[float, FloatArray] | None = None
         self._fresh = True
         self.skipped = self.restarts = 0
+        self.problem = self.began = ''
         self.step = 0.0
+        self._joints = model.joints
+        self._none = np.zeros(model.robot.n, dtype=bool)
+        self.missing = self._none
+        self._effort_before = np.zeros(model.robot.n)
 
     def __call__(
         self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
     ) -> tuple[FloatArray, float] | None:
         """Take one joint state (n,); None where it is of no use.
 
-        That is NaN, beyond what the robot can do, a repeated stamp, and the first.
-
+        That is a position or velocity, or all efforts, that are NaN or beyond what the robot can
+        do, a repeated stamp, and without velocities the first.
 
         Returns position, velocity and effort in N m (3, n) of one instant, and the step [s] from
         the ones before: zero where there are none.
         """
         state = np.empty((3, len(q)))
         state[0], state[1], state[2] = q, 0.0 if qd is None else qd, effort
-        if not ((np.abs(state) <= self._bound).all() and isfinite(time)):  # false for NaN, too
-            self.skipped += 1
+        able: NDArray[np.bool_] = np.less_equal(np.abs(state), self._bound)  # false for NaN, too
+        whole = able.all()
+        if not (whole or (able[:2].all() and able[2].any())):
+            joints = (self._joints[j] for j in np.flatnonzero(~able.all(axis=0)))
+            self._skip(f'{", ".join(joints)}: position, velocity or effort is no number, or '
+                       'beyond what the robot can do; check the drive')
+            return None
+        if not isfinite(time):
+            self._skip('the stamp is no number')
             return None
         last = self._last
         step = time - last[0] if last is not None else np.inf
         if -LONGEST_STEP < step <= 0.0:
-            self.skipped += 1
+            self._skip(BACK)
             return None
         state[2] *= self._factors
+        missing = self._none
+        if not whole:
+            missing = ~able[2]
+            state[2, missing] = self._effort_before[missing]
+        self._effort_before = state[2].copy()
+        before, self.missing = self.missing, missing
         self._last = (time, state)
         if not 0.0 < step <= LONGEST_STEP:
-            self._restart(last is not None)
+            self._restart(step, last is not None)
             if qd is None:
+                self.problem = ''
                 return None
         elif last is not None:
             self.step = step if self.step == 0.0 else self.step + 0.05 * (step - self.step)
             if qd is None:
+                self.missing = missing | before
                 state = 0.5 * (state + last[1])
                 state[1] = (q - last[1][0]) / step
         if self._delays:
@@ -152,8 +214,15 @@ class MonitorInputStream:
         fresh, self._fresh = self._fresh, False
         return state, 0.0 if fresh else step
 
-    def _restart(self, again: bool) -> None:
+    def _skip(self, problem: str) -> None:
+        self.skipped += 1
+        self.problem = problem
+
+    def _restart(self, step: float, again: bool) -> None:
         self.restarts += again
+        if again:
+            self.began = f'stamps went back by {-step:.3g} s: {BACK}' if step < 0.0 else (
+                f'{PAUSE} ({step:.3g} s without)')
         self._motion.reset()
         self._effort.reset()
         self._fresh = True

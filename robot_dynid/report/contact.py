@@ -29,18 +29,23 @@ def _section(model: IdentifiedModel, events: ContactEvents) -> Section:
     peak = np.abs(events.torque).max(axis=0)
     rows = tuple(
         Row((joint, number(largest, 3), number(free, 3), number(hidden, 3),
-             str(sum(c.joint == joint for c in events.contacts))))
-        for joint, largest, free, hidden in zip(
-            model.joints, peak, events.without_contact, events.static_friction, strict=True))
+             str(sum(c.joint == joint for c in events.contacts)), number(blind, 3)))
+        for joint, largest, free, hidden, blind in zip(
+            model.joints, peak, events.without_contact, events.static_friction,
+            events.blind_seconds(model.joints), strict=True))
+    lost = tuple(Row((b.joint, number(b.start, 3), number(b.stop, 3), b.reason))
+                 for b in events.blind if not b.begins)
     columns = ('joint', 'largest [N m]', 'largest without contact [N m]',
-               'static friction may hide [N m]', 'contacts')
+               'static friction may hide [N m]', 'contacts seen', 'blind [s]')
     return Section(
         Path(events.source).name,
         text='External torque by the momentum observer, threshold dotted, contacts shaded. At '
-             'rest static friction hides what is smaller than it, and takes as much off the rest.',
+             'rest static friction hides what is smaller than it, and takes as much off the rest. '
+             'While a joint is blind nothing is known of its contact.',
         cards=(Card('contacts', str(len(events.contacts))),
                Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')),
-        tables=(Table(columns, rows),),
+        tables=(Table(columns, rows), *(
+            [Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind')] if lost else [])),
         figures=(Figure(figures.as_html(external_torque(model, events))),))
 
 
@@ -65,6 +70,10 @@ def external_torque(model: IdentifiedModel, events: ContactEvents) -> Any:
             if contact.joint == joint:
                 figure.add_vrect(x0=contact.start, x1=contact.stop, row=j + 1, col=1,
                                  fillcolor=figures.RESIDUAL, opacity=0.18, line_width=0)
+        for blind in events.blind:
+            if blind.joint == joint and not blind.begins:
+                figure.add_vrect(x0=blind.start, x1=blind.stop, row=j + 1, col=1,
+                                 fillcolor=figures.MEASURED, opacity=0.25, line_width=0)
         figure.update_yaxes(title={'text': joint, 'font': {'size': 10}}, row=j + 1, col=1)
     figure.update_xaxes(title='time [s]', row=n, col=1)
     figure.update_layout(

@@ -164,7 +164,8 @@ def test_without_levels_no_contact_is_claimed() -> None:
     monitor = Monitor(model)
     followed(monitor, motion(model.robot, 300))
     assert monitor.contact == ()
-    assert 'has no noise levels' in monitor.advice()[0]
+    assert set(monitor.blind) == set(model.joints)
+    assert 'has no noise levels' in monitor.blind['joint_1']
 
 
 def smoothed(cutoff: float, step: float, effort: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor import Monitor
-from robot_dynid.ros.identifier.monitoring import MonitorStatus
+from robot_dynid.ros.identifier.monitoring import EVERY, MonitorStatus, told
 from robot_dynid.ros.identifier.recording import Recording, TopicStatistics
 
 SILENCE = 1.0  # s without joint states before the status is a warning
@@ -53,25 +53,31 @@ def diagnosis(
 def contact_diagnosis(
     name: str, monitor: Monitor | None, latest: MonitorStatus
 ) -> DiagnosticStatus:
-    """Return the status of the external torque; a warning when a joint was touched of late."""
+    """Return the status of the external torque.
+
+    A warning when a joint was touched of late, an error when one could not be watched.
+    """
     status = DiagnosticStatus(name=f'{name}: contact', level=DiagnosticStatus.OK,
                               message='no contact')
     if monitor is None:
-        status.message = latest.problem or 'no model is loaded'
-        if latest.problem:
-            status.level = DiagnosticStatus.WARN
+        status.level, status.message = DiagnosticStatus.ERROR, told(latest.blind)
         return status
     joints = monitor.model.joints
     touched = [joint for joint in joints if joint in latest.touched]
     problems = [*([latest.problem] if latest.problem else []), *monitor.advice()]
-    if latest.reading is None:
-        status.message = 'no usable joint states yet'
     if problems:
         status.level, status.message = DiagnosticStatus.WARN, problems[0]
     if touched:
         status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
-    values = {joint: 'contact' if joint in touched else 'free' for joint in joints}
-    if latest.reading is not None:
+    if latest.blind:
+        status.level = DiagnosticStatus.ERROR
+        status.message = '; '.join([*([status.message] if touched else []), told(latest.blind)])
+    every = latest.blind.get(EVERY)
+    unknown = {joint: f'blind: {reason}' for joint in joints
+               if (reason := every or latest.blind.get(joint))}
+    values = {joint: 'contact' if joint in touched else unknown.get(joint, 'free')
+              for joint in joints}
+    if latest.reading is not None and not every:
         read = latest.reading
         for joint, torque, claimed, size in zip(
                 joints, read.external, read.claimed, read.threshold, strict=True):

@@ -2,10 +2,17 @@
 
 The recording goes first: it has stored a joint state before this sees it. Joint states that have
 waited for long are not looked at here, so that the recording catches up.
+
+Unknown is not free: false on ~/contact says that every joint is watched and none is in contact. It
+is true without a model, before the first joint states, while they do not come or are of no use,
+and while any joint is blind. A thread of its own sees to that, whatever the node waits for.
 """
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +27,22 @@ from robot_dynid.io.cdr import EffortWriter, JointStateReader
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.ros.common.params import parameter
+from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.recording import Recording
 from robot_dynid.ros.identifier.robot_description import LATCHED
 from robot_dynid.types import FloatArray
 
 LATE = 250_000_000  # ns; joint states that have waited longer are left out
+SILENCE = 0.25  # s without joint states of use after which no joint is watched
+WATCH_PERIOD = 0.05  # s between looks of the watchdog
+LOG_PERIOD = 1.0  # s between messages of one kind about it
+EVERY = 'all joints'
+NO_MODEL = 'no model is loaded: load one (~/load_model) or identify one (~/identify)'
+NO_STATES = f'no joint states for {SILENCE:g} s: check that the driver runs, and the topic'
+LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE:g} s and are left '
+            'out: relieve the processor')
+LISTED = 200  # characters of the names in a foreign message
 DEPTH = 100  # messages that a slow listener may be behind
 RECOUNT = 20_000_000  # ns after which listeners are counted again
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
@@ -52,10 +69,15 @@ class MonitorParameters:
 
 @dataclass
 class MonitorStatus:
-    """Status for the diagnostics: ``problem``, joints ``touched`` since it was last read."""
+    """Status for the diagnostics.
+
+    Since it was last read joints were ``touched``, or ``blind`` for the reason given, EVERY for
+    all of them; ``problem`` is that of the latest joint state.
+    """
 
     problem: str = ''
     touched: set[str] = field(default_factory=set)
+    blind: dict[str, str] = field(default_factory=dict)
     reading: Reading | None = None
     dropped: int = 0
 
@@ -82,17 +104,73 @@ class Monitoring:
         self._states, self._efforts = JointStateReader(), JointStateReader()
         self._warned: set[str] = set()
         self._latest_effort: bytes | None = None
+        self._effort_received = 0
         self._lock = recording.lock
+        self._seen = -np.inf  # when the last joint state of use came, on the monotonic clock
+        self._reason = ''  # why those since then were of no use
+        self._was_blind: bool | None = None
+        self._ended = threading.Event()
+        self._send_contact(True)
         recording.listen('joint_states', self.receive)
         recording.listen('effort', self.receive_effort)
+        node.context.on_shutdown(self._ended.set)
+        self._watchdog = threading.Thread(target=self._watch, name='watchdog', daemon=True)
+        self._watchdog.start()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._ended.set()
+        self._watchdog.join()
+
+    @property
+    def blind(self) -> dict[str, str]:
+        """Why joints are not watched now, by name, EVERY for all; empty: all are watched."""
+        if self._models.model is None:
+            return {EVERY: NO_MODEL}
+        if self.monitor is None or self._models.model is not self._model or \
+                time.monotonic() - self._seen > SILENCE:
+            return {EVERY: self._reason or NO_STATES}
+        return self.monitor.blind
+
+    def _watch(self) -> None:
+        """Tell that the robot is not watched when nothing of use comes in."""
+        while not self._ended.wait(WATCH_PERIOD):
+            held = self._lock.acquire(timeout=SILENCE)  # a callback that hangs must not hold it up
+            try:
+                self._look()
+            except InvalidHandle:
+                return  # the node was destroyed
+            except Exception as error:  # it must go on
+                self._node.get_logger().error(f'unexpected {type(error).__name__}: {error}')
+            finally:
+                if held:
+                    self._lock.release()
+
+    def _look(self) -> None:
+        blind = self.blind
+        if blind:
+            self.status.blind.update(blind)
+            self._send_contact(True)
+        if bool(blind) == self._was_blind:
+            return
+        self._was_blind, log = bool(blind), self._node.get_logger()
+        if blind:
+            log.warning(f'monitor: {told(blind)}', throttle_duration_sec=LOG_PERIOD)
+        else:
+            log.info('monitor: every joint is watched', throttle_duration_sec=LOG_PERIOD)
+        if EVERY in blind and self.monitor is not None:
+            nothing = np.full(len(self.monitor.model.joints), np.nan)
+            self._publishers[-1].publish(
+                self._writer(self._node.get_clock().now().nanoseconds, nothing))
 
     def take_status(self) -> tuple[Monitor | None, MonitorStatus]:
         """Return the monitor and its status since the last call."""
         with self._lock:
             status = self.status
-            self.status = MonitorStatus(status.problem, set(), status.reading)
+            self.status = MonitorStatus(status.problem, set(), {}, status.reading)
             monitor = self.monitor
-        if monitor is not None:
+            status.blind.update(self.blind)
+        if monitor is not None and EVERY not in status.blind:
             status.touched |= set(monitor.contact)
         return monitor, status
 
@@ -103,6 +181,7 @@ class Monitoring:
             return
         if waited > LATE:
             self.status.dropped += 1
+            self._reason = LEFT_OUT
             return
         problem = ''
         try:
@@ -115,10 +194,11 @@ class Monitoring:
             self._warned.add(problem)
             self._node.get_logger().warning(f'monitor: {problem}')
         self.status.problem = problem
+        self._reason = problem or self._reason
 
     def receive_effort(self, data: bytes, received: int, waited: int) -> None:
         """Take a message of the topic ``effort``, which the next joint states go with."""
-        self._latest_effort = data
+        self._latest_effort, self._effort_received = data, received
 
     def _take(self, model: IdentifiedModel, data: bytes, received: int) -> None:
         if model is not self._model:
@@ -128,18 +208,24 @@ class Monitoring:
         names, stamp, values = self._states(data)
         if names is not self._names:
             if not set(names) & set(model.joints):
-                return  # another robot on the same topic
+                self._reason = (  # another robot on the same topic
+                    f'joint states are of {", ".join(names)[:LISTED]} only, the model of '
+                    f'{", ".join(model.joints)}: load the model of this robot, or remap the topic')
+                return
             self._order = _order(names, model.joints)
             self._names = names
         stamp = stamp or received
-        effort = self._measured(values, model.joints)
+        effort = self._measured(values, model.joints, received)
         velocity = values.get('velocity')
         if 'position' not in values:
             raise DataError('the joint states carry no position')
         reading = self.monitor(
             (stamp - self._origin) * 1e-9, values['position'][self._order],
             None if velocity is None else velocity[self._order], effort)
-        if reading is not None:
+        if reading is None:
+            self._reason = self.monitor.problem or self._reason
+        else:
+            self._seen, self._reason = time.monotonic(), ''
             if received > self._recount:
                 self._recount = received + RECOUNT
                 self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
@@ -148,19 +234,25 @@ class Monitoring:
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._names = model, None, ()
+        self._seen, self._reason = -np.inf, ''
         self.status.reading = None
         self._writer = EffortWriter(model.joints)
         self._origin = self._node.get_clock().now().nanoseconds
-        self._send_contact(False)
+        self._send_contact(True)
         try:
             self.monitor = Monitor(model, self._settings)
         except DynIdError as error:
             self._refusal = str(error)
             raise
 
-    def _measured(self, values: dict[str, FloatArray], joints: tuple[str, ...]) -> FloatArray:
+    def _measured(self, values: dict[str, FloatArray], joints: tuple[str, ...], received: int
+                  ) -> FloatArray:
         """Return the effort (n,) of the topic ``effort``, or of the joint states."""
         if self._latest_effort is not None:
+            age = received - self._effort_received
+            if age > LATE:
+                raise DataError(f'no messages on topic effort for {1e-9 * age:.3g} s: check its '
+                                'publisher, or take effort out of optional_topics')
             names, _, other = self._efforts(self._latest_effort)
             if 'effort' not in other:
                 raise DataError('the messages on topic effort carry no effort')
@@ -172,21 +264,31 @@ class Monitoring:
 
     def _publish(self, stamp: int, reading: Reading) -> None:
         self.status.reading = reading
-        sent = reading.predicted, reading.residual, reading.external
+        external = np.where(reading.unseen, np.nan, reading.external)
+        sent = reading.predicted, reading.residual, external
         for publisher, subscribed, values in zip(
                 self._publishers, self._subscribed, sent, strict=True):
             if subscribed and values is not None:
                 publisher.publish(self._writer(stamp, values))
-        contact = bool(reading.contact.any())
-        if contact:
+        if not reading.free:
             assert self.monitor is not None
             self.status.touched.update(self.monitor.contact)
-        self._send_contact(contact)
+            self.status.blind.update(self.monitor.blind)
+        self._send_contact(not reading.free)
 
     def _send_contact(self, contact: bool) -> None:
         if contact != self._contact_sent:
             self._contact_sent = contact
             self._contact.publish(Bool(data=contact))
+
+
+def told(blind: Mapping[str, str]) -> str:
+    """Return in one sentence which joints are blind, and why: those of one reason together."""
+    joints: dict[str, list[str]] = {}
+    for joint, reason in blind.items():
+        joints.setdefault(reason, []).append(joint)
+    return 'blind: ' + '; '.join(
+        f'{", ".join(names)}: {reason}' for reason, names in joints.items())
 
 
 def _order(names: tuple[str, ...], joints: tuple[str, ...]) -> Any:

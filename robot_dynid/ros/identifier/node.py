@@ -94,6 +94,8 @@ class Identifier(Node):
         """End the recording and the worker process."""
         self.dynamics.close()
         self.models.close()
+        if self.monitoring is not None:
+            self.monitoring.close()
         self.recording.close()
         self.action.close()
 

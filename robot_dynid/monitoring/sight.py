@@ -1,0 +1,172 @@
+"""Which joints the monitor watches, and why not the others: what it cannot see is not free.
+
+A joint is watched once the observer has followed usable states of it for SETTLING of its time
+constants. It is blind before, while its effort has been missing for longer than LONGEST_STEP,
+while it is outside what the model was trained in, and always where no threshold holds for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import MARGIN
+from robot_dynid.monitoring.monitor_input import LONGEST_STEP, MonitorInput
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.types import FloatArray
+
+#: time constants of the observer after which it shows 95 % of what was there when it began
+SETTLING = 3.0
+#: why a joint is blind, by the number that stands for it, and what to do; 0 is watched
+WATCHED, BEGUN, UNUSABLE, OUTSIDE, NO_LEVEL, REFUSED = range(6)
+REASONS = (
+    '', 'the observer begins',
+    'its values are no numbers, or beyond what the robot can do: check its drive',
+    'position or velocity outside what the model was trained in: identify with recordings that '
+    'go there',
+    'the model has no noise levels: identify again, or give contact thresholds',
+    'refused by the identification (not_identified): check its effort and identify again')
+
+
+class TrainedRange:
+    """Positions and velocities the model was trained in, and MARGIN of them more."""
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        shape = 2, model.robot.n
+        self._middle, self._half = np.zeros(shape), np.full(shape, np.inf)
+        for row, name in enumerate(('position', 'velocity')):
+            if name in model.trained.quantities:
+                low, high = model.trained.quantities[name].T
+                self._middle[row] = 0.5 * (low + high)
+                self._half[row] = (0.5 + MARGIN) * (high - low)
+        self._turn = np.zeros(shape)
+        self._turn[0, model.robot.types != PRISMATIC] = 2.0 * np.pi
+
+    def outside(self, states: FloatArray) -> NDArray[np.bool_]:
+        """Return a mask (..., n) of ``states`` (..., 2, n); whole turns make no difference."""
+        off = states - self._middle
+        off -= self._turn * np.rint(off / (2.0 * np.pi))
+        return np.asarray((np.abs(off) > self._half).any(axis=-2))
+
+
+def never_watched(model: IdentifiedModel, moving: FloatArray) -> NDArray[np.int64]:
+    """Return why joints (n,) can never be watched, or WATCHED; ``moving`` (n,) [N m]."""
+    refused = np.isin(model.joints, model.not_identified)
+    return np.where(refused, REFUSED, np.where(np.isfinite(moving), WATCHED, NO_LEVEL))
+
+
+class Sight:
+    """Watched and blind joints, from one joint state to the next.
+
+    The external torque of joints that are ``unseen`` (n,) is not known; those that are ``blind``
+    (n,) are unseen, or there is no threshold for their contact.
+    """
+
+    def __init__(self, model: IdentifiedModel, moving: FloatArray, gain: float) -> None:
+        n = model.robot.n
+        self._joints = model.joints
+        self._trained = TrainedRange(model)
+        self._never = never_watched(model, moving)
+        self._settling = SETTLING / gain
+        self._elapsed, self._gap = np.zeros(n), np.full(n, np.inf)
+        self._cause = np.full(n, BEGUN)
+        self._began = ''
+        self.unseen = self.blind = np.ones(n, dtype=bool)
+
+    def take(self, step: float, state: FloatArray, missing: NDArray[np.bool_], began: str
+             ) -> None:
+        """Take the state (2, n) or more rows, ``step`` [s] after the last.
+
+        A step of zero begins anew, for the reason ``began``; ``missing`` (n,) are the efforts that
+        came without use.
+        """
+        if step <= 0.0:
+            self._elapsed[:], self._gap[:], self._cause[:] = 0.0, np.inf, BEGUN
+            self._began = began
+        self._elapsed += step
+        self._gap = np.where(missing, self._gap + step, 0.0)
+        late, outside = self._gap > LONGEST_STEP, self._trained.outside(state[:2])
+        lost = late | outside
+        if lost.any():
+            self._elapsed[lost] = 0.0
+            self._cause[late] = UNUSABLE
+            self._cause[outside] = OUTSIDE
+        self.unseen = (self._elapsed < self._settling) | (self._never == REFUSED)
+        self.blind = self.unseen | (self._never == NO_LEVEL)
+
+    def reasons(self) -> dict[str, str]:
+        """Return why joints are blind, by name; those that are watched are not in it."""
+        codes = np.where(self._never != WATCHED, self._never, self._cause)
+        return {joint: self._began if code == BEGUN and self._began else REASONS[code]
+                for joint, code, blind in zip(
+                    self._joints, codes.tolist(), self.blind.tolist(), strict=True) if blind}
+
+
+@dataclass(frozen=True)
+class BlindTime:
+    """A stretch from ``start`` to ``stop`` [s] in which contact of a joint could not be seen.
+
+    ``begins`` tells that it is only the observer that begins, at the start of the recording.
+    """
+
+    joint: str
+    start: float
+    stop: float
+    reason: str
+    begins: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Its length [s]."""
+        return self.stop - self.start
+
+
+def sight_along(
+    model: IdentifiedModel, moving: FloatArray, gain: float, motion: MonitorInput
+) -> NDArray[np.int64]:
+    """Return why joints are blind in a recording (N, n), WATCHED where they are not.
+
+    It is what `Sight` finds from one state to the next.
+    """
+    time, rows = motion.time, np.arange(len(motion.time))
+    first = np.zeros(len(time), dtype=bool)
+    first[list(motion.starts)] = True
+    nothing = np.zeros(len(time), dtype=bool)
+    begin = np.maximum.accumulate(np.where(first, rows, 0))
+    outside = TrainedRange(model).outside(np.stack([motion.position, motion.velocity], axis=1))
+    found = np.empty(outside.shape, dtype=np.int64)
+    for j, never in enumerate(never_watched(model, moving)):
+        missing = nothing if motion.missing is None else motion.missing[:, j]
+        good = np.maximum.accumulate(np.where(missing, -1, rows))
+        late = missing & ((good < begin) | (time - time[good] > LONGEST_STEP))
+        cause = np.where(outside[:, j], OUTSIDE, np.where(late, UNUSABLE, BEGUN))
+        last = np.maximum.accumulate(np.where(first | (cause != BEGUN), rows, 0))
+        settles = time - time[last] < SETTLING / gain
+        found[:, j] = never or np.where(settles, cause[last], WATCHED)
+    return found
+
+
+def blind_times(
+    joints: Sequence[str], motion: MonitorInput, sight: NDArray[np.int64]
+) -> tuple[BlindTime, ...]:
+    """Return the stretches in which joints are blind, for causes ``sight`` (N, n), in order.
+
+    Pauses of the joint states are among them, and where their stamps repeat or go back.
+    """
+    time, found = motion.time, []
+    for j, joint in enumerate(joints):
+        edges = np.diff(sight[:, j], prepend=WATCHED, append=WATCHED)
+        bounds = np.flatnonzero(edges)
+        for a, b in pairwise(bounds.tolist()):
+            cause = int(sight[a, j])
+            if cause != WATCHED:
+                stop = float(time[min(b, len(time) - 1)])
+                found.append(BlindTime(joint, float(time[a]), stop, REASONS[cause],
+                                       cause == BEGUN and a == 0))
+        found += [BlindTime(joint, start, stop, reason) for start, stop, reason in motion.pauses]
+    return tuple(sorted(found, key=lambda one: (one.start, one.stop)))
