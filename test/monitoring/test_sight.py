@@ -1,0 +1,270 @@
+"""What the monitor cannot see it calls blind, with the reason: from state to state and along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from monitored import model_of, motion
+
+from robot_dynid.cli.main import main
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.trained import Trained
+from robot_dynid.io.csv import write_csv
+from robot_dynid.monitoring import contact_events as search
+from robot_dynid.monitoring.contact import ContactSettings
+from robot_dynid.monitoring.contact_events import ContactEvents, contact_events
+from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, levels_of
+from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.sight import (
+    REASONS,
+    SETTLING,
+    WATCHED,
+    TrainedRange,
+    sight_along,
+)
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import FloatArray, RawLog
+
+STEP = 0.002
+SETTINGS = MonitorSettings(contact=ContactSettings(thresholds=(50.0,)))
+#: states within which the observer settles, and one for rounding
+SETTLED = round(SETTLING / SETTINGS.gain / STEP) + 1
+POSE = np.array([0.3, -0.5, 0.8])
+RANGES = Trained({'position': np.outer(np.ones(3), [-1.5, 1.5]),
+                  'velocity': np.outer(np.ones(3), [-2.0, 2.0])})
+
+
+@pytest.fixture(scope='module')
+def model() -> IdentifiedModel:
+    return replace(model_of(load_robot('planar_3r')), trained=RANGES)
+
+
+@dataclass
+class Follower:
+    """A monitor that follows an arm at rest; keywords say what is wrong with the states."""
+
+    model: IdentifiedModel
+    settings: MonitorSettings = SETTINGS
+
+    def __post_init__(self) -> None:
+        self.monitor, self.time = Monitor(self.model, self.settings), 0.0
+        self.hold = self.model.inverse(POSE[None], np.zeros((1, 3)), np.zeros((1, 3)))[0]
+        self.free: list[bool | None] = []
+
+    def __call__(self, count: int, q: FloatArray = POSE, qd: FloatArray | None = None,
+                 effort: FloatArray | None = None, step: float = STEP) -> None:
+        self.free = []
+        for _ in range(count):
+            self.time += step
+            reading = self.monitor(self.time, q, np.zeros(3) if qd is None else qd,
+                                   self.hold if effort is None else effort)
+            self.free.append(None if reading is None else reading.free)
+
+
+def with_value(values: FloatArray, joint: int, value: float) -> FloatArray:
+    """Return a copy with another value for one joint."""
+    changed = values.copy()
+    changed[joint] = value
+    return changed
+
+
+#: faults of single joints: how states show them, and words of the reason
+FAULTS: dict[str, tuple[Callable[[Follower], None], str]] = {
+    'effort is NaN': (lambda f: f(60, effort=with_value(f.hold, 1, np.nan)), 'no numbers'),
+    'effort is impossible': (lambda f: f(60, effort=with_value(f.hold, 1, 1e9)), 'no numbers'),
+    'position untrained': (lambda f: f(1, q=with_value(POSE, 1, 1.7)), 'trained in'),
+    'velocity untrained': (lambda f: f(1, qd=with_value(np.zeros(3), 1, -2.3)), 'trained in'),
+}
+
+
+@pytest.mark.parametrize('name', FAULTS)
+def test_a_joint_at_fault_is_blind_and_the_others_are_watched(
+    model: IdentifiedModel, name: str
+) -> None:
+    follow, (fault, words) = Follower(model), FAULTS[name]
+    follow(SETTLED)
+    assert (follow.monitor.blind, follow.free[-1]) == ({}, True)
+    fault(follow)
+    assert list(follow.monitor.blind) == [model.joints[1]]
+    assert words in follow.monitor.blind[model.joints[1]]
+    assert follow.free[-1] is False, 'unknown is not free'
+    follow(SETTLED - 3)
+    assert list(follow.monitor.blind) == [model.joints[1]], 'the observer has to settle'
+    follow(3)
+    assert (follow.monitor.blind, follow.free[-1]) == ({}, True)
+
+
+def test_short_faults_of_the_effort_are_bridged(model: IdentifiedModel) -> None:
+    """Like states that do not come: within 0.1 s the observer knows enough of them."""
+    follow = Follower(model)
+    follow(SETTLED)
+    follow(45, effort=with_value(follow.hold, 1, np.nan))
+    assert (follow.monitor.blind, set(follow.free)) == ({}, {True})
+
+
+def test_a_joint_that_never_had_an_effort_is_never_watched(model: IdentifiedModel) -> None:
+    follow = Follower(model)
+    for _ in range(2):
+        follow(2 * SETTLED, effort=with_value(follow.hold, 1, np.nan))
+        assert list(follow.monitor.blind) == [model.joints[1]]
+
+
+#: faults of all joints, from which no state is of use, or the observer has to begin anew
+LOSSES: dict[str, tuple[Callable[[Follower], None], str]] = {
+    'pause': (lambda f: f(1, step=0.3), 'no joint states came'),
+    'time back': (lambda f: f(1, step=-3.0), 'stamps went back by 3 s'),
+}
+
+
+@pytest.mark.parametrize('name', LOSSES)
+def test_all_joints_are_blind_until_the_observer_has_settled_anew(
+    model: IdentifiedModel, name: str
+) -> None:
+    follow, (loss, words) = Follower(model), LOSSES[name]
+    follow(SETTLED)
+    loss(follow)
+    assert set(follow.monitor.blind) == set(model.joints)
+    assert all(words in reason for reason in follow.monitor.blind.values())
+    assert follow.free == [False]
+    follow(SETTLED)
+    assert (follow.monitor.blind, follow.free[-1]) == ({}, True)
+
+
+@pytest.mark.parametrize(('states', 'words'), [
+    ({'q': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
+    ({'qd': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
+    ({'effort': np.full(3, np.nan)}, 'position, velocity or effort is no number'),
+    ({'q': with_value(POSE, 2, 1e9)}, 'joint_3: position'),
+    ({'step': 0.0}, 'stamps repeat'),
+    ({'step': np.nan}, 'the stamp is no number'),
+])
+def test_states_of_no_use_are_none_and_say_why(
+    model: IdentifiedModel, states: dict[str, FloatArray], words: str
+) -> None:
+    follow = Follower(model)
+    follow(SETTLED)
+    follow(1, **states)  # type: ignore[arg-type]
+    assert follow.free == [None]
+    assert words in follow.monitor.problem
+
+
+def test_models_that_cannot_watch_a_joint_say_so(model: IdentifiedModel) -> None:
+    follow = Follower(replace(model, not_identified=('joint_2',)))
+    follow(2 * SETTLED)
+    assert 'refused by the identification' in follow.monitor.blind.pop('joint_2')
+    assert follow.free[-1] is False
+    follow = Follower(model, MonitorSettings())
+    follow(2 * SETTLED)
+    assert set(follow.monitor.blind) == set(model.joints)
+    assert 'no noise levels' in follow.monitor.blind['joint_1']
+
+
+def test_whole_turns_are_no_other_position(model: IdentifiedModel) -> None:
+    states = np.zeros((2, 2, 3))
+    states[1, 0] = [2.0 * np.pi, -4.0 * np.pi, np.pi]
+    found = TrainedRange(model).outside(states)
+    np.testing.assert_array_equal(found, [[False] * 3, [False, False, True]])
+
+
+def damaged(model: IdentifiedModel, seed: int) -> RawLog:
+    """Return a recording with a gap and stretches without effort of random lengths."""
+    rng = np.random.default_rng(seed)
+    log = motion(model.robot, 3000, seed)
+    assert log.effort is not None
+    effort = log.effort.copy()
+    for _ in range(12):
+        first, joint = rng.integers(2900), rng.integers(3)
+        effort[first:first + rng.integers(1, 120), joint] = np.nan
+    effort[:100, 0] = np.nan
+    return replace(log, effort=effort)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_states_one_by_one_are_the_recording(model: IdentifiedModel, seed: int) -> None:
+    model = replace(model, not_identified=('joint_3',), trained=Trained(
+        {'position': np.outer(np.ones(3), [-0.8, 0.9]),
+         'velocity': np.outer(np.ones(3), [-2.0, 4.0])}))
+    log, monitor = damaged(model, seed), Monitor(model, SETTINGS)
+    single = []
+    for k in range(len(log.time)):
+        reading = monitor(log.time[k], log.position[k], log.velocity[k], log.effort[k])
+        single.append(np.ones(3, dtype=bool) if reading is None else reading.blind)
+    moving = levels_of(model, SETTINGS).moving
+    whole = sight_along(model, moving, SETTINGS.gain, monitor_input(model, log)) != WATCHED
+    assert 0.1 < whole[:, :2].mean() < 0.9
+    assert whole[:, 2].all()
+    np.testing.assert_array_equal(single, whole)
+
+
+def events(model: IdentifiedModel, log: RawLog) -> ContactEvents:
+    """Return what is found in one recording of 2 s."""
+    return contact_events(model, [log], SETTINGS)[0]
+
+
+def still(model: IdentifiedModel, count: int = 1000) -> RawLog:
+    """Return a recording of the arm at rest that is held by its own model."""
+    effort = model.inverse(POSE[None], np.zeros((1, 3)), np.zeros((1, 3)))[0]
+    rest = np.tile(POSE, (count, 1))
+    return RawLog('rest', model.joints, STEP * np.arange(count), rest, np.zeros_like(rest),
+                  np.tile(effort, (count, 1)))
+
+
+def test_a_whole_recording_is_watched(model: IdentifiedModel) -> None:
+    found = events(model, still(model))
+    assert found.watched
+    np.testing.assert_allclose(found.blind_seconds(model.joints), SETTLING / SETTINGS.gain,
+                               atol=STEP)
+
+
+def test_blind_time_is_told_with_its_reason(model: IdentifiedModel) -> None:
+    """Stretches of 0.4 s, from each of which the observer has to settle."""
+    log, settling = still(model), SETTLING / SETTINGS.gain
+    at = slice(400, 600)
+    effort, position, velocity = (v.copy() for v in (log.effort, log.position, log.velocity))
+    effort[at, 0], velocity[at, 1], position[at, 2] = np.nan, 2.3, np.nan
+    time = log.time.copy()
+    time[500:] += 0.7
+    back = time.copy()
+    back[500:] -= 0.9
+    bridged = 0.1
+    for changed, lost, reason in (
+            ({'effort': effort}, (0.4 - bridged + settling, 0.0, 0.0), REASONS[2]),
+            ({'velocity': velocity}, (0.0, 0.4 + settling, 0.0), REASONS[3]),
+            ({'position': position}, (0.4 - bridged + settling,) * 3, REASONS[2]),
+            ({'time': time}, (0.7 + settling,) * 3, 'no joint states came: check the'),
+            ({'time': back}, (0.2,) * 3, 'stamps repeat or go back')):
+        found = events(model, replace(log, **changed))
+        assert not found.watched
+        np.testing.assert_allclose(
+            np.array(found.blind_seconds(model.joints)) - settling, lost, atol=3.0 * STEP)
+        assert any(one.reason.startswith(reason) for one in found.blind)
+        for one in found.blind:
+            rows = (found.time > one.start) & (found.time < one.stop)
+            assert one.stop > one.start
+            assert rows.any() or 'joint states' in one.reason or 'stamps' in one.reason
+
+
+def test_blind_joints_have_no_torque_without_contact(model: IdentifiedModel) -> None:
+    found = events(replace(model, not_identified=('joint_2',)), still(model))
+    assert np.isnan(found.without_contact).tolist() == [False, True, False]
+    assert [one.seconds for one in found.blind if one.joint == 'joint_2'] == [
+        pytest.approx(999 * STEP)]
+
+
+def test_the_command_says_how_long_it_was_blind(
+    model: IdentifiedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str]
+) -> None:
+    original = contact_events
+    monkeypatch.setattr(search, 'contact_events', lambda m, logs, _: original(m, logs, SETTINGS))
+    write_csv(tmp_path / 'rest.csv', still(model))
+    for refused, code in (((), 0), (('joint_2',), 1)):
+        replace(model, not_identified=refused).save(tmp_path / 'm.yaml')
+        assert main(['contact', str(tmp_path / 'm.yaml'), str(tmp_path / 'rest.csv')]) == code
+        out = capsys.readouterr().out
+        assert ('refused by the identification' in out) == bool(refused)
+        assert ('says nothing' in out) == bool(refused)
