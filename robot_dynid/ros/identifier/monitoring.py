@@ -108,7 +108,7 @@ class Monitoring:
         self._lock = recording.lock
         self._seen = -np.inf  # when the last joint state of use came, on the monotonic clock
         self._reason = ''  # why those since then were of no use
-        self._was_blind: bool | None = None
+        self._was_blind: set[str] | None = None
         self._ended = threading.Event()
         self._send_contact(True)
         recording.listen('joint_states', self.receive)
@@ -151,9 +151,9 @@ class Monitoring:
         if blind:
             self.status.blind.update(blind)
             self._send_contact(True)
-        if bool(blind) == self._was_blind:
+        if set(blind) == self._was_blind:
             return
-        self._was_blind, log = bool(blind), self._node.get_logger()
+        self._was_blind, log = set(blind), self._node.get_logger()
         if blind:
             log.warning(f'monitor: {told(blind)}', throttle_duration_sec=LOG_PERIOD)
         else:

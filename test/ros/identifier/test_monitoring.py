@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ class Stage:
         self.models = ModelServices(self.node, self.model.robot)
         self.models.serve(self.model, self.model.to_yaml())
         self.latest: dict[str, JointState] = {}
+        self.ends: list[Callable[[], None]] = []
         self.hold = self.model.inverse(POSE[None], STILL[None], STILL[None])[0]
         self.spinner = Spinner(self.node)
         self.begin = self.node.get_clock().now().nanoseconds
@@ -64,6 +65,7 @@ class Stage:
     def monitoring(self, parameters: MonitorParameters) -> Monitoring:
         """Return a monitor that is listened to."""
         made = Monitoring(self.node, self.recording, self.models, parameters.settings())
+        self.ends.append(made.close)
         for topic in TOPICS:
             self.node.create_subscription(
                 JointState, f'~/{topic}', lambda m, topic=topic: self.latest.update({topic: m}), 1)
@@ -88,8 +90,8 @@ class Stage:
 def stage(node: Any, tmp_path: Path) -> Iterator[Stage]:
     made = Stage(node, tmp_path, model_of(load_robot('planar_3r')))
     yield made
-    made.recording.close()
-    made.models.close()
+    for end in (*made.ends, made.recording.close, made.models.close):
+        end()
 
 
 @pytest.mark.parametrize('apart', [False, True], ids=['one topic', 'topic effort'])
