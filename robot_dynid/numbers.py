@@ -23,7 +23,7 @@ RANGE = 'range'
 class NumberRange:
     """Numbers from ``low`` to ``high``, both included, of a ``unit``; ``whole`` ones only.
 
-    ``note`` says why, where it is not plain.
+    ``note`` says why, where it is not plain; ``words`` may stand for a number.
     """
 
     low: float
@@ -31,6 +31,7 @@ class NumberRange:
     unit: str = ''
     whole: bool = False
     note: str = ''
+    words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f'{self.low:g} to {self.high:g}{self.unit and " " + self.unit}'
@@ -105,7 +106,8 @@ def check_ranges(settings: Any, named: str, error: type[DynIdError] = UsageError
         if allowed is None or (type(value) is type(f.default) and value == f.default):
             continue
         for one in value if isinstance(value, tuple) else (value,):
-            allowed.read(one, named.format(f.name), error)
+            if not (isinstance(one, str) and one in allowed.words):
+                allowed.read(one, named.format(f.name), error)
 
 
 def is_number(value: Any) -> bool:
@@ -156,7 +158,7 @@ def finite_numbers(content: Mapping[str, Any]) -> bool:
 # Ranges of physical quantities; for prismatic joints read m for rad and N for N m.
 LENGTH = NumberRange(-1e4, 1e4, 'm')
 SIZE = NumberRange(1e-6, 1e4, 'm')
-MASS = NumberRange(1e-9, 1e7, 'kg', note='leave it out where a link has none')
+MASS = NumberRange(1e-9, 1e7, 'kg')
 MOMENT_OF_INERTIA = NumberRange(-1e10, 1e10, 'kg m^2')
 ANGLE = NumberRange(-1e4, 1e4, 'rad')
 DIRECTION = NumberRange(-1e6, 1e6)
@@ -169,5 +171,6 @@ SECONDS = NumberRange(1e-3, 1e5, 's')
 FREQUENCY = NumberRange(1e-6, 1e5, 'Hz')
 #: of velocity, acceleration, jerk and effort; more than any joint has, as exporters write it
 LARGEST = NumberRange(1e-9, 1e17)
-GAIN = NumberRange(-1e6, 1e6)
-SHARE = NumberRange(0.0, 1.0)
+AMOUNT = NumberRange(0.0, 1e12)
+TRAVEL = NumberRange(1e-9, 1e3, 'rad or m')
+TEMPERATURE = NumberRange(-273.15, 1e4, 'deg C')

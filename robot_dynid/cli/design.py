@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from robot_dynid.cli.files import check_outputs, report_mark, written_before
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import DynIdError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -66,6 +66,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.excitation.design_criteria import design_criteria
     from robot_dynid.excitation.families import parse_request
     from robot_dynid.excitation.search.clearance import keeping_clear
+    from robot_dynid.execution.plan import RATE
+    from robot_dynid.execution.sampled import check_points
     from robot_dynid.io.trajectory_file import MARK, save_trajectory
     from robot_dynid.robot.robot_file import load_robot
 
@@ -76,8 +78,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                             'scale')
                if getattr(arguments, name) is not None}
     request = parse_request(arguments.type, with_text(options, arguments.options))
-    if not 0.0 < arguments.rate < float('inf'):
-        raise UsageError(f"option 'rate' must be positive, got {arguments.rate}")
+    RATE.read(arguments.rate, "option 'rate'")
+    check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
     check_outputs((arguments.out, MARK), (arguments.report, report_mark(arguments.report)),
                   inputs=(arguments.robot, arguments.model, arguments.options))
     robot = load_robot(arguments.robot)

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError
 from robot_dynid.estimation.feasible.body import TEN, fit_body, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
 from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
+from robot_dynid.numbers import LENGTH, MASS, check_ranges, ranged
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.types import FloatArray
 
@@ -61,12 +62,12 @@ class KnownLoad:
     """
 
     mass: float
-    centre_of_mass: tuple[float, float, float] | None = None
+    centre_of_mass: tuple[float, float, float] | None = ranged(None, LENGTH)
     link: str = ''
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.mass < np.inf:
-            raise UsageError(f'known mass {self.mass:g} kg: must be above zero')
+        MASS.read(self.mass, 'known mass')
+        check_ranges(self, 'known {}')
 
     @property
     def fixed(self) -> FloatArray:

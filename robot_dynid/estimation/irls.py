@@ -28,7 +28,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import read_plain, setting
+from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.uncertainty.stretches import scatter_covariance
 from robot_dynid.types import FloatArray
 
@@ -149,7 +149,7 @@ class RobustLeastSquares(Estimator):
     noise. Memory: one number per sample and joint, for the median.
     """
 
-    robust: str = setting('huber', read_plain, 'weights of the residuals: huber or tukey')
+    robust: str = setting('huber', read_word, 'weights of the residuals: huber or tukey')
     tolerance: float = 1e-4
     rounds: int = 100
     name = 'irls'

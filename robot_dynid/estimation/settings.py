@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import RANGE, NumberRange, shown
 
 #: key of the metadata of a field that holds its Setting
 SETTING = 'setting'
@@ -28,6 +29,20 @@ def setting(default: Any, read: Reader, text: str) -> Any:
     return field(default=default, metadata={SETTING: Setting(read, text)})
 
 
+def number_setting(default: Any, allowed: NumberRange, text: str) -> Any:
+    """Return the field of a dataclass that users may set to a number of a range.
+
+    None is read where it is the default, and a word of the range.
+    """
+    def read(value: Any, key: str) -> Any:
+        if (value is None and default is None) or (
+                isinstance(value, str) and value in allowed.words):
+            return value
+        return allowed.read(value, key)
+
+    return field(default=default, metadata={SETTING: Setting(read, text), RANGE: allowed})
+
+
 def settings_of(owner: type) -> dict[str, Setting]:
     """Return the settings of a dataclass by key."""
     return {f.name: f.metadata[SETTING] for f in fields(owner) if SETTING in f.metadata}
@@ -39,25 +54,10 @@ def read_settings(owner: type, content: Mapping[str, Any], source: str) -> dict[
     return {key: known[key].read(value, f'{source}: {key}') for key, value in content.items()}
 
 
-def read_plain(value: Any, key: str) -> Any:
-    """Return a value as it is, for a dataclass that checks it itself."""
-    return value
-
-
-def read_number(value: Any, key: str) -> float | None:
-    """Return a number, or None for none."""
-    if value is None:
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise UsageError(f'{key} must be a number, is {value!r}') from None
-
-
-def read_whole_number(value: Any, key: str) -> int:
-    """Return a whole number."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f'{key} must be a whole number, is {value!r}')
+def read_word(value: Any, key: str) -> str:
+    """Return a name, for a dataclass that knows which there are."""
+    if not isinstance(value, str):
+        raise UsageError(f'{key} must be a name, is {shown(value)}')
     return value
 
 

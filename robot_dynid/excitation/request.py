@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.excitation.search.basis import Basis
 from robot_dynid.excitation.search.objective import NAMES
+from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged, shown
 from robot_dynid.robot.surroundings import KEYS, Surroundings, surroundings_from_plain
 
 #: common options that only the search for coefficients reads
@@ -19,6 +20,8 @@ SEARCH = ('starts', 'iterations', 'time_limit', 'objective', 'accuracy')
 MakeBasis = Callable[[tuple[str, ...], Any], Basis]
 #: type of an option that lists designs of their own
 SEGMENTS = 'tuple[Request, ...]'
+MOST_SEGMENTS = 100
+SEED = NumberRange(0, 2**63 - 1, whole=True)
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,13 @@ class DesignOptions:
     replace what the robot's file says, None: they do not.
     """
 
-    seed: int = 0
-    scale: float = 0.9
-    starts: int = 8
-    iterations: int = 300
-    time_limit: float = float('inf')
+    seed: int = ranged(0, SEED)
+    scale: float = ranged(0.9, NumberRange(1e-3, 1.0, note='it is a part of every limit'))
+    starts: int = ranged(8, NumberRange(1, 1000, whole=True))
+    iterations: int = ranged(300, NumberRange(1, 100_000, whole=True))
+    time_limit: float = ranged(float('inf'), NumberRange(0.0, 1e6, 's'))
     objective: str = 'condition'
-    accuracy: float = float('inf')
+    accuracy: float = ranged(float('inf'), NumberRange(1e-9, 1e9))
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     floor: Any = None
     keep_out: Any = None
@@ -62,19 +65,10 @@ class DesignOptions:
     ignore_pairs: Any = None
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.scale <= 1.0:
-            raise UsageError(f"option 'scale' must be above 0 and at most 1, got {self.scale}")
-        for name in ('starts', 'iterations'):
-            if getattr(self, name) < 1:
-                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
-        for name in ('seed', 'time_limit'):
-            if not getattr(self, name) >= 0:
-                raise UsageError(f"option '{name}' must not be negative, got "
-                                 f'{getattr(self, name)}')
-        if not self.accuracy > 0.0:
-            raise UsageError(f"option 'accuracy' must be positive, got {self.accuracy}")
+        check_ranges(self, "option '{}'")
         if self.objective not in NAMES:
-            raise UsageError(f"unknown objective '{self.objective}'; known: {', '.join(NAMES)}")
+            raise UsageError(f'unknown objective {shown(self.objective)}; known: '
+                             f'{", ".join(NAMES)}')
         self.surroundings(Surroundings())
 
     def surroundings(self, known: Surroundings) -> Surroundings:
@@ -103,8 +97,8 @@ def checked_request(
 
     Raises UsageError naming the wrong kind or option.
     """
-    if kind not in families:
-        raise UsageError(f"unknown excitation type '{kind}'; known: {', '.join(families)}")
+    if not isinstance(kind, str) or kind not in families:
+        raise UsageError(f"unknown excitation type {shown(kind)}; known: {', '.join(families)}")
     given = {} if options is None else options
     if not isinstance(given, Mapping):
         raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
@@ -116,7 +110,7 @@ def checked_request(
                              'searched for; leave it out')
         if name not in known:
             raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
-    values = {name: _number(name, value, known[name].type) for name, value in given.items()}
+    values = {name: _number(name, value, known[name]) for name, value in given.items()}
     common = DesignOptions(**{f.name: values[f.name] for f in fields(DesignOptions)
                               if f.name in values})
     own = {f.name: values[f.name] for f in fields(family.options) if f.name in values}
@@ -126,15 +120,12 @@ def checked_request(
     return Request(kind, family, family.options(**own), common)
 
 
-def _number(name: str, value: Any, kind: Any) -> Any:
-    """Return an option that is declared as a number as such, any other as it is."""
-    if kind not in ('int', 'float'):
+def _number(name: str, value: Any, option: Field[Any]) -> Any:
+    """Return an option that has a range as a number of it, any other as it is."""
+    allowed: NumberRange | None = option.metadata.get(RANGE)
+    if allowed is None or (type(value) is float and value == option.default):
         return value
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or (kind == 'int' and value != int(value)):
-        raise UsageError(f"option '{name}' must be a{'n integer' if kind == 'int' else ' number'},"
-                         f' got {value!r}')
-    return int(value) if kind == 'int' else float(value)
+    return allowed.read(value, f"option '{name}'")
 
 
 def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Request, ...]:
@@ -145,12 +136,14 @@ def _segments(families: Mapping[str, Family], given: Any, seed: int) -> tuple[Re
     if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
         raise UsageError("option 'segments' must be a list such as "
                          '[{type: fourier, duration: 20}, {type: static-poses}]')
+    if len(given) > MOST_SEGMENTS:
+        raise UsageError(f"option 'segments' lists {len(given)}, at most {MOST_SEGMENTS}")
     generator = np.random.default_rng(seed)
     found = []
     for number, segment in enumerate(given, start=1):
         if not isinstance(segment, Mapping) or not isinstance(segment.get('type'), str):
             raise UsageError(f"segment {number}: must be a mapping with a 'type', got "
-                             f'{segment!r}')
+                             f'{shown(segment)}')
         own = {name: value for name, value in segment.items() if name != 'type'}
         shared = [name for name in own if name in KEYS]
         if shared:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.types import FloatArray
 
 
@@ -44,6 +45,10 @@ class Outcome:
     text: str
 
 
+TIMEOUT = NumberRange(1e-3, 3600.0, 's')
+TIME = NumberRange(0.0, 3600.0, 's')
+
+
 @dataclass(frozen=True)
 class GuardSettings:
     """Thresholds of the live guards; times in s.
@@ -56,29 +61,25 @@ class GuardSettings:
     ``temperature_limit`` in degrees C, 0 switches this guard off.
     """
 
-    state_timeout: float = 0.1
-    controller_timeout: float = 0.2
-    feedback_timeout: float = 0.5
-    acceptance_timeout: float = 2.0
-    result_timeout: float = 1.0
-    cancel_timeout: float = 0.05
-    stop_timeout: float = 1.0
-    tracking_window: float = 0.05
-    effort_fraction: float = 0.9
-    effort_samples: int = 2
-    rest_velocity: float = 0.05
-    stop_time: float = 1.0
-    join_time: float = 0.1
+    state_timeout: float = ranged(0.1, TIMEOUT)
+    controller_timeout: float = ranged(0.2, TIMEOUT)
+    feedback_timeout: float = ranged(0.5, TIMEOUT)
+    acceptance_timeout: float = ranged(2.0, TIMEOUT)
+    result_timeout: float = ranged(1.0, TIMEOUT)
+    cancel_timeout: float = ranged(0.05, TIMEOUT)
+    stop_timeout: float = ranged(1.0, TIMEOUT)
+    tracking_window: float = ranged(0.05, TIME)
+    effort_fraction: float = ranged(0.9, NumberRange(0.0, 1.0))
+    effort_samples: int = ranged(2, NumberRange(1, 10_000, whole=True))
+    rest_velocity: float = ranged(0.05, NumberRange(0.0, 1e3, 'rad/s or m/s'))
+    stop_time: float = ranged(1.0, TIME)
+    join_time: float = ranged(0.1, TIME)
     emergency_stop_required: bool = False
-    temperature_limit: float = 0.0
-    temperature_timeout: float = 5.0
+    temperature_limit: float = ranged(0.0, NumberRange(0.0, 1e3, 'deg C'))
+    temperature_timeout: float = ranged(5.0, TIMEOUT)
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or value < 0.0 or (value == 0.0 and 'timeout' in name):
-                raise UsageError(f'guard {name} must be positive, got {value}')
-        if self.effort_fraction > 1.0 or self.effort_samples < 1:
-            raise UsageError('guard effort_fraction must be at most 1, effort_samples at least 1')
+        check_ranges(self, 'guard {}')
 
 
 @dataclass(frozen=True, eq=False)

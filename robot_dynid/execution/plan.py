@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import DynIdError
 from robot_dynid.execution.pace import stretched
 from robot_dynid.execution.sampled import SampledTrajectory, sampled
 from robot_dynid.execution.segment import Segment
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.trajectories.composite import Composite
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.trajectories.limits import MotionLimits
@@ -21,6 +22,12 @@ from robot_dynid.types import FloatArray, frozen
 #: moves one after the other from a start to a goal, (n,) rad (m) each, within limits
 Ways = Callable[[FloatArray, FloatArray, MotionLimits], tuple[QuinticMove, ...]]
 SAME_PLACE = 1e-6  # rad (m)
+
+
+RATE = NumberRange(1.0, 1e4, 'Hz')
+LEAD_IN = NumberRange(0.0, 60.0, 's')
+SCALE = NumberRange(1e-3, 1.0, note='it is a part of the limits')
+WARM_UP = NumberRange(0, 100, 'periods', whole=True)
 
 
 @dataclass(frozen=True)
@@ -34,20 +41,15 @@ class PlanOptions:
     between. ``return_to_start`` moves back to where the robot stood.
     """
 
-    rate: float = 50.0
-    lead_in: float = 0.2
-    approach_scale: float = 0.2
-    first_pass_scale: float = 1.0
-    warm_up: int = 0
+    rate: float = ranged(50.0, RATE)
+    lead_in: float = ranged(0.2, LEAD_IN)
+    approach_scale: float = ranged(0.2, SCALE)
+    first_pass_scale: float = ranged(1.0, SCALE)
+    warm_up: int = ranged(0, WARM_UP)
     return_to_start: bool = False
 
     def __post_init__(self) -> None:
-        for name in ('approach_scale', 'first_pass_scale'):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise UsageError(f'parameter {name}: {getattr(self, name)} must be above 0 and at '
-                                 'most 1')
-        if self.warm_up < 0:
-            raise UsageError(f'parameter warm_up: {self.warm_up} must be 0 or more periods')
+        check_ranges(self, 'parameter {}')
 
 
 def straight(start: FloatArray, goal: FloatArray, limits: MotionLimits

@@ -21,6 +21,8 @@ from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, frozen
 
 REFINEMENT = 10
+#: points of a trajectory; five hours at 50 Hz
+MOST_POINTS = 1_000_000
 REST = 1e-8  # the controller refuses end velocities above this
 
 
@@ -94,13 +96,21 @@ class Movement(Protocol):
         """Return the motion at ``time`` (T,) s."""
 
 
+def check_points(duration: float, rate: float) -> None:
+    """Raise UsageError when ``duration`` s at ``rate`` Hz are more than MOST_POINTS."""
+    if not duration * rate <= MOST_POINTS:
+        raise UsageError(f'{duration:.6g} s at {rate:g} points per second are more than '
+                         f'{MOST_POINTS} points; give a lower rate or a shorter motion')
+
+
 @one_blas_thread()
 def sampled(trajectory: Movement, rate: float, lead_in: float = 0.0) -> SampledTrajectory:
     """Sample a trajectory at ``rate`` Hz or a little above, both ends included.
 
     ``lead_in`` s is granted before the first point: in it the controller blends from where it is
-    to the start pose.
+    to the start pose. Raises UsageError as `check_points`.
     """
+    check_points(trajectory.duration, rate)
     count = int(np.ceil(trajectory.duration * rate - 1e-9)) + 1
     time = np.linspace(0.0, trajectory.duration, max(count, 2))
     motion = trajectory.sample(time)

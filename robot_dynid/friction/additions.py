@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dynid.friction.law import Addition, Shape, both_ways
 from robot_dynid.friction.terms import POWER, RAMP, Parameter, Range, Term
+from robot_dynid.numbers import SECONDS, SPEED, TEMPERATURE, ranged
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,13 @@ class Levelling(Addition):
     ``speeds`` of the axis in the fit are below ``speed``, nothing was seen to level off.
     """
 
-    speed: float = 0.3
+    speed: float = ranged(0.3, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'levelling'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.05, 1.6, 6),)
 
     def __post_init__(self) -> None:
-        self.require_positive('speed')
+        self.check()
         self.read_range('speeds')
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
@@ -43,13 +44,13 @@ class Breakaway(Addition):
     tangent.
     """
 
-    speed: float = 0.1
+    speed: float = ranged(0.1, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'breakaway'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.02, 0.4, 6),)
 
     def __post_init__(self) -> None:
-        self.require_positive('speed')
+        self.check()
         self.read_range('speeds')
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
@@ -81,13 +82,13 @@ class Drift(Addition):
     by then: so it is for a state without a past, which is warm.
     """
 
-    seconds: float = 30.0
-    longest: float | None = None
+    seconds: float = ranged(30.0, SECONDS)
+    longest: float | None = ranged(None, SECONDS)
     name: ClassVar[str] = 'drift'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('seconds', 5.0, 500.0, 5),)
 
     def __post_init__(self) -> None:
-        self.require_positive('seconds', *(() if self.longest is None else ('longest',)))
+        self.check()
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:
         """Return the fading dry friction."""
@@ -104,11 +105,12 @@ class TemperatureDependent(Addition):
     ``temperatures`` of the axis in the fit friction is as it is at their end.
     """
 
-    reference: float = 25.0
+    reference: float = ranged(25.0, TEMPERATURE)
     temperatures: Range = None
     name: ClassVar[str] = 'temperature'
 
     def __post_init__(self) -> None:
+        self.check()
         self.read_range('temperatures')
 
     def table(self, dry: Term) -> tuple[Parameter, ...]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import POWER, RAMP, Parameter, Term
+from robot_dynid.numbers import SPEED, ranged
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,12 @@ class Asymmetric(FrictionLaw):
     ``width`` [rad/s or m/s]. An offset would only repeat half the difference of the Coulomb terms.
     """
 
-    width: float = 0.01
+    width: float = ranged(0.01, SPEED)
     name: ClassVar[str] = 'asymmetric'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7),)
 
     def __post_init__(self) -> None:
-        self.require_positive('width')
+        self.check()
 
     @property
     def table(self) -> tuple[Parameter, ...]:

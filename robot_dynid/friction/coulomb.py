@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import CONSTANT, POWER, RAMP, Parameter, Term
+from robot_dynid.numbers import SPEED, ranged
 
 
 @dataclass(frozen=True)
@@ -17,12 +18,12 @@ class Coulomb(FrictionLaw):
     flip with the noise of the velocity.
     """
 
-    width: float = 0.01
+    width: float = ranged(0.01, SPEED)
     name: ClassVar[str] = 'coulomb'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.1, 7, shared=True),)
 
     def __post_init__(self) -> None:
-        self.require_positive('width')
+        self.check()
 
     @property
     def table(self) -> tuple[Parameter, ...]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import CONSTANT, DAHL, POWER, Parameter, Term
 from robot_dynid.kernels.friction import SLIDING
+from robot_dynid.numbers import SPEED, TRAVEL, ranged
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Dahl(FrictionLaw):
     Source: Dahl 1968, with exponent one.
     """
 
-    length: float = 3e-4
-    width: float = SLIDING
+    length: float = ranged(3e-4, TRAVEL)
+    width: float = ranged(SLIDING, SPEED)
     name: ClassVar[str] = 'dahl'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('length', 2e-5, 2e-2, 10),)
 
     def __post_init__(self) -> None:
-        self.require_positive('length', 'width')
+        self.check()
 
     @property
     def table(self) -> tuple[Parameter, ...]:

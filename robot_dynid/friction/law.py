@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.terms import Parameter, Range, Term, slid, table_of, warm
 from robot_dynid.kernels.friction import fill_columns
+from robot_dynid.numbers import NumberRange, check_ranges, shown
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Shape:
         return tuple(float(f'{v:.3g}') for v in np.geomspace(self.low, self.high, self.count))
 
 
+#: of speeds and temperatures of a fit
+ENDS = NumberRange(-1e6, 1e6)
 #: a setting of a law, or that of one of its additions after the name of the addition
 Path = tuple[str, ...]
 
@@ -97,22 +100,22 @@ class Settings:
                 for values in product(*(shape.grid for shape in cls.shapes))
                 if all(a < b for a, b in pairwise(values))]
 
-    def require_positive(self, *names: str) -> None:
-        """Raise UsageError unless the settings ``names`` are positive, finite numbers."""
-        for name in names:
-            _require_positive(self.name, name, getattr(self, name))
+    def check(self) -> None:
+        """Raise UsageError where a setting is outside its range."""
+        check_ranges(self, f'friction law {self.name}: {{}}')
 
     def read_range(self, name: str) -> None:
         """Make a tuple of the setting ``name``; raises UsageError unless it is a range."""
         known = getattr(self, name)
         if known is None:
             return
-        if not isinstance(known, (list, tuple)) or len(known) != 2 or not all(
-                isinstance(x, (int, float)) and np.isfinite(x) for x in known) or (
-                    known[0] > known[1]):
+        low, high = ENDS.array(
+            known, (2,), f'friction law {self.name}: {name}, the lowest and the highest value,'
+        ).tolist()
+        if low > high:
             raise UsageError(f'friction law {self.name}: {name} must be the lowest and the '
-                             f'highest value, is {known!r}')
-        object.__setattr__(self, name, (float(known[0]), float(known[1])))
+                             f'highest value, is {shown(known)}')
+        object.__setattr__(self, name, (low, high))
 
     def read_increasing(self, name: str, most: int) -> None:
         """Make a tuple of the setting ``name``: at most that many positive, increasing numbers.
@@ -122,12 +125,11 @@ class Settings:
         values = getattr(self, name)
         if not isinstance(values, (list, tuple)) or len(values) > most:
             raise UsageError(f'friction law {self.name}: {name} must be a list of at most {most} '
-                             f'numbers, is {values!r}')
+                             f'numbers, is {shown(values)}')
         object.__setattr__(self, name, tuple(values))
         if not values:
             raise UsageError(f'friction law {self.name}: {name} must hold at least one number')
-        for value in values:
-            _require_positive(self.name, name, value)
+        self.check()
         if any(b <= a for a, b in pairwise(values)):
             raise UsageError(f'friction law {self.name}: {name} must increase, are {list(values)}')
 
@@ -295,8 +297,3 @@ def both_ways(speeds: Range) -> Range:
         return None
     top = max(-speeds[0], speeds[1])
     return -top, top
-
-
-def _require_positive(law: str, name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < np.inf:
-        raise UsageError(f'friction law {law}: {name} must be positive, is {value!r}')

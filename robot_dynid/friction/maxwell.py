@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from robot_dynid.friction.law import FrictionLaw
 from robot_dynid.friction.terms import CONSTANT, POWER, STOP, Parameter, Term
 from robot_dynid.kernels.friction import SLIDING
+from robot_dynid.numbers import SPEED, TRAVEL, ranged
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,13 +34,13 @@ class Maxwell(FrictionLaw):
     Source: Al-Bender, Lampaert, Swevers 2005 without their rate law; Kuhnen 2003.
     """
 
-    lengths: tuple[float, ...] = (1e-4, 1e-3)
-    width: float = SLIDING
+    lengths: tuple[float, ...] = ranged((1e-4, 1e-3), TRAVEL)
+    width: float = ranged(SLIDING, SPEED)
     name: ClassVar[str] = 'maxwell'
 
     def __post_init__(self) -> None:
         self.read_increasing('lengths', len(ascii_lowercase))
-        self.require_positive('width')
+        self.check()
 
     @property
     def table(self) -> tuple[Parameter, ...]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.law import FrictionLaw, Shape, both_ways
 from robot_dynid.friction.terms import CONSTANT, POWER, TANH, Parameter, Range, Term
+from robot_dynid.numbers import SPEED, ranged
 
 
 @dataclass(frozen=True)
@@ -19,15 +20,15 @@ class Stribeck(FrictionLaw):
     of which the law is linear. Source: Makkar, Dixon, Sawyer, Hu 2005, eq. 2.
     """
 
-    width: float = 0.01
-    speed: float = 0.1
+    width: float = ranged(0.01, SPEED)
+    speed: float = ranged(0.1, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'stribeck'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('width', 1e-3, 0.03, 4),
                                            Shape('speed', 0.01, 0.5, 5))
 
     def __post_init__(self) -> None:
-        self.require_positive('width', 'speed')
+        self.check()
         if self.speed <= self.width:
             raise UsageError(f'friction law stribeck: speed {self.speed:g} must be above width '
                              f'{self.width:g}')

@@ -8,6 +8,7 @@ from typing import ClassVar
 from robot_dynid.errors import UsageError
 from robot_dynid.friction.law import FrictionLaw, Shape
 from robot_dynid.friction.terms import POWER, TANH, Parameter, Range, Term
+from robot_dynid.numbers import SPEED, ranged
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,15 @@ class TwoSpeed(FrictionLaw):
     dissipates. Source: Actuators 2023, 12, 454, equations 9 to 11 (steepness there 1e-4).
     """
 
-    steepness: float = 0.01
-    threshold: float = 0.05
+    steepness: float = ranged(0.01, SPEED)
+    threshold: float = ranged(0.05, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'two-speed'
     shapes: ClassVar[tuple[Shape, ...]] = (Shape('steepness', 3e-3, 0.03, 2),
                                            Shape('threshold', 0.02, 0.2, 3))
 
     def __post_init__(self) -> None:
-        self.require_positive('steepness', 'threshold')
+        self.check()
         if self.threshold < self.steepness:
             raise UsageError(f'friction law two-speed: threshold {self.threshold:g} must not be '
                              f'below steepness {self.steepness:g}')

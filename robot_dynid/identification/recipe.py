@@ -19,37 +19,39 @@ from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.estimation.settings import (
     SETTING,
     Setting,
+    number_setting,
     read_flag,
-    read_number,
-    read_plain,
     read_settings,
-    read_whole_number,
+    read_word,
     setting,
     settings_of,
 )
 from robot_dynid.files import read_text
 from robot_dynid.friction import law_from
+from robot_dynid.numbers import NumberRange, check_ranges, shown
 from robot_dynid.residual import RESIDUALS
-from robot_dynid.signals.averaging import Periodic
+from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
+from robot_dynid.signals.averaging import WARM_UP, Periodic
 from robot_dynid.yaml_text import load_yaml
 
 #: value of ``residual`` that leaves the deflection out
 NONE = 'none'
 #: values of ``loops``: friction and links at once, or one after the other
 JOINT, THREE = 'joint', 'three'
+CUTOFF = NumberRange(1e-2, 1e4, 'Hz')
+RAMP_WIDTH = NumberRange(1e-9, 1e3, 'rad/s or m/s')
+EFFORT_LAG = NumberRange(-10.0, 10.0, 's')
+RATE = NumberRange(1.0, 1e5, 'Hz')
+PERIOD = replace(AVERAGED_PERIOD, words=(AUTO,))
 #: key that names the method among the settings of the estimator
 NAME = 'name'
-
-
-def _read_period(value: Any, key: str) -> float | str | None:
-    return AUTO if value == AUTO else read_number(value, key)
 
 
 def _read_joints(value: Any, key: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-        raise UsageError(f'{key} must be a list of joint names, is {value!r}')
+        raise UsageError(f'{key} must be a list of joint names, is {shown(value)}')
     return tuple(value)
 
 
@@ -61,7 +63,9 @@ def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
         return {NAME: value}
     if not isinstance(value, Mapping):
         raise UsageError(f'{key} must be the name of a method, or a mapping such as '
-                         f'{{name: irls, robust: tukey}}, is {value!r}')
+                         f'{{name: irls, robust: tukey}}, is {shown(value)}')
+    if not isinstance(value.get(NAME, ''), str):
+        raise UsageError(f'{key}: {NAME} must be that of a method, is {shown(value[NAME])}')
     return dict(value)
 
 
@@ -85,16 +89,19 @@ class Recipe:
     Raises UsageError naming the key.
     """
 
-    cutoff: float | None = setting(None, read_number, 'cut-off of the low-pass [Hz]')
-    ramp_width: float | None = setting(None, read_number, 'width of the Coulomb ramp [rad/s, m/s]')
-    effort_lag: float | None = setting(None, read_number, 'lag of the effort [s]')
-    rate: float | None = setting(None, read_number, 'rate of the uniform grid [Hz]')
+    cutoff: float | None = number_setting(None, CUTOFF, 'cut-off of the low-pass [Hz]')
+    ramp_width: float | None = number_setting(
+        None, RAMP_WIDTH, 'width of the Coulomb ramp [rad/s, m/s]')
+    effort_lag: float | None = number_setting(None, EFFORT_LAG, 'lag of the effort [s]')
+    rate: float | None = number_setting(None, RATE, 'rate of the uniform grid [Hz]')
     rotor_inertia: bool = setting(True, read_flag, 'whether the effort shows rotors')
-    friction: str = setting(AUTO, read_plain, 'friction law of all axes, or auto')
-    period: float | str | None = setting(None, _read_period, 'period to average over [s], or auto')
-    warm_up: int = setting(Periodic.warm_up, read_whole_number, 'first periods to leave out')
-    residual: str = setting(AUTO, read_plain, 'residual model of the deflection')
-    loops: str = setting(JOINT, read_plain, 'friction and links at once, or in turn (three)')
+    friction: str = setting(AUTO, read_word, 'friction law of all axes, or auto')
+    period: float | str | None = number_setting(
+        None, PERIOD, 'period to average over [s], or auto')
+    warm_up: int = number_setting(
+        Periodic.warm_up, WARM_UP, 'first periods to leave out')
+    residual: str = setting(AUTO, read_word, 'residual model of the deflection')
+    loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
     estimator: Mapping[str, Any] = field(
         default_factory=dict, metadata={SETTING: Setting(_read_estimator, 'method and settings')})
@@ -131,13 +138,7 @@ class Recipe:
             estimator_from(self.estimator[NAME], settings)
         else:
             check_settings(settings)
-        for name in ('cutoff', 'ramp_width', 'rate'):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < 1e9:
-                raise UsageError(f'recipe: {name} must be positive, is {value!r}')
-        if isinstance(self.period, str) and self.period != AUTO:
-            raise UsageError(f'recipe: period must be seconds or {AUTO}, is {self.period!r}')
-        _ = self.periodic  # refuses what no period can be
+        check_ranges(self, 'recipe: {}')
         if self.residual not in (AUTO, NONE, *RESIDUALS):
             raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
                              f'{", ".join(RESIDUALS)}')

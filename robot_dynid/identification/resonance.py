@@ -9,6 +9,7 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.resonance import TwoMasses, response, two_masses
+from robot_dynid.numbers import FREQUENCY
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import repair
 from robot_dynid.types import RawLog
@@ -29,6 +30,8 @@ def motor_resonance(
     the joint side); ``band`` (low, high) Hz are the frequencies used. Raises UsageError for an
     unknown joint, DataError where the recording does not show a resonance.
     """
+    if band is not None:
+        FREQUENCY.array(list(band), (2,), 'band')
     j, robot = robot.index(joint), robot.rigid
     repaired = repair(robot, log)
     part = max(repaired.parts, key=lambda p: len(p.time))

@@ -9,11 +9,18 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.state_monitor import ContactLevels
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.robot.model import RobotModel
 
 #: joint states that contact must last, however far apart they are: a jerk between two of them
 #: looks like external torque in one or two
 LEAST_STATES = 3
+
+
+MARGIN = NumberRange(1.0, 1e6)
+RELEASE = NumberRange(1e-3, 1.0)
+DURATION = NumberRange(0.0, 60.0, 's')
+THRESHOLD = NumberRange(1e-9, 1e9, 'N m')
 
 
 @dataclass(frozen=True)
@@ -26,21 +33,13 @@ class ContactSettings:
     [N m], one for all joints or one each, take the place of ``margin`` times the level in motion.
     """
 
-    margin: float = 2.0
-    release: float = 0.6
-    duration: float = 0.005
-    thresholds: tuple[float, ...] = ()
+    margin: float = ranged(2.0, MARGIN)
+    release: float = ranged(0.6, RELEASE)
+    duration: float = ranged(0.005, DURATION)
+    thresholds: tuple[float, ...] = ranged((), THRESHOLD)
 
     def __post_init__(self) -> None:
-        if not self.margin >= 1.0 or not np.isfinite(self.margin):
-            raise UsageError(f'contact margin must be at least 1, is {self.margin:g}')
-        if not 0.0 < self.release <= 1.0:
-            raise UsageError('contact release must lie above 0 and be at most 1, is '
-                             f'{self.release:g}')
-        if not self.duration >= 0.0 or not np.isfinite(self.duration):
-            raise UsageError(f'contact duration must not be negative, is {self.duration:g} s')
-        if not all(np.isfinite(t) and t > 0.0 for t in self.thresholds):
-            raise UsageError(f'contact thresholds must be positive [N m], are {self.thresholds}')
+        check_ranges(self, 'contact {}')
 
 
 def contact_levels(

@@ -24,6 +24,7 @@ from robot_dynid.monitoring.state_monitor import (
     THRESHOLD,
     ContactLevels,
 )
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.signals.causal import delay_of
 from robot_dynid.types import FloatArray, frozen
 
@@ -35,12 +36,18 @@ SETTLED = 4.0
 REST = 0.01
 
 
+GAIN = NumberRange(1e-3, 1e10, '1/s')
+
+
 @dataclass(frozen=True)
 class MonitorSettings:
     """``gain`` [1/s] of the momentum observer; ``contact`` the thresholds of contact."""
 
-    gain: float = 30.0
+    gain: float = ranged(30.0, GAIN)
     contact: ContactSettings = field(default_factory=ContactSettings)
+
+    def __post_init__(self) -> None:
+        check_ranges(self, '{} of the observer')
 
 
 class Reading(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -40,6 +40,7 @@ from robot_dynid.robot.tree import (
 from robot_dynid.robot.xml_text import XmlError, xml_root
 from robot_dynid.types import FloatArray
 
+LINK_MASS = replace(MASS, note='remove <inertial> if the link has no mass')
 XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
 
 
@@ -102,7 +103,7 @@ class Reader:
         mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
         if mass_element is None or inertia_element is None:
             raise self.fail(where, '<inertial> needs <mass> and <inertia>')
-        mass = self.attribute(mass_element, 'value', f'{where} mass', MASS)
+        mass = self.attribute(mass_element, 'value', f'{where} mass', LINK_MASS)
         keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
         six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
                for k in keys]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import interpolate
 
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
@@ -20,6 +21,8 @@ from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
 from robot_dynid.types import FloatArray, RawLog
 
+PERIOD = NumberRange(0.01, 1e5, 's')
+WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)
 #: least periods a spread is estimated from
 LEAST_PERIODS = 2
 #: corrections of the period until the clocks agree; smallest one that counts, in steps of the grid
@@ -38,14 +41,11 @@ class Periodic:
     dropped, since the robot swings in.
     """
 
-    period: float | None = None
-    warm_up: int = 1
+    period: float | None = ranged(None, PERIOD)
+    warm_up: int = ranged(1, WARM_UP)
 
     def __post_init__(self) -> None:
-        if self.period is not None and not 0.0 < self.period < 1e6:
-            raise UsageError(f'period must be positive seconds, is {self.period!r}')
-        if self.warm_up < 0:
-            raise UsageError(f'warm_up must be a number of periods, is {self.warm_up!r}')
+        check_ranges(self, '{}')
 
 
 def average(

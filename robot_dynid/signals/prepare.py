@@ -31,6 +31,8 @@ SETTLED, RESTING = 2.0, 0.5
 SHORTEST = 5
 #: a grid may be this much coarser than the recording
 SLOWEST_GRID = 1.5
+#: a grid may be so many times finer than the recording
+FINEST_GRID = 20.0
 #: low-pass [Hz] for the comparison of velocity with position; the least lag in steps that counts
 LAG_CUTOFF, LEAST_LAG_STEPS = 6.0, 0.05
 
@@ -158,7 +160,7 @@ def check_usable(robot: RobotModel, log: RawLog) -> None:
 def grid_step(log: RawLog, rate: float | None) -> float:
     """Return the step [s] of the uniform grid, by default the recording's own.
 
-    Raises UsageError when ``rate`` [Hz] is below that of the recording.
+    Raises UsageError when ``rate`` [Hz] is below that of the recording, or far above.
     """
     own = alignment.typical_step([log])
     step = 1.0 / rate if rate else own
@@ -166,6 +168,10 @@ def grid_step(log: RawLog, rate: float | None) -> float:
         raise UsageError(f'{log.source}: a grid of {rate:g} Hz is below the rate of the recording '
                          f'({1.0 / own:.4g} Hz) and would fold noise into the signals; leave rate '
                          'out: samples are thinned after the low-pass')
+    if step < own / FINEST_GRID:
+        raise UsageError(f'{log.source}: a grid of {rate:g} Hz is more than {FINEST_GRID:g} times '
+                         f'as fine as the recording ({1.0 / own:.4g} Hz) and tells no more; leave '
+                         'rate out')
     return step
 
 

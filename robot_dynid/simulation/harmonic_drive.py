@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
+from robot_dynid.numbers import AMOUNT, shown
 from robot_dynid.types import FloatArray
 
 
@@ -59,6 +60,8 @@ def drive_from_dict(content: Mapping[str, Any], ratio: float | None, where: str)
 
     Raises RobotError for unknown, missing and impossible entries, telling ``where``.
     """
+    if not isinstance(content, Mapping):
+        raise RobotError(f'{where}: drive must be a mapping, is {shown(content)}')
     known = [f.name for f in fields(HarmonicDrive)]
     given = {**({} if ratio is None else {'gear_ratio': abs(ratio)}), **content}
     for key in given:
@@ -68,9 +71,8 @@ def drive_from_dict(content: Mapping[str, Any], ratio: float | None, where: str)
         if key not in given:
             raise RobotError(f'{where}: drive: {key} is missing')
     try:
-        return HarmonicDrive(**{key: float(value) for key, value in given.items()})
-    except (TypeError, ValueError) as error:
-        raise RobotError(f'{where}: drive: every entry must be a number: {error}') from None
+        return HarmonicDrive(**{key: AMOUNT.read(value, f'drive: {key}', RobotError)
+                                for key, value in given.items()})
     except RobotError as error:
         raise RobotError(f'{where}: {error}') from None
 

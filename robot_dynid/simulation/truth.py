@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
+from robot_dynid.numbers import AMOUNT, shown
 from robot_dynid.reduction import Reduction
 from robot_dynid.regressor import RigidLinks, axes_of
 from robot_dynid.robot import locate
@@ -88,6 +89,8 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
     if not section:
         return Truth.ideal(robot.n)
     where = f'{path}: simulation'
+    if not isinstance(section, Mapping):
+        raise RobotError(f'{where} must be a mapping of joints, is {shown(section)}')
     noise = Noise(**_numbers(section.get('noise') or {}, Noise.__dataclass_fields__, where))
     values = {key: np.zeros(robot.n) for key in NUMBERS}
     drives = {}
@@ -97,12 +100,14 @@ def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
         if joint not in robot.joints:
             raise RobotError(f'{where}: no joint {joint!r}; there are {", ".join(robot.joints)}')
         own, i = f'{where}: {joint}', robot.index(joint)
-        entry = dict(entry)
-        drive = entry.pop('drive', None)
+        if not isinstance(entry, Mapping):
+            raise RobotError(f'{own} must be a mapping, is {shown(entry)}')
+        drive = entry.get('drive')
         if drive is not None:
             ratios = robot.drive.gear_ratios
             drives[joint] = drive_from_dict(drive, None if ratios is None else ratios[i], own)
-        for key, value in _numbers(entry, (*NUMBERS, 'drive'), own).items():
+        numbers = {key: value for key, value in entry.items() if key != 'drive'}
+        for key, value in _numbers(numbers, (*NUMBERS, 'drive'), own).items():
             values[key][i] = value
         if (values['stribeck'][i] > 0.0) != (values['stribeck_speed'][i] > 0.0):
             raise RobotError(f'{own}: stribeck and stribeck_speed belong together')
@@ -124,14 +129,13 @@ def _file(source: str | Path) -> Path:
 
 
 def _numbers(entry: Mapping[str, Any], known: Any, where: str) -> dict[str, float]:
+    if not isinstance(entry, Mapping):
+        raise RobotError(f'{where} must be a mapping, is {shown(entry)}')
     numbers = {}
     for key, value in entry.items():
         if key not in known:
             raise RobotError(f'{where}: unknown key {key!r}; use {", ".join(known)}')
-        number = float(value)
-        if not np.isfinite(number) or number < 0.0:
-            raise RobotError(f'{where}: {key} is {value}; it must be finite and not negative')
-        numbers[key] = number
+        numbers[key] = AMOUNT.read(value, f'{where}: {key}', RobotError)
     return numbers
 
 

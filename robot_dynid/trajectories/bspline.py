@@ -19,11 +19,14 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import POSITION, SECONDS, NumberRange, check_ranges, ranged
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
 from robot_dynid.types import FloatArray, frozen
 
 DEGREE = 5
+#: the work of a spline grows with the square of it
+KNOTS = NumberRange(2, 200, whole=True, note='one pose is no motion')
 #: control points that are equal at an end, so that three derivatives vanish
 EQUAL = 4
 #: Bezier pieces that every knot interval is cut into for the bounds; the control polygon's
@@ -39,15 +42,11 @@ ROUNDING = 1e-10
 class BSplineOptions:
     """Settings of a B-spline: ``duration`` s, and ``knots`` inside it, as many as free poses."""
 
-    duration: float = 20.0
-    knots: int = 15
+    duration: float = ranged(20.0, SECONDS)
+    knots: int = ranged(15, KNOTS)
 
     def __post_init__(self) -> None:
-        if not self.duration > 0.0 or not np.isfinite(self.duration):
-            raise UsageError(f"option 'duration' must be positive seconds, got {self.duration}")
-        if self.knots < 2:
-            raise UsageError(f"option 'knots' must be at least 2, got {self.knots}: one pose is "
-                             'no motion')
+        check_ranges(self, "option '{}'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +107,11 @@ class BSplineTrajectory:
         except (KeyError, IndexError, TypeError):
             raise UsageError("trajectory parameter 'points' must be a list of rows of control "
                              'points, one per joint') from None
-        return cls(joints, float(vector(parameters, 'duration', ())),
-                   vector(parameters, 'points', (len(joints), count)))
+        if count > KNOTS.high:
+            raise UsageError(f"trajectory parameter 'points' has {count} control points, at most "
+                             f'{KNOTS.high} are read')
+        return cls(joints, float(vector(parameters, 'duration', (), SECONDS)),
+                   vector(parameters, 'points', (len(joints), count), POSITION))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import shown
 from robot_dynid.trajectories.bspline import BSplineTrajectory
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.trajectories.sine import SineSwing
@@ -18,6 +19,7 @@ from robot_dynid.trajectories.trajectory import Motion, Peaks, QuinticMove, Traj
 from robot_dynid.types import FloatArray
 
 CONTINUITY = 1e-9
+MOST_SEGMENTS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,9 @@ class Composite:
         segments = parameters.get('segments')
         if not isinstance(segments, Sequence) or isinstance(segments, str):
             raise UsageError("trajectory parameter 'segments' must be a list")
+        if len(segments) > MOST_SEGMENTS:
+            raise UsageError(f"trajectory parameter 'segments' lists {len(segments)}, at most "
+                             f'{MOST_SEGMENTS} are read')
         return cls(tuple(build(segment) for segment in segments))
 
 
@@ -135,8 +140,9 @@ def build(description: Mapping[str, Any]) -> Trajectory:
     if not isinstance(description, Mapping):
         raise UsageError('a trajectory must be a mapping with type and parameters')
     name = description.get('type')
-    if name not in TRAJECTORIES:
-        raise UsageError(f"unknown trajectory type '{name}'; known: {', '.join(TRAJECTORIES)}")
+    if not isinstance(name, str) or name not in TRAJECTORIES:
+        raise UsageError(f'unknown trajectory type {shown(name)}; known: '
+                         f'{", ".join(TRAJECTORIES)}')
     return TRAJECTORIES[name].from_parameters(description)
 
 

@@ -14,6 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import (
+    FREQUENCY,
+    POSITION,
+    SECONDS,
+    NumberRange,
+    check_ranges,
+    ranged,
+)
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import (
     Motion,
@@ -24,6 +32,10 @@ from robot_dynid.trajectories.trajectory import (
 )
 from robot_dynid.types import FloatArray, frozen
 
+#: the work of a series grows with the square of it
+HARMONICS = NumberRange(2, 100, whole=True, note='a single harmonic cannot start at rest, and '
+                        'more tell no more')
+PERIODS = NumberRange(1, 10_000, whole=True)
 # Instants per period and harmonic at which peaks are looked for. Between them a trigonometric
 # polynomial of degree N exceeds its largest value on M instants at most by 1 / cos(pi N / M)
 # (Ehlich and Zeller, Math. Z. 86, 1964): here 1.000075.
@@ -39,18 +51,12 @@ class FourierOptions:
     harmonic cannot start at rest.
     """
 
-    duration: float = 20.0
-    harmonics: int = 5
-    periods: int = 1
+    duration: float = ranged(20.0, SECONDS)
+    harmonics: int = ranged(5, HARMONICS)
+    periods: int = ranged(1, PERIODS)
 
     def __post_init__(self) -> None:
-        if not self.duration > 0.0 or not np.isfinite(self.duration):
-            raise UsageError(f"option 'duration' must be positive seconds, got {self.duration}")
-        if self.harmonics < 2:
-            raise UsageError(f"option 'harmonics' must be at least 2, got {self.harmonics}: a "
-                             'single harmonic cannot start at rest')
-        if self.periods < 1:
-            raise UsageError(f"option 'periods' must be at least 1, got {self.periods}")
+        check_ranges(self, "option '{}'")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +124,20 @@ class FourierTrajectory:
         joints = joint_names(parameters)
         try:
             harmonics = len(parameters['sine'][0])
-            periods = int(parameters.get('periods', 1))
-        except (KeyError, IndexError, TypeError, ValueError):
-            raise UsageError("trajectory parameters 'sine' and 'periods' must be a list of rows, "
-                             'one per joint, and a number') from None
+        except (KeyError, IndexError, TypeError):
+            raise UsageError("trajectory parameter 'sine' must be a list of rows, one per joint"
+                             ) from None
+        if harmonics > HARMONICS.high:
+            raise UsageError(f"trajectory parameter 'sine' has {harmonics} harmonics, at most "
+                             f'{HARMONICS.high} are read')
         shape = (len(joints), harmonics)
         return cls(
             joints,
-            float(vector(parameters, 'base_frequency', ())),
-            vector(parameters, 'offset', shape[:1]),
-            vector(parameters, 'sine', shape),
-            vector(parameters, 'cosine', shape),
-            periods,
+            float(vector(parameters, 'base_frequency', (), FREQUENCY)),
+            vector(parameters, 'offset', shape[:1], POSITION),
+            vector(parameters, 'sine', shape, POSITION),
+            vector(parameters, 'cosine', shape, POSITION),
+            PERIODS.read_whole(parameters.get('periods', 1), "trajectory parameter 'periods'"),
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.numbers import LARGEST, POSITION, shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.trajectory import Peaks
 from robot_dynid.types import FloatArray, frozen
@@ -174,13 +175,9 @@ def _apply(values: dict[str, FloatArray], joint: tuple[int, str], name: str, val
     if name not in ('position', *SCALARS):
         raise UsageError(f"unknown limit '{name}' of joint '{label}'; known: position, "
                          f'{", ".join(SCALARS)}')
-    try:
-        numbers = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if numbers.shape != ((2,) if name == 'position' else ()) or not np.all(np.isfinite(numbers)):
-        raise UsageError(f"limit {name} of joint '{label}' must be "
-                         f'{"[lower, upper]" if name == "position" else "a number"}, got {value}')
+    where = f"limit {name} of joint '{label}'"
+    numbers = POSITION.array(value, (2,), where) if name == 'position' else \
+        LARGEST.array(value, (), where)
     if name == 'position':
         wider = numbers[0] < values['lower'][index] or numbers[1] > values['upper'][index]
         known = f"{values['lower'][index]:.6g} to {values['upper'][index]:.6g}"
@@ -190,8 +187,8 @@ def _apply(values: dict[str, FloatArray], joint: tuple[int, str], name: str, val
         known = f'{values[name][index]:.6g}'
         values[name][index] = float(numbers)
     if wider:
-        raise UsageError(f"limit {name} of joint '{label}' is given as {value}, wider than the "
-                         f"known {known}; give a narrower one")
+        raise UsageError(f"limit {name} of joint '{label}' is given as {shown(value)}, wider than "
+                         f"the known {known}; give a narrower one")
 
 
 def _check_sane(limits: MotionLimits) -> None:

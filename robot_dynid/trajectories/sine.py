@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import FREQUENCY, POSITION, NumberRange
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.trajectory import (
     QUINTIC_PEAKS,
@@ -30,6 +31,8 @@ from robot_dynid.types import FloatArray
 
 #: periods over which the envelope rises and falls
 RAMP = 1.0
+AMPLITUDE = NumberRange(1e-9, 1e6, 'rad or m')
+PERIODS = NumberRange(1, 10_000, whole=True)
 # Largest magnitudes of the quintic blend's derivatives of order 0 to 4 over unit time.
 BLEND_PEAKS = (1.0, *QUINTIC_PEAKS, 360.0)
 # Instants per period at which peaks are looked for.
@@ -102,11 +105,11 @@ class SineSwing:
     def from_parameters(cls, parameters: Mapping[str, Any]) -> SineSwing:
         """Rebuild the swing; raises UsageError when a parameter is missing or wrong."""
         joints = joint_names(parameters)
-        amplitude, frequency, periods = (
-            float(vector(parameters, name, ())) for name in ('amplitude', 'frequency', 'periods'))
+        amplitude, frequency = (float(vector(parameters, name, (), allowed)) for name, allowed in (
+            ('amplitude', AMPLITUDE), ('frequency', FREQUENCY)))
         return cls(joints, str(parameters.get('moving', '')),
-                   vector(parameters, 'position', (len(joints),)), amplitude, frequency,
-                   int(periods))
+                   vector(parameters, 'position', (len(joints),), POSITION), amplitude, frequency,
+                   int(vector(parameters, 'periods', (), PERIODS)))
 
 
 def fastest(limits: MotionLimits, joint: int, amplitude: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import POSITION, SECONDS, SPEED
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.trajectory import (
     QUINTIC_PEAKS,
@@ -144,10 +145,10 @@ class Sweep:
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Sweep:
         """Rebuild the sweep; raises UsageError when a parameter is missing or wrong."""
         joints = joint_names(parameters)
-        speed, ramp, plateau = (
-            float(vector(parameters, name, ())) for name in ('speed', 'ramp', 'plateau'))
+        speed, ramp, plateau = (float(vector(parameters, name, (), allowed)) for name, allowed in (
+            ('speed', SPEED), ('ramp', SECONDS), ('plateau', SECONDS)))
         return cls(joints, str(parameters.get('moving', '')),
-                   vector(parameters, 'position', (len(joints),)), speed, ramp, plateau)
+                   vector(parameters, 'position', (len(joints),), POSITION), speed, ramp, plateau)
 
 
 def shortest_ramp(limits: MotionLimits, joint: int, speed: float) -> float:

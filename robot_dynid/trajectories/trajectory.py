@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.numbers import POSITION, SECONDS, NumberRange
+from robot_dynid.types import FloatArray
 
 # Peaks of the rest-to-rest quintic 10 s^3 - 15 s^4 + 6 s^5: velocity 15/8 at s = 1/2,
 # acceleration 10/sqrt(3) at s = 1/2 +- sqrt(3)/6, jerk 60 at both ends.
@@ -76,24 +78,16 @@ def clipped(time: ArrayLike, duration: float) -> FloatArray:
     return np.clip(np.atleast_1d(np.asarray(time, dtype=np.float64)), 0.0, duration)
 
 
-def vector(parameters: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
-    """Return the finite numeric parameter ``name`` with ``shape``, such as (n,).
+def vector(
+    parameters: Mapping[str, Any], name: str, shape: tuple[int, ...], allowed: NumberRange
+) -> FloatArray:
+    """Return the parameter ``name``, finite numbers of a range, with ``shape``, such as (n,).
 
-    Raises UsageError that names the parameter when it is missing, not numeric or not finite.
+    Raises UsageError that names the parameter when it is missing or something else.
     """
     if name not in parameters:
         raise UsageError(f"trajectory parameter '{name}' is missing")
-    try:
-        value = np.array(parameters[name], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError(f"trajectory parameter '{name}' is not a list of numbers") from None
-    if value.shape != shape:
-        raise UsageError(
-            f"trajectory parameter '{name}' has shape {value.shape}, expected {shape}"
-        )
-    if not np.all(np.isfinite(value)):
-        raise UsageError(f"trajectory parameter '{name}' is not finite")
-    return frozen(value)
+    return allowed.array(parameters[name], shape, f"trajectory parameter '{name}'")
 
 
 def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,7 +96,7 @@ def joint_names(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)) or not names:
         raise UsageError("trajectory parameter 'joints' must list the joint names")
     joints = tuple(str(name) for name in names)
-    twice = sorted({name for name in joints if joints.count(name) > 1})
+    twice = sorted(name for name, count in Counter(joints).items() if count > 1)
     if twice:
         raise UsageError(f"joint '{twice[0]}' occurs twice in the trajectory")
     return joints
@@ -161,5 +155,5 @@ class QuinticMove:
         """Rebuild the move; raises UsageError when a parameter is missing or wrong."""
         joints = joint_names(parameters)
         n = (len(joints),)
-        start, goal = vector(parameters, 'start', n), vector(parameters, 'goal', n)
-        return cls(joints, start, goal, float(vector(parameters, 'duration', ())))
+        start, goal = (vector(parameters, end, n, POSITION) for end in ('start', 'goal'))
+        return cls(joints, start, goal, float(vector(parameters, 'duration', (), SECONDS)))

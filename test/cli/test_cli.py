@@ -264,10 +264,10 @@ def test_help_is_cheap() -> None:
 
 @pytest.mark.parametrize(('method', 'option', 'value', 'message'), [
     ('irls', '--robust', 'cauchy', "robust 'cauchy': choose one of huber, tukey"),
-    ('iv', '--instrument-cutoff', 'wide', 'instrument_cutoff must be a number'),
+    ('iv', '--instrument-cutoff', 'wide', 'instrument_cutoff must be a finite number'),
     ('staged', '--procedure', 'outwards', "procedure 'outwards': choose one of"),
     ('feasible', '--prior', 'flat', "prior 'flat': choose one of"),
-    ('feasible', '--prior-weight', '-1', 'weight of the prior must be zero or more, is -1'),
+    ('feasible', '--prior-weight', '-1', 'prior_weight must be at least 0, is -1'),
     ('feasible', '--bounds', '{mass: 3}', 'bounds must be a mapping with keys of total_mass'),
     ('sequential-feasible', '--sweeps', '1.5', 'sweeps must be a whole number, is 1.5'),
     ('feasible', '--bounds', '{', 'not valid YAML'),

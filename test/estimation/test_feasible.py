@@ -221,9 +221,9 @@ def test_what_the_prior_decided_has_no_interval():
 def test_misuse_is_refused():
     with pytest.raises(UsageError, match="prior 'flat': choose one of entropic, euclidean"):
         Feasible(prior='flat')
-    with pytest.raises(UsageError, match='weight of the prior must be zero or more, is -1'):
+    with pytest.raises(UsageError, match='prior_weight must be at least 0, is -1'):
         Feasible(prior_weight=-1.0)
-    with pytest.raises(UsageError, match='sweeps must be zero or more'):
+    with pytest.raises(UsageError, match='sweeps must be at least 0'):
         SequentialFeasible(sweeps=-1)
     rng = np.random.default_rng(13)
     robot = load_robot('planar_3r')

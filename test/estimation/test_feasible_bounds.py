@@ -150,7 +150,7 @@ def test_contradictory_bounds_are_refused_before_anything_is_fitted(data, bounds
 
 
 def test_recipes_hold_bounds():
-    content = {'prior': 'euclidean', 'prior_weight': '1e-3', 'sweeps': 3, 'bounds': {
+    content = {'prior': 'euclidean', 'prior_weight': 1e-3, 'sweeps': 3, 'bounds': {
         'total_mass': [1, 9], 'links': {LINK: {
             'mass': [1, 2], 'com': [[0, 0, 0], [1, 1, 1]], 'symmetric': ['x'],
             'ellipsoid': {'centre': [0, 0, 0], 'radii': [1, 1, 1]}}}}}
@@ -165,14 +165,15 @@ def test_recipes_hold_bounds():
 
 @pytest.mark.parametrize(('content', 'message'), [
     ({'prior': 'flat'}, "prior 'flat': choose one of"),
-    ({'prior_weight': -1}, 'weight of the prior'),
+    ({'prior_weight': -1}, 'prior_weight must be at least 0'),
     ({'sweeps': 1.5}, 'sweeps must be a whole number'),
     ({'bounds': {'mass': [1, 2]}}, 'bounds must be a mapping with keys of total_mass, links'),
     ({'bounds': {'links': [1]}}, 'links must be a mapping of names'),
     ({'bounds': {'links': {'a': {'mass': 3}}}}, 'bounds: a: mass must be 2 numbers, is 3'),
     ({'bounds': {'links': {'a': {'weight': 3}}}}, 'a must be a mapping with keys of mass, com'),
     ({'bounds': {'links': {'a': {'com': [0, 0, 0]}}}}, 'com must be two corners'),
-    ({'bounds': {'links': {'a': {'ellipsoid': {'centre': [0, 0, 0]}}}}}, 'radii must be 3 numb'),
+    ({'bounds': {'links': {'a': {'ellipsoid': {'centre': [0, 0, 0]}}}}},
+     'radii must be a list of 3'),
     ({'bounds': {'total_mass': ['a', 2]}}, 'total_mass must be 2 numbers'),
 ])
 def test_broken_recipes_say_where(content, message):

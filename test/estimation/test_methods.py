@@ -77,7 +77,7 @@ def test_recipes_choose_weights_and_instruments() -> None:
     ('robust', 'cauchy', "robust 'cauchy': choose one of huber, tukey"),
     ('robust', 3, 'robust 3: choose one of'),
     ('instrument_cutoff', -1.0, 'instrument_cutoff must be positive'),
-    ('instrument_cutoff', 'wide', 'instrument_cutoff must be a number'),
+    ('instrument_cutoff', 'wide', 'instrument_cutoff must be a finite number'),
 ])
 def test_impossible_keys_are_refused(key: str, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):

@@ -102,9 +102,9 @@ def test_a_robot_outside_its_limits_is_not_moved_and_outside_the_narrower_ones_i
 
 
 def test_options_are_checked():
-    with pytest.raises(UsageError, match=r'parameter first_pass_scale: 0\.0 must be above 0'):
+    with pytest.raises(UsageError, match='parameter first_pass_scale must be positive'):
         PlanOptions(first_pass_scale=0.0)
-    with pytest.raises(UsageError, match='parameter warm_up: -1'):
+    with pytest.raises(UsageError, match='parameter warm_up must be at least 0'):
         PlanOptions(warm_up=-1)
 
 

@@ -232,17 +232,17 @@ def test_additions_by_hand():
     ('coulumb', {}, 'choose one of coulomb'), ('coulomb+glue', {}, 'may be added'),
     ('coulomb+load+load', {}, 'may be added'), (None, {}, 'choose one of'),
     ('coulomb', {'width': 0.0}, 'width must be positive'),
-    ('coulomb', {'width': np.nan}, 'width must be positive'),
+    ('coulomb', {'width': np.nan}, 'width must be a finite'),
     ('coulomb', {'length': 1.0}, 'length'),
     ('dahl', {'length': -1e-3}, 'length must be positive'),
     ('maxwell', {'lengths': []}, 'at least one'),
     ('maxwell', {'lengths': [1e-3, 1e-4]}, 'must increase'),
     ('maxwell', {'lengths': 1e-3}, 'must be a list'),
-    ('maxwell', {'lengths': ['a']}, 'must be positive'),
+    ('maxwell', {'lengths': ['a']}, 'must be a finite'),
     ('stribeck', {'width': 0.2, 'speed': 0.1}, 'above width'),
     ('two-speed', {'threshold': 1e-3, 'steepness': 0.1}, 'below'),
     ('coulomb+drift', {'drift': {'seconds': 0.0}}, 'seconds must be positive'),
-    ('coulomb+levelling', {'levelling': {'speed': True}}, 'speed must be positive'),
+    ('coulomb+levelling', {'levelling': {'speed': True}}, 'speed must be a finite'),
 ])
 def test_wrong_laws_are_refused(name, given, message):
     with pytest.raises(UsageError, match=message):

@@ -141,5 +141,5 @@ def test_rollout_has_the_friction_of_the_law_beyond_the_range(law):
 
 @pytest.mark.parametrize('bad', [[1.0], [2.0, 1.0], 'fast', [0.0, np.nan]])
 def test_bad_ranges_are_refused(bad):
-    with pytest.raises(UsageError, match='speeds must be the lowest and the highest'):
+    with pytest.raises(UsageError, match='speeds'):
         law_from('stribeck', {'speeds': bad})

@@ -199,11 +199,11 @@ def test_dead_effort_is_refused(planar):
 @pytest.mark.parametrize(('content', 'message'), [
     ({'cutof': 3.0}, 'unknown key cutof; known are'),
     ({'cutoff': -1.0}, 'cutoff must be positive'),
-    ({'cutoff': 'fast'}, "cutoff must be a number, is 'fast'"),
+    ({'cutoff': 'fast'}, "cutoff must be a finite number, is 'fast'"),
     ({'ramp_width': 0.0}, 'ramp_width must be positive'),
     ({'friction': 'magic'}, "friction 'magic': choose one of coulomb"),
     ({'rotor_inertia': 'no'}, 'rotor_inertia must be true or false'),
-    ({'rate': float('nan')}, 'rate must be positive'),
+    ({'rate': float('nan')}, 'rate must be a finite'),
 ])
 def test_impossible_recipes_are_refused(content, message):
     with pytest.raises(UsageError, match=message):

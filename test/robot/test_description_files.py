@@ -90,7 +90,7 @@ BAD_URDF = {
     'planar': ('type="continuous"', 'type="planar"', "joint 'elbow' has type 'planar'"),
     'no type': (' type="continuous"', '', "joint 'elbow' has type ''"),
     'no mass': ('<mass value="2"/>', '<mass value="0"/>',
-                "link 'upper' mass attribute value must be positive, is 0: leave it out where"),
+                "link 'upper' mass attribute value must be positive, is 0: remove <inertial>"),
     'negative mass': ('<mass value="2"/>', '<mass value="-2"/>',
                       "link 'upper' mass attribute value must be positive, is -2"),
     'mass without value': ('<mass value="2"/>', '<mass/>',

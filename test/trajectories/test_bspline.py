@@ -78,7 +78,8 @@ def test_the_first_pose_is_the_first_point():
 
 
 @pytest.mark.parametrize(('options', 'words'), [
-    ({'knots': 1}, 'at least 2'), ({'knots': 3.5}, 'an integer'), ({'duration': 0}, 'positive'),
+    ({'knots': 1}, 'at least 2'), ({'knots': 3.5}, 'a whole number'),
+    ({'duration': 0}, 'positive'),
     ({'harmonics': 5}, "unknown option 'harmonics' of bspline")])
 def test_wrong_options_are_explained(options, words):
     with pytest.raises(UsageError, match=words):
@@ -87,7 +88,7 @@ def test_wrong_options_are_explained(options, words):
 
 @pytest.mark.parametrize(('change', 'words'), [
     ({'points': [[0.0], [1.0]]}, 'at least two control points'), ({'points': 3}, 'list of rows'),
-    ({'points': [[0.0, 1.0], [2.0]]}, "'points' is not a list of numbers"),
+    ({'points': [[0.0, 1.0], [2.0]]}, "'points' must be 2 lists of 2 finite"),
     ({'duration': -1.0}, 'must be positive')])
 def test_a_wrong_description_is_explained(change, words):
     basis = BSplineBasis(('a', 'b'), BSplineOptions())

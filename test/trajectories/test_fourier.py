@@ -146,7 +146,7 @@ def test_missing_limits_are_named_and_not_invented():
     ({'shoulder_pan_joint': {'position': [-6.3, 1.0]}}, 'wider than the known -6.28'),
     ({'shoulder_pan_joint': {'position': [-1.0, 6.3]}}, 'wider than the known -6.28'),
     ({'shoulder_pan_joint': {'position': [1.0, 0.5]}}, 'no range to move in'),
-    ({'shoulder_pan_joint': {'velocity': 'fast'}}, 'must be a number'),
+    ({'shoulder_pan_joint': {'velocity': 'fast'}}, 'must be a finite number'),
     (['shoulder_pan_joint'], 'must map joint names'),
 ])
 def test_wrong_limits_are_explained(limits, words):
@@ -156,9 +156,9 @@ def test_wrong_limits_are_explained(limits, words):
 
 @pytest.mark.parametrize(('options', 'words'), [
     ({'harmonics': 1}, 'at least 2'),
-    ({'harmonics': 2.5}, 'an integer'),
+    ({'harmonics': 2.5}, 'a whole number'),
     ({'duration': -1}, 'positive'),
-    ({'duration': 'long'}, 'a number'),
+    ({'duration': 'long'}, 'a finite number'),
     ({'scale': 1.5}, "'scale'"),
     ({'speed': 1}, "unknown option 'speed'"),
     (['duration'], 'must be a mapping'),
@@ -189,7 +189,7 @@ def test_design_for_the_robots_that_come_with_the_package(name):
 @pytest.mark.parametrize(('text', 'words'), [
     ('', 'not a trajectory file'),
     ('robot_dynid_trajectory: 1\ntype: spiral\n', "unknown trajectory type 'spiral'"),
-    ('robot_dynid_trajectory: 1\ntype: quintic\njoints: [a]\nstart: [.nan]\n', 'not finite'),
+    ('robot_dynid_trajectory: 1\ntype: quintic\njoints: [a]\nstart: [.nan]\n', '1 finite numbers'),
     ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a, a]\n', "'a' occurs twice"),
     ('robot_dynid_trajectory: 1\ntype: fourier\njoints: [a]\n', "'sine'"),
     ('{', 'not valid YAML'),

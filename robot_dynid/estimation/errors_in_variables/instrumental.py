@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from robot_dynid.document import Row, Table, number
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest, compare
 from robot_dynid.estimation.errors_in_variables.instruments import (
     instrument_samples,
@@ -37,8 +36,9 @@ from robot_dynid.estimation.least_squares import (
     solve_rows,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import read_number, setting
+from robot_dynid.estimation.settings import number_setting
 from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.numbers import FREQUENCY, check_ranges
 from robot_dynid.types import FloatArray, Samples
 
 #: instruments are weak below this first-stage F
@@ -97,17 +97,15 @@ class InstrumentalVariables(Estimator):
     are free of noise, too.
     """
 
-    instrument_cutoff: float | None = setting(
-        None, read_number, 'cut-off of the instruments [Hz]; chosen from the data unless given')
+    instrument_cutoff: float | None = number_setting(
+        None, FREQUENCY, 'cut-off of the instruments [Hz]; chosen from the data unless given')
     motors: Callable[[Samples], Samples] | None = None
     name = 'iv'
     summary = 'instrumental variables: unbiased with noisy encoders'
     details_type = InstrumentDetails
 
     def __post_init__(self) -> None:
-        if self.instrument_cutoff is not None and not 0.0 < self.instrument_cutoff < 1e9:
-            raise UsageError('instrument_cutoff must be positive [Hz], is '
-                             f'{self.instrument_cutoff!r}')
+        check_ranges(self, '{}')
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""

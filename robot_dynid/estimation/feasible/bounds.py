@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import LENGTH, SIZE, NumberRange, is_number, shown
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -17,6 +18,7 @@ from robot_dynid.types import FloatArray
 Vector = tuple[float, float, float]
 Range = tuple[float, float]
 AXES = ('x', 'y', 'z')
+MASSES = NumberRange(-1e7, 1e7, 'kg')
 UNTURNED: tuple[Vector, Vector, Vector] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 #: in place of an ellipsoid: that of the collision primitives of the robot's URDF
 COLLISION: Literal['collision'] = 'collision'
@@ -200,7 +202,7 @@ def read_bounds(value: Any, key: str) -> Bounds:
     total = known.get('total_mass')
     names = known.get('links') or {}
     if not isinstance(names, Mapping):
-        raise UsageError(f'{key}: links must be a mapping of names, is {names!r}')
+        raise UsageError(f'{key}: links must be a mapping of names, is {shown(names)}')
     links = tuple((str(name), _link(entry, f'{key}: {name}')) for name, entry in names.items())
     return Bounds(links, None if total is None else _range(total, f'{key}: total_mass'))
 
@@ -209,7 +211,7 @@ def _link(content: Any, where: str) -> LinkBounds:
     known = _mapping(content, where, ('mass', 'com', 'ellipsoid', 'symmetric'))
     com, ellipsoid, symmetric = known.get('com'), known.get('ellipsoid'), known.get('symmetric')
     if com is not None and (not isinstance(com, (list, tuple)) or len(com) != 2):
-        raise UsageError(f'{where}: com must be two corners of a box, is {com!r}')
+        raise UsageError(f'{where}: com must be two corners of a box, is {shown(com)}')
     lower, upper = (_vector(c, f'{where}: com') for c in com) if com else (None, None)
     if isinstance(ellipsoid, str) and ellipsoid != COLLISION:
         raise UsageError(f'{where}: ellipsoid is {ellipsoid!r}: give centre and radii, or say '
@@ -217,34 +219,43 @@ def _link(content: Any, where: str) -> LinkBounds:
     if ellipsoid is not None and ellipsoid != COLLISION:
         shape = _mapping(ellipsoid, f'{where}: ellipsoid', ('centre', 'radii'))
         ellipsoid = Ellipsoid(_vector(shape.get('centre'), f'{where}: centre'),
-                              _vector(shape.get('radii'), f'{where}: radii'))
+                              _radii(shape.get('radii'), f'{where}: radii'))
     mass = known.get('mass')
     return LinkBounds(None if mass is None else _range(mass, f'{where}: mass'), lower, upper,
-                      ellipsoid, tuple(str(axis) for axis in symmetric or ()))
+                      ellipsoid, _axes(symmetric, f'{where}: symmetric'))
+
+
+def _axes(value: Any, where: str) -> tuple[str, ...]:
+    if value is not None and not isinstance(value, (list, tuple, str)):
+        raise UsageError(f'{where} must be a list of axes, is {shown(value)}')
+    return tuple(str(axis) for axis in value or ())
 
 
 def _mapping(content: Any, where: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(content, Mapping) or set(content) - set(keys):
         raise UsageError(f'{where} must be a mapping with keys of {", ".join(keys)}, '
-                         f'is {content!r}')
+                         f'is {shown(content)}')
     return content
 
 
 def _vector(value: Any, where: str) -> Vector:
-    x, y, z = _numbers(value, 3, where)
+    x, y, z = _numbers(value, 3, where, LENGTH)
+    return x, y, z
+
+
+def _radii(value: Any, where: str) -> Vector:
+    x, y, z = SIZE.array(value, (3,), where).tolist()
     return x, y, z
 
 
 def _range(value: Any, where: str) -> Range:
-    low, high = _numbers(value, 2, where)
+    low, high = _numbers(value, 2, where, MASSES)
     return low, high
 
 
-def _numbers(value: Any, count: int, where: str) -> list[float]:
-    try:
-        numbers = [float(v) for v in value]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) != count or np.isnan(numbers).any():
-        raise UsageError(f'{where} must be {count} numbers, is {value!r}')
-    return numbers
+def _numbers(value: Any, count: int, where: str, allowed: NumberRange) -> list[float]:
+    """Return numbers of the range, or infinite ones, which leave open."""
+    if not isinstance(value, (list, tuple)) or len(value) != count or not all(
+            is_number(v) for v in value):
+        raise UsageError(f'{where} must be {count} numbers, is {shown(value)}')
+    return [v if v in (np.inf, -np.inf) else allowed.read(v, where) for v in value]

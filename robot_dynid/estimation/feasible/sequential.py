@@ -20,7 +20,6 @@ from functools import cached_property
 
 import numpy as np
 
-from robot_dynid.errors import UsageError
 from robot_dynid.estimation.feasible.conic import Outcome, Solution
 from robot_dynid.estimation.feasible.program import Answer, Program
 from robot_dynid.estimation.feasible.simultaneous import (
@@ -32,7 +31,8 @@ from robot_dynid.estimation.feasible.simultaneous import (
     least_squares,
 )
 from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
-from robot_dynid.estimation.settings import read_whole_number, setting
+from robot_dynid.estimation.settings import number_setting
+from robot_dynid.numbers import NumberRange, ranged
 from robot_dynid.types import FloatArray
 
 #: a polishing sweep that lowers the objective by less than this share of it is the last one
@@ -102,6 +102,10 @@ def _split(total: Batch, row: int) -> tuple[FloatArray, FloatArray]:
     return factor[:, :-EXTRA], factor[:, FILTERED - EXTRA]
 
 
+SWEEPS = NumberRange(0, 1000, whole=True)
+GENERATIONS = NumberRange(1, 100, whole=True)
+
+
 @dataclass(frozen=True)
 class SequentialFeasible(Feasible):
     """Link by link, then at most ``sweeps`` of polishing.
@@ -109,16 +113,13 @@ class SequentialFeasible(Feasible):
     Every problem holds ``generations`` of links: 1 is the procedure of the source.
     """
 
-    sweeps: int = setting(2, read_whole_number, 'sweeps of polishing at most')
-    generations: int = 2
+    sweeps: int = number_setting(2, SWEEPS, 'sweeps of polishing at most')
+    generations: int = ranged(2, GENERATIONS)
     name = 'sequential-feasible'
     summary = 'parameters of bodies that can exist, link by link from the last one'
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sweeps < 0 or self.generations < 1:
-            raise UsageError(f'sweeps must be zero or more and generations one or more, are '
-                             f'{self.sweeps} and {self.generations}')
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
         """Return links whose equations are solved by least squares, if they are bodies.

@@ -39,8 +39,15 @@ from robot_dynid.estimation.least_squares import (
     solve,
     weighted_factor,
 )
-from robot_dynid.estimation.settings import SETTING, Setting, read_number, read_plain, setting
+from robot_dynid.estimation.settings import (
+    SETTING,
+    Setting,
+    number_setting,
+    read_word,
+    setting,
+)
 from robot_dynid.estimation.uncertainty.held_out import folds
+from robot_dynid.numbers import NumberRange, check_ranges, shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -177,21 +184,17 @@ def excited(design: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatAr
     return vt[kept], (u[:, kept].T @ target) / s[kept]
 
 
-def _check(prior: str, weight: float | None) -> None:
-    if prior not in PRIORS:
-        raise UsageError(f'prior {prior!r}: choose one of {", ".join(PRIORS)}')
-    if weight is not None and not 0.0 <= weight < np.inf:
-        raise UsageError(f'weight of the prior must be zero or more, is {weight}')
+PRIOR_WEIGHT = NumberRange(0.0, 1e12)
 
 
 @dataclass(frozen=True)
 class Feasible(Estimator):
     """All links at once, as the problem is stated."""
 
-    prior: str = setting('entropic', read_plain,
+    prior: str = setting('entropic', read_word,
                          f'distance to the nominal links: {" or ".join(PRIORS)}')
-    prior_weight: float | None = setting(
-        None, read_number, 'weight of the prior; cross-validated unless given')
+    prior_weight: float | None = number_setting(
+        None, PRIOR_WEIGHT, 'weight of the prior; cross-validated unless given')
     bounds: Bounds = field(default_factory=Bounds, metadata={SETTING: Setting(
         read_bounds, 'bounds of links, see docs/feasible.md')})
     name = 'feasible'
@@ -201,7 +204,9 @@ class Feasible(Estimator):
     open_parameters = 'what the data leaves open is near the nominal robot'
 
     def __post_init__(self) -> None:
-        _check(self.prior, self.prior_weight)
+        if self.prior not in PRIORS:
+            raise UsageError(f'prior {shown(self.prior)}: choose one of {", ".join(PRIORS)}')
+        check_ranges(self, '{}')
 
     def for_robot(self, robot: RobotModel) -> Feasible:
         """Return it with the ellipsoids that its bounds take from the collision primitives.

@@ -20,7 +20,7 @@ from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import FILTERED, Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
-from robot_dynid.estimation.settings import read_plain, setting
+from robot_dynid.estimation.settings import read_word, setting
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
@@ -130,7 +130,7 @@ class StagedEstimate(Estimate):
 class StagedLeastSquares(Estimator):
     """Least squares stage by stage; ``procedure`` is one of PROCEDURES."""
 
-    procedure: str = setting('distal-to-proximal', read_plain,
+    procedure: str = setting('distal-to-proximal', read_word,
                              f'order of the stages: {" or ".join(PROCEDURES)}')
     name = 'staged'
     summary = 'least squares joint by joint, from recordings in which one joint moves at a time'

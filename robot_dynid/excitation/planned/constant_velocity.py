@@ -15,6 +15,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
+from robot_dynid.numbers import SECONDS, SPEED, NumberRange, check_ranges, ranged, shown
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
 from robot_dynid.types import FloatArray, Samples, frozen
@@ -36,23 +37,18 @@ class ConstantVelocityOptions:
     """
 
     joints: Sequence[str] = ()
-    speeds: int = 6
-    slowest: float = 0.05
-    plateau: float = 0.5
-    configurations: int = 2
+    speeds: int = ranged(6, NumberRange(1, 100, whole=True))
+    slowest: float = ranged(0.05, NumberRange(1e-6, 0.999, note='it is a part of the velocity '
+                                              'limit'))
+    plateau: float = ranged(0.5, SECONDS)
+    configurations: int = ranged(2, NumberRange(1, 100, whole=True))
     ladder: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ('speeds', 'configurations'):
-            if getattr(self, name) < 1:
-                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
-        if not 0.0 < self.slowest < 1.0:
-            raise UsageError("option 'slowest' must be between 0 and 1 (part of the velocity "
-                             f'limit), got {self.slowest}')
-        if not 0.0 < self.plateau < np.inf:
-            raise UsageError(f"option 'plateau' must be positive seconds, got {self.plateau}")
+        check_ranges(self, "option '{}'")
         if isinstance(self.joints, str) or not isinstance(self.joints, Sequence):
-            raise UsageError(f"option 'joints' must be a list of joint names, got {self.joints!r}")
+            raise UsageError(f"option 'joints' must be a list of joint names, got "
+                             f'{shown(self.joints)}')
         if not isinstance(self.ladder, Mapping):
             raise UsageError("option 'ladder' must map joints to speeds such as "
                              '{joint_1: [0.1, 0.5, 1.0]}')
@@ -270,8 +266,8 @@ def _half_differences(
 
 
 def _check_speeds(joint: str, speeds: object) -> None:
-    good = isinstance(speeds, Sequence) and not isinstance(speeds, str) and len(speeds) > 0 and (
-        all(isinstance(s, (int, float)) and 0.0 < s < np.inf for s in speeds))
-    if not good:
-        raise UsageError(f"option 'ladder': speeds of joint '{joint}' must be a list of positive "
-                         f'numbers, got {speeds!r}')
+    where = f"option 'ladder': speeds of joint '{joint}'"
+    if isinstance(speeds, str) or not isinstance(speeds, Sequence) or not 0 < len(speeds) <= 100:
+        raise UsageError(f'{where} must be a list of 1 to 100 positive numbers, got '
+                         f'{shown(speeds)}')
+    SPEED.array(list(speeds), (len(speeds),), where)

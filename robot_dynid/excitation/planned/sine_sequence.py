@@ -25,6 +25,7 @@ from robot_dynid.estimation.staged.procedure import (
 from robot_dynid.excitation.design import DesignCriteria, Planned
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.stage_rows import stage_rows
+from robot_dynid.numbers import NumberRange, check_ranges, ranged, shown
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.sine import SineSwing, fastest, unit_peaks
@@ -54,16 +55,14 @@ class SineSequenceOptions:
     """
 
     procedure: str = 'distal-to-proximal'
-    periods: int = 3
-    configurations: int = 3
+    periods: int = ranged(3, NumberRange(1, 1000, whole=True))
+    configurations: int = ranged(3, NumberRange(1, 100, whole=True))
 
     def __post_init__(self) -> None:
         if self.procedure not in PROCEDURES:
             raise UsageError(f"option 'procedure' must be one of {', '.join(PROCEDURES)}, got "
-                             f'{self.procedure!r}')
-        for name in ('periods', 'configurations'):
-            if getattr(self, name) < 1:
-                raise UsageError(f"option '{name}' must be at least 1, got {getattr(self, name)}")
+                             f'{shown(self.procedure)}')
+        check_ranges(self, "option '{}'")
 
 
 @dataclass(frozen=True, eq=False)

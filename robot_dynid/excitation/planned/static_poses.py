@@ -17,6 +17,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
+from robot_dynid.numbers import SECONDS, NumberRange, check_ranges, ranged
 from robot_dynid.reduction.echelon import independent_columns
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
@@ -40,14 +41,11 @@ PRIOR = 1e-9
 class StaticPosesOptions:
     """Settings of static poses: ``poses``, each held twice for ``dwell`` s."""
 
-    poses: int = 20
-    dwell: float = 1.0
+    poses: int = ranged(20, NumberRange(1, 1000, whole=True))
+    dwell: float = ranged(1.0, SECONDS)
 
     def __post_init__(self) -> None:
-        if self.poses < 1:
-            raise UsageError(f"option 'poses' must be at least 1, got {self.poses}")
-        if not 0.0 < self.dwell < np.inf:
-            raise UsageError(f"option 'dwell' must be positive seconds, got {self.dwell}")
+        check_ranges(self, "option '{}'")
 
 
 def plan_static_poses(

@@ -6,6 +6,7 @@ one of these, and calls ``load_parameters(node, ItsDataclass)`` once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -13,20 +14,23 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from robot_dynid.errors import UsageError
+from robot_dynid.numbers import RANGE, NumberRange
 
 Struct = TypeVar('Struct')
 
 
 def parameter(
     default: Any, description: str, *, choices: tuple[Any, ...] = (), element: type = float,
-    live: bool = False,
+    live: bool = False, allowed: NumberRange | None = None,
 ) -> Any:
     """Return a dataclass field with what ``ros2 param describe`` shall say.
 
-    ``choices`` lists the values allowed, ``element`` the type inside a tuple, ``live`` marks a
-    parameter that may be set while the node runs.
+    ``choices`` lists the values allowed, ``allowed`` is the range of a number, ``element`` the
+    type inside a tuple, ``live`` marks a parameter that may be set while the node runs.
     """
+    ranged = {} if allowed is None else {RANGE: allowed}
     return field(default=default, metadata={
+        **ranged,
         'description': description, 'choices': choices, 'element': element, 'live': live,
     })
 
@@ -40,11 +44,10 @@ def load_parameters(node: Node, struct: type[Struct]) -> Struct:
     values: dict[str, Any] = {}
     for entry in fields(struct):  # type: ignore[arg-type]
         meta = entry.metadata
-        choices = tuple(meta.get('choices', ()))
         descriptor = ParameterDescriptor(
             description=str(meta.get('description', '')), dynamic_typing=True,
             read_only=not meta.get('live', False),
-            additional_constraints=f'one of {", ".join(map(str, choices))}' if choices else '',
+            additional_constraints=_constraints(entry.metadata),
         )
         default = entry.default
         given = node.declare_parameter(entry.name, _declared(default), descriptor).value
@@ -68,7 +71,17 @@ def check_parameter(struct: type, name: str, given: Any) -> Any:
     if choices and value not in choices:
         raise UsageError(f'parameter {name}: {given!r}; choose one of '
                          f'{", ".join(map(str, choices))}')
+    allowed = entry.metadata.get(RANGE)
+    if allowed is not None:
+        for one in value if isinstance(value, tuple) else (value,):
+            allowed.read(one, f'parameter {name}:')
     return value
+
+
+def _constraints(meta: Mapping[str, Any]) -> str:
+    """Return the values allowed as text."""
+    choices = meta.get('choices', ())
+    return f'one of {", ".join(map(str, choices))}' if choices else str(meta.get(RANGE, ''))
 
 
 def _declared(default: Any) -> Any:
@@ -92,5 +105,5 @@ def _converted(given: Any, default: Any, element: type) -> Any:
 
 def _scalar(given: Any, kind: type) -> Any:
     if kind is float and isinstance(given, int) and not isinstance(given, bool):
-        return float(given)
+        return float(given) if abs(given) < 2**63 else None  # that of ROS
     return given if type(given) is kind else None

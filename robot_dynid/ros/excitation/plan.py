@@ -30,7 +30,7 @@ from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.execution.guards import GuardSettings, JointStates
 from robot_dynid.execution.plan import excitation_segments, with_moves
-from robot_dynid.execution.sampled import sampled
+from robot_dynid.execution.sampled import check_points, sampled
 from robot_dynid.execution.segment import Segment, segment_faults
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.io.trajectory_file import load_trajectory
@@ -226,6 +226,7 @@ def _check_length(duration: float, settings: ExcitationSettings) -> None:
     if duration > settings.longest:
         raise UsageError(f'the motion takes {duration:.6g} s, allowed are {settings.longest:.6g} '
                          's (parameter longest)')
+    check_points(duration, settings.trajectory_rate)
 
 
 def _check_points(segments: tuple[Segment, ...], settings: ExcitationSettings) -> None:

@@ -9,14 +9,19 @@ import numpy as np
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import GuardSettings, Tolerances
 from robot_dynid.execution.pace import Pacing
-from robot_dynid.execution.plan import PlanOptions
+from robot_dynid.execution.plan import LEAD_IN, RATE, SCALE, WARM_UP, PlanOptions
 from robot_dynid.execution.watchdog import Rules
+from robot_dynid.numbers import NumberRange, check_ranges
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import frozen
 
 FACES = ('action', 'topic')
+LONGEST = NumberRange(0.1, 36_000.0, 's')
+WAIT = NumberRange(1e-3, 3600.0, 's')
+TOLERANCE = NumberRange(1e-9, 10.0, 'rad or m')
+GOAL_TIME = NumberRange(1e-3, 3600.0, 's')
 
 
 @dataclass(frozen=True)
@@ -30,42 +35,50 @@ class ExcitationSettings:
         'recordings', 'folder that receives one bag per execution')
     files_directory: str = parameter(
         '.', 'folder in which trajectory files named in goals lie')
-    trajectory_rate: float = parameter(50.0, 'points per second sent to the controller')
-    lead_in: float = parameter(0.2, 's granted for blending into the first point of a goal')
+    trajectory_rate: float = parameter(
+        50.0, 'points per second sent to the controller', allowed=RATE)
+    lead_in: float = parameter(
+        0.2, 's granted for blending into the first point of a goal', allowed=LEAD_IN)
     approach_scale: float = parameter(
         0.2, 'part of velocity limits used by the move to the start pose; its square of '
-        'acceleration limits')
+        'acceleration limits', allowed=SCALE)
     speed_scale: float = parameter(
-        1.0, 'part of velocity limits used by excitations; its square of acceleration limits')
+        1.0, 'part of velocity limits used by excitations; its square of acceleration limits',
+        allowed=SCALE)
     first_pass_scale: float = parameter(
         0.3, 'part of its speed at which one pass of the excitation comes first; 1: none does',
-        live=True)
+        live=True, allowed=SCALE)
     warm_up: int = parameter(
-        1, 'periods that run ahead of a periodic excitation, without a stop in between', live=True)
+        1, 'periods that run ahead of a periodic excitation, without a stop in between', live=True,
+        allowed=WARM_UP)
     return_to_start: bool = parameter(
         True, 'whether to move back to where the robot stood', live=True)
-    longest: float = parameter(600.0, 'longest motion allowed, s')
-    controller_wait: float = parameter(3.0, 'how long to wait for the controller to appear, s')
-    start_tolerance: float = parameter(0.02, 'allowed distance from the start of a goal, rad')
-    tracking_tolerance: float = parameter(0.15, 'tracking error at which motion stops, rad')
-    path_tolerance: float = parameter(0.3, 'path tolerance asked of the controller, rad')
-    goal_tolerance: float = parameter(0.05, 'goal tolerance asked of the controller, rad')
-    start_tolerance_prismatic: float = parameter(0.005, 'as above, prismatic joints, m')
-    tracking_tolerance_prismatic: float = parameter(0.03, 'as above, prismatic joints, m')
-    path_tolerance_prismatic: float = parameter(0.06, 'as above, prismatic joints, m')
-    goal_tolerance_prismatic: float = parameter(0.01, 'as above, prismatic joints, m')
-    goal_time: float = parameter(1.0, 'goal time tolerance asked of the controller, s')
+    longest: float = parameter(600.0, 'longest motion allowed, s', allowed=LONGEST)
+    controller_wait: float = parameter(
+        3.0, 'how long to wait for the controller to appear, s', allowed=WAIT)
+    start_tolerance: float = parameter(
+        0.02, 'allowed distance from the start of a goal, rad', allowed=TOLERANCE)
+    tracking_tolerance: float = parameter(
+        0.15, 'tracking error at which motion stops, rad', allowed=TOLERANCE)
+    path_tolerance: float = parameter(
+        0.3, 'path tolerance asked of the controller, rad', allowed=TOLERANCE)
+    goal_tolerance: float = parameter(
+        0.05, 'goal tolerance asked of the controller, rad', allowed=TOLERANCE)
+    start_tolerance_prismatic: float = parameter(
+        0.005, 'as above, prismatic joints, m', allowed=TOLERANCE)
+    tracking_tolerance_prismatic: float = parameter(
+        0.03, 'as above, prismatic joints, m', allowed=TOLERANCE)
+    path_tolerance_prismatic: float = parameter(
+        0.06, 'as above, prismatic joints, m', allowed=TOLERANCE)
+    goal_tolerance_prismatic: float = parameter(
+        0.01, 'as above, prismatic joints, m', allowed=TOLERANCE)
+    goal_time: float = parameter(
+        1.0, 'goal time tolerance asked of the controller, s', allowed=GOAL_TIME)
 
     def __post_init__(self) -> None:
         if not self.robot:
             raise UsageError("parameter robot is empty: give a robot's name, robot YAML or URDF")
-        if not 0.0 < self.speed_scale <= 1.0:
-            raise UsageError(f'parameter speed_scale: {self.speed_scale} must be above 0 and at '
-                             'most 1')
-        for name in ('trajectory_rate', 'longest', 'controller_wait'):
-            if not 0.0 < getattr(self, name) < np.inf:
-                raise UsageError(f'parameter {name}: {getattr(self, name)} must be positive')
-        _ = self.plan
+        check_ranges(self, 'parameter {}')
 
     @property
     def plan(self) -> PlanOptions:

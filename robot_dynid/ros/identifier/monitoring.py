@@ -24,8 +24,8 @@ from std_msgs.msg import Bool
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.cdr import EffortWriter, JointStateReader
-from robot_dynid.monitoring.contact import ContactSettings
-from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
+from robot_dynid.monitoring.contact import DURATION, MARGIN, RELEASE, THRESHOLD, ContactSettings
+from robot_dynid.monitoring.monitor import GAIN, Monitor, MonitorSettings, Reading
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.identifier.model_services import ModelServices
@@ -53,12 +53,16 @@ class MonitorParameters:
     """Parameters of the monitor; see config/identifier.yaml."""
 
     monitor: bool = parameter(True, 'whether to compare joint states with the served model')
-    observer_gain: float = parameter(30.0, 'of the momentum observer [1/s]')
-    contact_margin: float = parameter(2.0, 'threshold over the noise level without contact')
+    observer_gain: float = parameter(30.0, 'of the momentum observer [1/s]', allowed=GAIN)
+    contact_margin: float = parameter(
+        2.0, 'threshold over the noise level without contact', allowed=MARGIN)
     contact_thresholds: tuple[float, ...] = parameter(
-        (), 'thresholds in motion [N m], one or one per joint, instead of the margin')
-    contact_release: float = parameter(0.6, 'share of the threshold below which contact ends')
-    contact_duration: float = parameter(0.005, 'that contact must last, and be gone [s]')
+        (), 'thresholds in motion [N m], one or one per joint, instead of the margin',
+        allowed=THRESHOLD)
+    contact_release: float = parameter(
+        0.6, 'share of the threshold below which contact ends', allowed=RELEASE)
+    contact_duration: float = parameter(
+        0.005, 'that contact must last, and be gone [s]', allowed=DURATION)
 
     def settings(self) -> MonitorSettings:
         """Return them as the monitor takes them; raises UsageError."""

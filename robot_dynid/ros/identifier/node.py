@@ -19,6 +19,7 @@ from rclpy.node import Node
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
+from robot_dynid.numbers import NumberRange, check_ranges
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
@@ -31,7 +32,7 @@ from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.identifier.recording import TOPICS, Recording
 from robot_dynid.warm_up import warm_up
 
-LEAST_DEPTH = 1000
+QUEUE_DEPTH = NumberRange(1000, 1_000_000, whole=True)
 SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter from the others
 
 
@@ -49,16 +50,15 @@ class IdentifierParameters(MonitorParameters):
         (), 'further topics to record: motor_states, effort (replaces the effort field), '
         'joint_torques (behind the gears)',
         element=str)
-    queue_depth: int = parameter(10000, 'joint states that may wait, at least 1000')
+    queue_depth: int = parameter(10000, 'joint states that may wait',
+                                 allowed=QUEUE_DEPTH)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.optional_topics if name not in TOPICS[1:]]
         if unknown:
             raise UsageError(f'parameter optional_topics: {unknown[0]!r}; choose among '
                              f'{", ".join(TOPICS[1:])}')
-        if self.queue_depth < LEAST_DEPTH:
-            raise UsageError(f'parameter queue_depth: {self.queue_depth} must be at least '
-                             f'{LEAST_DEPTH}')
+        check_ranges(self, 'parameter {}')
         self.settings()
 
 

@@ -19,6 +19,7 @@ from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.numbers import POSITION, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
@@ -39,6 +40,11 @@ LARGEST_DELAY = 0.5  # s behind the clock before simulated time is allowed to sl
 SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter: half a controller cycle
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FROM_ROBOT = -1.0
+RATE = NumberRange(1.0, 1000.0, 'Hz')
+FACTOR = NumberRange(1e-3, 1e3)
+SEED = NumberRange(0, 2**63 - 1, whole=True)
+NOISE = NumberRange(-1.0, 10.0)
+TOLERANCE = NumberRange(0.0, 1e3)
 
 
 @dataclass(frozen=True)
@@ -48,20 +54,29 @@ class SimulatedRobotParameters:
     robot: str = parameter('seven_axis', 'robot name, robot YAML or URDF file')
     simulation: str = parameter('', 'file with friction, gears, noise; name in config/simulation')
     controller_name: str = parameter('joint_trajectory_controller', 'namespace of both faces')
-    state_rate: float = parameter(500.0, 'joint states per second')
+    state_rate: float = parameter(500.0, 'joint states per second', allowed=RATE)
     joint_order: str = parameter('alphabetical', 'order of the names in joint_states',
                                  choices=('alphabetical', 'robot'))
-    real_time_factor: float = parameter(1.0, 'simulated seconds per second')
-    start_position: tuple[float, ...] = parameter((), 'rad or m, robot order; empty: zeros')
-    seed: int = parameter(0, 'of the sensor noise')
-    position_step: float = parameter(FROM_ROBOT, 'rad or m per count; negative: robot YAML')
-    position_noise: float = parameter(FROM_ROBOT, 'std in rad or m; negative: robot YAML')
-    velocity_noise: float = parameter(FROM_ROBOT, 'std in rad/s or m/s; negative: robot YAML')
-    effort_noise: float = parameter(FROM_ROBOT, 'std / effort limit; negative: robot YAML')
-    path_tolerance: float = parameter(0.0, "controller's default in rad or m; 0: unchecked")
-    goal_tolerance: float = parameter(0.0, "controller's default in rad or m; 0: unchecked")
-    goal_time: float = parameter(0.0, "controller's default in s; 0: wait for ever")
-    stopped_velocity_tolerance: float = parameter(0.0, 'rad/s at the goal; 0: unchecked')
+    real_time_factor: float = parameter(1.0, 'simulated seconds per second', allowed=FACTOR)
+    start_position: tuple[float, ...] = parameter((), 'rad or m, robot order; empty: zeros',
+                                                 allowed=POSITION)
+    seed: int = parameter(0, 'of the sensor noise', allowed=SEED)
+    position_step: float = parameter(
+        FROM_ROBOT, 'rad or m per count; negative: robot YAML', allowed=NOISE)
+    position_noise: float = parameter(
+        FROM_ROBOT, 'std in rad or m; negative: robot YAML', allowed=NOISE)
+    velocity_noise: float = parameter(
+        FROM_ROBOT, 'std in rad/s or m/s; negative: robot YAML', allowed=NOISE)
+    effort_noise: float = parameter(
+        FROM_ROBOT, 'std / effort limit; negative: robot YAML', allowed=NOISE)
+    path_tolerance: float = parameter(
+        0.0, "controller's default in rad or m; 0: unchecked", allowed=TOLERANCE)
+    goal_tolerance: float = parameter(
+        0.0, "controller's default in rad or m; 0: unchecked", allowed=TOLERANCE)
+    goal_time: float = parameter(
+        0.0, "controller's default in s; 0: wait for ever", allowed=TOLERANCE)
+    stopped_velocity_tolerance: float = parameter(
+        0.0, 'rad/s at the goal; 0: unchecked', allowed=TOLERANCE)
     fault: str = parameter('none', 'what shall go wrong', choices=FAULTS, live=True)
 
 

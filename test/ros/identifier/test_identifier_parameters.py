@@ -36,7 +36,7 @@ def test_codes_are_those_of_the_interface() -> None:
 
 
 @pytest.mark.parametrize(('values', 'words'), [
-    ({'queue_depth': 10}, 'parameter queue_depth: 10 must be at least 1000'),
+    ({'queue_depth': 10}, 'parameter queue_depth must be at least 1000, is 10'),
     ({'optional_topics': ('torque',)}, "parameter optional_topics: 'torque'"),
 ])
 def test_wrong_parameters_are_named(values: dict[str, Any], words: str) -> None:

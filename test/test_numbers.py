@@ -1,0 +1,166 @@
+"""Every number that users give has a range; every setting is tried beyond its own."""
+
+from __future__ import annotations
+
+import math
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass, replace
+from importlib import import_module
+from typing import Any, get_type_hints
+
+import numpy as np
+import pytest
+
+import robot_dynid
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.estimation.drive_gains import KnownLoad
+from robot_dynid.estimation.settings import SETTING
+from robot_dynid.excitation.families import FAMILIES
+from robot_dynid.excitation.request import DesignOptions
+from robot_dynid.friction import ADDITIONS, LAWS
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged, ranges_of
+from robot_dynid.ros.common.params import check_parameter
+from robot_dynid.signals.averaging import Periodic
+
+NUMERIC = (int, float, int | None, float | None, float | str | None, tuple[float, ...],
+           tuple[float, float, float] | None)
+#: settings without a range, and why
+WITHOUT = {
+    ('KnownLoad', 'mass'): 'has no default; read by MASS',
+    **{(method, name): 'of the solver, not a setting of users'
+       for method in ('RobustLeastSquares', 'GeneralisedLeastSquares')
+       for name in ('tolerance', 'rounds')},
+}
+
+
+def described(owner: type) -> bool:
+    """Return whether a dataclass has fields that are settings or parameters of a node."""
+    return any({RANGE, SETTING, 'description'} & set(f.metadata) for f in fields(owner))
+
+
+def modules() -> Iterator[Any]:
+    """Yield the modules of the package, but for programs."""
+    for found in pkgutil.walk_packages(robot_dynid.__path__, 'robot_dynid.'):
+        if not found.name.endswith(('__main__', 'warm_up')):
+            yield import_module(found.name)
+
+
+def owners() -> list[type]:
+    """Return every dataclass that users fill: those with settings, and those known as such."""
+    found = {one for module in modules() for one in vars(module).values()
+             if isinstance(one, type) and is_dataclass(one) and described(one)}
+    known = {DesignOptions, Recipe, Periodic, KnownLoad, *LAWS.values(), *ADDITIONS.values(),
+             *(type(one) for one in ESTIMATORS.values()), *(f.options for f in FAMILIES.values())}
+    return sorted({one for one in found | known if one.__module__.startswith('robot_dynid.')},
+                  key=lambda one: one.__name__)
+
+
+OWNERS = owners()
+
+
+def test_settings_of_every_kind_are_found() -> None:
+    names = {owner.__name__ for owner in OWNERS}
+    assert {'Recipe', 'DesignOptions', 'FourierOptions', 'GuardSettings', 'ContactSettings',
+            'IdentifierParameters', 'ExcitationSettings', 'SimulatedRobotParameters', 'Coulomb',
+            'Maxwell', 'Drift', 'PlanOptions', 'MonitorSettings', 'InstrumentalVariables',
+            'SequentialFeasible', 'KnownLoad', 'Periodic'} <= names
+
+
+@pytest.mark.parametrize('owner', OWNERS, ids=lambda owner: owner.__name__)
+def test_every_number_has_a_range(owner: type) -> None:
+    hints = get_type_hints(owner)
+    missing = [f.name for f in fields(owner) if hints[f.name] in NUMERIC
+               and RANGE not in f.metadata and (owner.__name__, f.name) not in WITHOUT]
+    assert not missing, f'{owner.__name__}: give a range to {", ".join(missing)}'
+
+
+def beyond(allowed: NumberRange) -> list[Any]:
+    """Return what no number of a range can be."""
+    step = 1 if allowed.whole else 0.01 * max(abs(allowed.low), abs(allowed.high), 1.0)
+    wrong = [allowed.low - step, allowed.high + step, allowed.high * 10 + 1, 1e308, math.nan,
+             math.inf, -math.inf, '1', 'x', True, [1.0], {}, 10**400]
+    return wrong + ([allowed.low + 0.5] if allowed.whole else [])
+
+
+def given(owner: type, name: str, value: Any) -> None:
+    """Give a value to a setting as users do."""
+    field_of = {f.name: f for f in fields(owner)}
+    entry = field_of[name]
+    if isinstance(entry.default, tuple):
+        value = (value,)
+    if 'description' in entry.metadata:
+        check_parameter(owner, name, value)
+    elif SETTING in entry.metadata:
+        entry.metadata[SETTING].read(value, name)
+        owner(**{name: value})
+    elif owner is KnownLoad:
+        replace(KnownLoad(1.0), **{name: (value, 0.0, 0.0)})
+    else:
+        owner(**{name: value})
+
+
+CASES = [(owner, name) for owner in OWNERS for name in ranges_of(owner)]
+
+
+@pytest.mark.parametrize(('owner', 'name'), CASES, ids=lambda one: getattr(one, '__name__', one))
+def test_what_is_beyond_a_range_is_refused(owner: type, name: str) -> None:
+    default = {f.name: f.default for f in fields(owner)}[name]
+    for value in beyond(ranges_of(owner)[name]):
+        if type(value) is type(default) and value == default:
+            continue  # an infinite default stands for no limit
+        with pytest.raises(UsageError, match=r'range|finite|whole|must be'):
+            given(owner, name, value)
+
+
+@pytest.mark.parametrize(('owner', 'name'), CASES, ids=lambda one: getattr(one, '__name__', one))
+def test_defaults_lie_in_their_ranges(owner: type, name: str) -> None:
+    default = {f.name: f.default for f in fields(owner)}[name]
+    assert default is not MISSING
+    allowed = ranges_of(owner)[name]
+    for one in default if isinstance(default, tuple) else (default,):
+        if one is not None and one != math.inf:
+            assert allowed.low <= one <= allowed.high
+
+
+LENGTHS = NumberRange(0.5, 2.0, 'm', note='as told')
+COUNT = NumberRange(2, 5, whole=True)
+
+
+@pytest.mark.parametrize(('allowed', 'value', 'words'), [
+    (LENGTHS, 3.0, 'x must be at most 2, is 3: as told (range 0.5 to 2 m)'),
+    (LENGTHS, 0.1, 'x must be at least 0.5, is 0.1'), (LENGTHS, 0, 'x must be positive, is 0'),
+    (LENGTHS, '1', "x must be a finite number, is '1'"), (LENGTHS, True, 'finite number, is True'),
+    (LENGTHS, math.nan, 'finite number, is nan'), (LENGTHS, None, 'finite number, is None'),
+    (COUNT, 2.5, 'x must be a whole number, is 2.5'), (COUNT, 6, 'x must be at most 5, is 6'),
+    pytest.param(COUNT, 10**5000, 'a very long int', id='long'),
+])
+def test_messages_say_what_is_allowed(allowed: NumberRange, value: Any, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        allowed.read(value, 'x')
+    assert words in str(refused.value)
+
+
+def test_numbers_are_read() -> None:
+    assert LENGTHS.read(1, 'x') == 1.0 and type(LENGTHS.read(1, 'x')) is float
+    assert COUNT.read_whole(3.0, 'x') == 3 and type(COUNT.read(3.0, 'x')) is int
+    assert LENGTHS.read(np.float32(1.0), 'x') == 1.0
+    assert LENGTHS.array([[1, 2.0]], (1, 2), 'x').tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize('value', [
+    [[1.0, 2.0], [1.0]], [[1.0, True]], [['1', 2.0]], [[1.0, 3.0]], [[1.0, math.nan]], 1.0, 'ab',
+    [[1.0, 10**400]], None, {}, [[1.0, None]], [[[1.0], [1.0]]], np.array([['a', 'b']])])
+def test_what_is_no_array_is_refused(value: Any) -> None:
+    with pytest.raises(RobotError, match='x must be'):
+        LENGTHS.array(value, (1, 2), 'x', RobotError)
+
+
+def test_words_may_stand_for_a_number() -> None:
+    assert Recipe(period='auto').period == 'auto'
+    with pytest.raises(UsageError, match="period must be a finite number, is 'often'"):
+        Recipe(period='often')
+    assert ranged(1.0, LENGTHS).metadata[RANGE] is LENGTHS
+    check_ranges(Recipe(cutoff=5), '{}')
