@@ -18,6 +18,8 @@ from robot_dynid.errors import DynIdError, UsageError, clipped
 TEXT_BYTES = 32_000_000
 #: where the mark of this software is looked for in a file that would be replaced [bytes]
 HEAD = 4096
+#: bytes read at once for a digest
+BLOCK = 1 << 20
 #: how files are opened: for reading without waiting, a folder, a new one
 READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -60,6 +62,25 @@ def read_text(
         return content.decode('utf-8-sig')
     except UnicodeDecodeError as error:
         raise damaged(f'{path}: is no text (byte {error.start} is no UTF-8)') from None
+
+
+def file_digest(path: str | Path) -> str:
+    """Return the SHA-256 of the bytes of a file, or of a folder with the names of its files.
+
+    Raises UsageError where one cannot be read.
+    """
+    place, digest = Path(path), hashlib.sha256()
+    try:
+        parts = sorted(p for p in place.iterdir() if p.is_file()) if place.is_dir() else [place]
+    except OSError as error:
+        raise UsageError(f'{path}: cannot be read ({_reason(error)})') from None
+    for part in parts:
+        if len(parts) > 1:
+            digest.update(f'{part.name}\0'.encode('utf-8', 'surrogateescape'))
+        with open_regular(part) as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def check_target(path: str | Path, mark: bytes | None = None, inside: Path | None = None) -> Path:

@@ -56,7 +56,7 @@ class NumberRange:
     def array(
         self, value: Any, shape: tuple[int, ...], where: str, error: type[DynIdError] = UsageError
     ) -> FloatArray:
-        """Return lists of numbers, each of the range, as an array of ``shape``.
+        """Return lists of numbers, each of the range, as an array of ``shape``, such as (n, 3).
 
         Raises ``error`` beginning with where.
         """

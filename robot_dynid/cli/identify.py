@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
-    from robot_dynid.identification.identify import identify
+    from robot_dynid.files import file_digest
+    from robot_dynid.identification.identify import identify, with_recordings
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import export, model_file
     from robot_dynid.robot.robot_file import load_robot
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress)
         result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
+        result = with_recordings(result, [file_digest(path) for path in arguments.data])
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         if arguments.report:

@@ -37,10 +37,11 @@ from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.validate import Validation, score
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
-from robot_dynid.identified.record import CutoffScore, FitRecord
+from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.types import FloatArray, Progress, RawLog
 
 
@@ -108,7 +109,9 @@ def identify(
         preprocessing=choice.preprocessing, method=estimate.method,
         status='; '.join([*refusal_notes, *_advice_of(estimate)]),
         record=replace(_record(record, deflected.experiment, estimate, choice), refused=refused,
-                       residual=deflected.record, recordings=_sources(logs)),
+                       residual=deflected.record, recordings=_sources(logs),
+                       robot_digest=digest_of(robot_to_plain(robot)),
+                       recipe_digest=digest_of(recipe)),
         feasible=estimate.standard, residual_models=deflected.models,
         trained=Trained(extent.quantities))
     model, gear_notes = with_gears(model, logs[0], part, recipe)
@@ -123,6 +126,14 @@ def identify(
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, deflected.experiment, choice, held, training,
                                 warnings)
+
+
+def with_recordings(
+    result: IdentificationResult, digests: Sequence[str]
+) -> IdentificationResult:
+    """Return the result with the digests of the files its recordings came from, in order."""
+    record = replace(result.model.record, recording_digests=tuple(digests))
+    return replace(result, model=replace(result.model, record=record))
 
 
 def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:

@@ -1,19 +1,24 @@
-"""The text of a model file: everything, in names and plain numbers, with an end mark."""
+"""The text of a model file: everything, in names and plain numbers, with an end mark.
+
+Its last line is the SHA-256 of all before, so that no change goes unnoticed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynid.errors import DynIdError, ModelError
+from robot_dynid.errors import DynIdError, ModelError, clipped
 from robot_dynid.files import read_text
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
+from robot_dynid.numbers import shown
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.residual import ResidualModel, residual_from_plain
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
@@ -25,12 +30,20 @@ from robot_dynid.yaml_text import YamlError, parsed, yaml_text
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
-#: the format that is written, and the one before, which is read, too
-FORMAT, BEFORE = 'robot_dynid model 2', 'robot_dynid model 1'
 #: in the head of every model file; no other file is replaced by one
 MARK = b'\nformat: robot_dynid model '
+#: the format that is written; those before, which are read, too, and have no digest
+FORMAT, SECOND, FIRST = (f'robot_dynid model {number}' for number in (3, 2, 1))
+#: begins the last line, behind which stands the digest
+DIGEST = 'digest: sha256 '
+#: warning about a model whose file has none
+UNPROTECTED = ('its file has no digest, so changes of it would not be noticed; save the model '
+               'anew to protect it')
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
+KEYS = {'format', 'software', 'method', 'status', 'not_identified', 'warnings', 'parameters',
+        'feasible', 'preprocessing', 'blocks', 'residual', 'trained', 'noise_levels', 'record',
+        'robot', 'reduction', END, 'digest'}
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
 CONSISTENT = 1e-9
 
@@ -51,7 +64,8 @@ def dump(model: IdentifiedModel) -> str:
     content = {
         'format': FORMAT, 'software': f'robot_dynid {VERSION}', 'method': model.method,
         'status': model.status, 'not_identified': list(model.not_identified),
-        'warnings': list(model.warnings), 'parameters': parameters, **_feasible(model),
+        'warnings': [text for text in model.warnings if text != UNPROTECTED],
+        'parameters': parameters, **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
             'friction': _friction(model.structure),
@@ -64,7 +78,24 @@ def dump(model: IdentifiedModel) -> str:
                       'combinations': combinations},
         END: True,
     }
-    return yaml_text(content)
+    text = yaml_text(content)
+    return f'{text}{DIGEST}{_digest(text)}\n'
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()
+
+
+def _is_protected(text: str, source: str) -> bool:
+    """Return whether a text ends with its digest. Raises ModelError for that of another text."""
+    body, mark, stated = text.rpartition(DIGEST)
+    if not mark or not body.endswith('\n'):
+        return False
+    if stated != f'{_digest(body)}\n':
+        raise ModelError(f'{source}: was changed after it was written: its digest is not that of '
+                         'its text; copy or identify it again. To use a file that was edited on '
+                         'purpose, remove its last line, which begins with digest')
+    return True
 
 
 def _friction(structure: Structure) -> dict[str, Any]:
@@ -111,20 +142,10 @@ def read(path: str | Path) -> str:
 
 def parse(text: str, source: str) -> dict[str, Any]:
     """Return the fields of an IdentifiedModel. Raises ModelError with what is wrong."""
+    protected = _is_protected(text, source)
+    content = _content(text, source, protected)
     try:
-        content = parsed(text)
-    except YamlError as error:
-        raise ModelError(f'{source}: damaged or cut off ({error}); copy or identify it again'
-                         ) from None
-    if not isinstance(content, dict) or 'format' not in content:
-        raise ModelError(f'{source}: is not a robot_dynid model file')
-    if content['format'] not in (FORMAT, BEFORE):
-        raise ModelError(f'{source}: format {content["format"]!r}; this software reads {FORMAT!r} '
-                         f'and {BEFORE!r}')
-    if content.get(END) is not True:
-        raise ModelError(f'{source}: is cut off (no {END} at its end); copy or identify it again')
-    try:
-        return _fields(content, source)
+        fields = _fields(content, source)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ModelError(f'{source}: damaged: {error.__class__.__name__} {error}; identify again: '
                          f'{_command(content)}') from None
@@ -132,6 +153,32 @@ def parse(text: str, source: str) -> dict[str, Any]:
         raise
     except DynIdError as error:
         raise ModelError(f'{source}: {error}') from None
+    if not protected:
+        fields['warnings'] = (*fields['warnings'], UNPROTECTED)
+    return fields
+
+
+def _content(text: str, source: str, protected: bool) -> dict[str, Any]:
+    """Return the whole content of a model file. Raises ModelError for anything else."""
+    try:
+        content = parsed(text)
+    except YamlError as error:
+        raise ModelError(f'{source}: damaged or cut off ({error}); copy or identify it again'
+                         ) from None
+    if not isinstance(content, dict) or 'format' not in content:
+        raise ModelError(f'{source}: is not a robot_dynid model file')
+    if content['format'] not in (FORMAT, SECOND, FIRST):
+        raise ModelError(f'{source}: format {shown(content["format"])}; this software reads '
+                         f'{FORMAT!r}, {SECOND!r} and {FIRST!r}')
+    if not protected and 'digest' in content:
+        raise ModelError(f'{source}: its digest is damaged; copy or identify it again')
+    if content['format'] == FORMAT and set(content) - KEYS:
+        unknown = ', '.join(sorted(str(key) for key in set(content) - KEYS))
+        raise ModelError(f'{source}: damaged: unknown key {clipped(unknown)}; copy or identify it '
+                         'again')
+    if content.get(END) is not True:
+        raise ModelError(f'{source}: is cut off (no {END} at its end); copy or identify it again')
+    return content
 
 
 def _command(content: dict[str, Any]) -> str:
@@ -175,7 +222,7 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
 
 def _record(content: dict[str, Any], joints: tuple[str, ...]) -> dict[str, Any]:
     """Return record and noise levels; format 1 had both in its ``provenance``."""
-    if content['format'] == BEFORE:
+    if content['format'] == FIRST:
         provenance = content['provenance']
         record = record_from_provenance(provenance, content['method'])
         levels = provenance.get('quiet')

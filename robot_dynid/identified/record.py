@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
+from robot_dynid.yaml_text import yaml_text
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,9 @@ class FitRecord:
     ``recordings`` and ``samples`` of the fit; ``weights_near_reversals`` of every equation;
     ``std_over_textbook``, how many times the deviations exceed those for white residuals;
     ``degrees_of_freedom`` of the deviations; ``refused`` joints with the reason; ``details`` of
-    the method. What was not looked for is empty, or None.
+    the method. ``recording_digests`` are the SHA-256 of the files of the recordings, empty for
+    what came from none; likewise ``robot_digest`` and ``recipe_digest``. What was not looked for
+    is empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -117,11 +121,14 @@ class FitRecord:
     rigid_beside: tuple[RigidComparison, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     details: Details = field(default_factory=Details)
+    recording_digests: tuple[str, ...] = ()
+    robot_digest: str = ''
+    recipe_digest: str = ''
 
     def plain(self) -> dict[str, Any]:
         """Return the record in plain types; what is empty is left out."""
         return {key: value for key, value in to_plain(self).items()
-                if value not in (None, [], {})}
+                if value not in (None, [], {}, '')}
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], method: str) -> FitRecord:
@@ -134,6 +141,11 @@ class FitRecord:
         if 'details' not in content or method not in ESTIMATORS:
             return record
         return replace(record, details=ESTIMATORS[method].read_details(content['details']))
+
+
+def digest_of(content: Any) -> str:
+    """Return the SHA-256 of plain values, dataclasses and arrays among them."""
+    return hashlib.sha256(yaml_text(to_plain(content)).encode()).hexdigest()
 
 
 def record_from_provenance(content: Mapping[str, Any], method: str) -> FitRecord:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.errors import RobotError
+from robot_dynid.numbers import GRAVITY, NumberRange, is_number, shown
 from robot_dynid.robot.model import Drive, Limits, Link, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -54,33 +56,81 @@ def _optional(drive: Drive) -> dict[str, Any]:
     return found
 
 
-def _array(values: Any) -> FloatArray | None:
-    return None if values is None else frozen(values)
+ENTRY = NumberRange(-1e12, 1e12)
+TYPE = NumberRange(0, 1, whole=True)
+LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
+
+
+def _array(values: Any, shape: tuple[int, ...], where: str) -> FloatArray | None:
+    """Return finite numbers of a shape, None for None."""
+    return None if values is None else ENTRY.array(values, shape, where, RobotError)
+
+
+def _rows(joints: list[Any], key: str, count: int) -> FloatArray:
+    """Return finite numbers (n, count) of all joints."""
+    return ENTRY.array([j[key] for j in joints], (len(joints), count), key, RobotError)
+
+
+def _limits(joints: list[Any]) -> Limits:
+    """Return the limits, NaN where unknown."""
+    columns = [[j['limits'][key] for j in joints] for key in LIMITS]
+    if not all(is_number(value) for column in columns for value in column):
+        raise RobotError('limits must be numbers')
+    return Limits(*(frozen(column) for column in columns))
+
+
+def _indices(values: Any, most: int, where: str) -> tuple[int, ...]:
+    allowed = NumberRange(-1, most, whole=True)
+    return tuple(allowed.read_whole(value, where, RobotError) for value in values)
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise RobotError(f'{where} must be a name, is {shown(value)}')
+    return value
+
+
+def _link(content: Mapping[str, Any], n: int) -> Link:
+    (body,) = _indices([content['body']], n - 1, 'body of a link')
+    placement = ENTRY.array(content['placement'], (16,), 'placement of a link', RobotError)
+    return Link(_text(content['name'], 'link'), body, frozen(placement.reshape(4, 4)),
+                ENTRY.array(content['parameters'], (10,), 'parameters of a link', RobotError),
+                bool(content['has_inertial']))
+
+
+def _drive(content: Mapping[str, Any], n: int) -> Drive:
+    return Drive(
+        _text(content['kind'], 'kind of the drive'), _array(content['gains'], (n,), 'gains'),
+        _array(content['gear_ratios'], (n,), 'gear_ratios'),
+        _array(content['coupling'], (n, n), 'coupling'),
+        _indices(content.get('elastic', ()), n - 1, 'elastic'),
+        _indices(content.get('torque_sensors', ()), n - 1, 'torque_sensors'),
+        _array(content.get('rotor_axes'), (n, 3), 'rotor_axes'),
+        _array(content.get('gains_std'), (n,), 'gains_std'))
 
 
 def robot_from_plain(content: Mapping[str, Any], source: str) -> RobotModel:
-    """Rebuild a robot. Raises KeyError, TypeError or ValueError when the content is damaged."""
+    """Rebuild a robot.
+
+    Raises KeyError, TypeError, ValueError or RobotError when the content is damaged.
+    """
     joints = content['joints']
     drive = content['drive']
     n = len(joints)
+    parents = _indices([j['parent'] for j in joints], n - 1, 'parent')
+    if not n or any(parent >= j for j, parent in enumerate(parents)):
+        raise RobotError('a joint must come after its parent')
     return RobotModel(
-        name=str(content['name']), joints=tuple(j['name'] for j in joints),
-        types=np.array([j['type'] for j in joints], dtype=np.int8),
-        parents=np.array([j['parent'] for j in joints], dtype=np.int64),
-        rotations=frozen(np.reshape([j['rotation'] for j in joints], (n, 3, 3))),
-        translations=frozen(np.reshape([j['translation'] for j in joints], (n, 3))),
-        axes=frozen(np.reshape([j['axis'] for j in joints], (n, 3))),
-        bodies=tuple(j['body'] for j in joints),
-        nominal=frozen(np.reshape([j['nominal'] for j in joints], (n, 10))),
-        limits=Limits(*(frozen([j['limits'][k] for j in joints])
-                        for k in ('lower', 'upper', 'velocity', 'acceleration', 'effort'))),
-        gravity=frozen(content['gravity']),
-        drive=Drive(drive['kind'], _array(drive['gains']), _array(drive['gear_ratios']),
-                    _array(drive['coupling']), tuple(drive.get('elastic', ())),
-                    tuple(drive.get('torque_sensors', ())), _array(drive.get('rotor_axes')),
-                    _array(drive.get('gains_std'))),
+        name=str(content['name']), joints=tuple(_text(j['name'], 'joint') for j in joints),
+        types=np.array([TYPE.read_whole(j['type'], 'type', RobotError) for j in joints],
+                       dtype=np.int8),
+        parents=np.array(parents, dtype=np.int64),
+        rotations=frozen(_rows(joints, 'rotation', 9).reshape(n, 3, 3)),
+        translations=_rows(joints, 'translation', 3), axes=_rows(joints, 'axis', 3),
+        bodies=tuple(_text(j['body'], 'body') for j in joints),
+        nominal=_rows(joints, 'nominal', 10), limits=_limits(joints),
+        gravity=GRAVITY.array(content['gravity'], (3,), 'gravity', RobotError),
+        drive=_drive(drive, n),
         base_link=str(content['base_link']), source=source,
-        links=tuple(Link(k['name'], int(k['body']), frozen(np.reshape(k['placement'], (4, 4))),
-                         frozen(k['parameters']), bool(k['has_inertial']))
-                    for k in content['links']),
+        links=tuple(_link(link, n) for link in content['links']),
     )

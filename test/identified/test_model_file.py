@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import yaml
 from feasible_models import feasible_model, random_links
-from nominal import nominal_model, states
+from nominal import nominal_model, states, unprotected
 
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.model_file import END
+from robot_dynid.identified.model_file import DIGEST, END, UNPROTECTED
 from robot_dynid.robot.robot_file import load_robot
 
 
@@ -60,8 +60,42 @@ def test_file_cut_off_anywhere_is_refused(planar):
             IdentifiedModel.from_yaml(text[:stop], 'part')
 
 
+def test_no_bit_changes_unnoticed(planar):
+    data = planar.to_yaml().encode()
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        at, bit = int(rng.integers(len(data))), int(rng.integers(8))
+        changed = data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1:]
+        with pytest.raises(ModelError, match=r'digest|unknown key|cut off'):
+            IdentifiedModel.from_yaml(changed.decode('latin-1'), 'm.yaml')
+
+
+def test_bits_of_files_are_protected(planar, tmp_path):
+    path = tmp_path / 'm.yaml'
+    planar.save(path)
+    data = path.read_bytes()
+    last = len(data) - 1
+    for at in (0, 8, len(data) // 2, data.rindex(DIGEST.encode()) - 1, last - 70, last - 1, last):
+        for bit in range(8):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1:])
+            with pytest.raises(ModelError):
+                IdentifiedModel.load(path)
+
+
+def test_files_without_digest_are_read_with_a_warning(planar):
+    text = planar.to_yaml()
+    for before in (unprotected(text), unprotected(text).replace('model 3', 'model 2')):
+        loaded = IdentifiedModel.from_yaml(before, 'm.yaml')
+        assert loaded.warnings == (*planar.warnings, UNPROTECTED)
+        assert loaded.to_yaml() == text, 'protected once it is saved anew'
+    with pytest.raises(ModelError, match='its digest is damaged'):
+        IdentifiedModel.from_yaml(text.replace(DIGEST, 'digest: sha257 '), 'm.yaml')
+    with pytest.raises(ModelError, match='To use a file that was edited on purpose, remove'):
+        IdentifiedModel.from_yaml(text.replace('model 3', 'model 2'), 'm.yaml')
+
+
 def test_every_missing_key_is_refused(planar):
-    content = yaml.safe_load(planar.to_yaml())
+    content = yaml.safe_load(unprotected(planar.to_yaml()))
     for key in content:
         if key in ('software', END):
             continue
@@ -71,8 +105,9 @@ def test_every_missing_key_is_refused(planar):
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
-    ('robot_dynid model 2', 'robot_dynid model 9',
-     "reads 'robot_dynid model 2' and 'robot_dynid model 1'"),
+    ('robot_dynid model 3', 'robot_dynid model 9',
+     "reads 'robot_dynid model 3', 'robot_dynid model 2' and 'robot_dynid model 1'"),
+    ('method: wls', 'methods: wls', 'unknown key methods'),
     ('laws: [coulomb', 'laws: [magic', 'choose one of'),
     ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),
     ('width: 0.05', 'width: 0.0', 'must be positive'),
@@ -81,21 +116,21 @@ def test_every_missing_key_is_refused(planar):
     ('translation:', 'shift:', 'damaged'),
 ])
 def test_edited_files_are_refused(planar, old, new, message):
-    text = planar.to_yaml()
+    text = unprotected(planar.to_yaml())
     assert old in text
     with pytest.raises(ModelError, match=message):
         IdentifiedModel.from_yaml(text.replace(old, new), 'm.yaml')
 
 
 def test_edited_geometry_is_noticed(planar):
-    text = planar.to_yaml()
+    text = unprotected(planar.to_yaml())
     assert '0.36' in text
     with pytest.raises(ModelError, match='changed after the identification'):
         IdentifiedModel.from_yaml(text.replace('[0.36,', '[0.37,'), 'm.yaml')
 
 
 def test_parameters_that_are_no_numbers_are_refused(planar):
-    text = planar.to_yaml()
+    text = unprotected(planar.to_yaml())
     broken = text.replace(repr(float(planar.values[0])), '.nan', 1)
     assert broken != text
     with pytest.raises(ModelError, match='not finite'):
@@ -126,7 +161,7 @@ def test_feasible_parameters_are_kept(feasible, planar):
     ({'m7': 1.0}, 'not those of its blocks'),
 ])
 def test_feasible_parameters_of_another_fit_are_refused(feasible, change, message):
-    content = yaml.safe_load(feasible.to_yaml())
+    content = yaml.safe_load(unprotected(feasible.to_yaml()))
     content['feasible'] |= change
     with pytest.raises(ModelError, match=rf'm\.yaml: .*{message}'):
         IdentifiedModel.from_yaml(yaml.safe_dump(content, sort_keys=False), 'm.yaml')

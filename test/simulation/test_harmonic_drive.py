@@ -208,8 +208,8 @@ def test_the_arm_with_drives_that_comes_along_follows_a_motion() -> None:
 @pytest.mark.parametrize(('text', 'message'), [
     ('{drive: {stiffness: 1.0e4}}', 'joint_1: drive: gear_ratio is missing'),
     ('{drive: {gear_ratio: 100}}', 'joint_1: drive: stiffness is missing'),
-    ('{drive: {gear_ratio: 100, stiffness: -1}}', 'stiffness is -1.0; it must be finite'),
-    ('{drive: {gear_ratio: 100, stiffness: soft}}', 'every entry must be a number'),
+    ('{drive: {gear_ratio: 100, stiffness: -1}}', 'stiffness must be at least 0, is -1'),
+    ('{drive: {gear_ratio: 100, stiffness: soft}}', 'stiffness must be a finite number'),
     ('{drive: {gear_ratio: 100, stiffness: 1.0e4, grease: 1}}', "unknown key 'grease'"),
     ('{drive: {gear_ratio: 100, stiffness: 1.0e4, kinematic_error: 0.01}}', 'below 0.005'),
     ('{stribeck: 1.0}', 'stribeck and stribeck_speed belong together'),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction.numeric import random_states
@@ -32,6 +33,13 @@ def nominal_model(name, rotors=ROTORS, viscous=VISCOUS, coulomb=COULOMB, kind=No
         Preprocessing(10.0, effort_lag=0.001), 'wls', 'fine', (robot.joints[-1],), ('a warning',),
         FitRecord(recordings=('x.csv',), samples=5),
     )
+
+
+def unprotected(text):
+    """Return the text of a model file without its digest, as if it were edited on purpose."""
+    body, mark, _ = text.rpartition(DIGEST)
+    assert mark
+    return body
 
 
 def states(model, count=30, seed=1):

@@ -59,7 +59,7 @@ class SineSequenceOptions:
     configurations: int = ranged(3, NumberRange(1, 100, whole=True))
 
     def __post_init__(self) -> None:
-        if self.procedure not in PROCEDURES:
+        if not isinstance(self.procedure, str) or self.procedure not in PROCEDURES:
             raise UsageError(f"option 'procedure' must be one of {', '.join(PROCEDURES)}, got "
                              f'{shown(self.procedure)}')
         check_ranges(self, "option '{}'")

@@ -11,8 +11,12 @@ from pathlib import Path
 
 from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
 from robot_dynid.estimation import Status
-from robot_dynid.files import check_target
-from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.files import check_target, file_digest
+from robot_dynid.identification.identify import (
+    IdentificationResult,
+    identify,
+    with_recordings,
+)
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
 from robot_dynid.identified import model_file
@@ -171,11 +175,16 @@ def _identified(
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         _require_any_joint(result)
-        return result
+        return with_recordings(result, [_digest(source) for source in job.sources])
     except (Cancelled, UsageError):
         raise
     except DynIdError as error:
         raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
+
+
+def _digest(source: str | Recorded | RawLog) -> str:
+    """Return the digest of a file; empty for a recording that is still growing."""
+    return file_digest(Path(source).expanduser()) if isinstance(source, str) else ''
 
 
 def _require_any_joint(result: IdentificationResult) -> None:
