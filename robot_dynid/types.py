@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,24 @@ def frozen(array: Any) -> FloatArray:
 DAMAGE = 'damaged: '
 
 
+@dataclass(frozen=True)
+class Part:
+    """Place of a part within a longer recording, all in s on the clock of the recording.
+
+    Its own rows are those from ``start`` to before ``stop``, which are -inf and inf where the
+    recording begins and ends; rows around them are those of the parts beside it, for filters and
+    for what depends on the past. The recording ``began`` then.
+    """
+
+    start: float
+    stop: float
+    began: float
+
+    def own(self, time: FloatArray) -> NDArray[np.bool_]:
+        """Return a mask (N,) of the rows at ``time`` (N,) that are its own."""
+        return np.asarray((time >= self.start) & (time < self.stop))
+
+
 @dataclass(frozen=True, eq=False)
 class RawLog:
     """One recording exactly as it was read: nothing repaired, nothing dropped.
@@ -39,7 +57,8 @@ class RawLog:
     columns in the order of ``joints``, or None where it was not recorded. NaN, repeated and
     backward stamps may be present; ``findings`` says so in plain sentences. Effort that came with
     stamps of its own is in ``effort`` as it is at ``time``, and in ``effort_messages`` as it was
-    measured: stamps (E,) s on the clock of ``time``, in order, and values (E, n).
+    measured: stamps (E,) s on the clock of ``time``, in order, and values (E, n). ``part`` is its
+    place where it is a part of a longer recording.
 
     Raises DataError when the shapes do not agree.
     """
@@ -57,6 +76,7 @@ class RawLog:
     joint_torque: FloatArray | None = None
     findings: tuple[str, ...] = ()
     effort_messages: tuple[FloatArray, FloatArray] | None = None
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joints))
@@ -67,6 +87,28 @@ class RawLog:
                     f'{self.source}: {name} has shape {channel.shape}, expected {shape} '
                     f'({shape[0]} stamps, {shape[1]} joints)'
                 )
+
+
+class StoredRecording(Protocol):
+    """A recording that is not in memory, of which stretches can be read."""
+
+    @property
+    def source(self) -> str:
+        """The file it was read from."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joint names in order of the columns."""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is conspicuous in the whole recording."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def read(self, start: int, stop: int) -> RawLog:
+        """Return the rows from ``start`` to before ``stop``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +132,7 @@ class Samples:
     as the motion; NaN for joints whose two encoders cannot be used together.
     ``whole`` is the recording they are the ``rows`` (N,) of, with its ends, for what depends on
     the past or passes a filter; None where the samples are all there is.
+    ``began`` [s] is when the recording began that they are a part of; None: with its first sample.
     """
 
     joints: tuple[str, ...]
@@ -109,9 +152,15 @@ class Samples:
     stamps: FloatArray | None = None
     whole: Samples | None = None
     rows: NDArray[np.int64] | None = None
+    began: float | None = None
 
     def __len__(self) -> int:
         return len(self.time)
+
+    @property
+    def elapsed(self) -> FloatArray:
+        """Time (N,) [s] since the recording began."""
+        return np.asarray(self.time - (self.time[:1] if self.began is None else self.began))
 
     @property
     def segments(self) -> tuple[slice, ...]:
@@ -204,7 +253,8 @@ def concatenate(parts: list[Samples]) -> Samples:
     """Join samples of several recordings of the same joints; each keeps its own segments."""
     offsets = np.cumsum([0, *(len(p) for p in parts[:-1])])
     starts = tuple(int(o) + s for o, p in zip(offsets, parts, strict=True) for s in p.starts)
-    joined: dict[str, Any] = {'cutoff': parts[0].cutoff, 'noise': _pooled(parts)}
+    joined: dict[str, Any] = {'cutoff': parts[0].cutoff, 'noise': _pooled(parts),
+                              'began': parts[0].began}
     for field in fields(Samples):
         values = [getattr(p, field.name) for p in parts]
         if field.name not in ('joints', 'starts', 'whole', 'rows', *joined):

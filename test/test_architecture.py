@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (
     ('blas', 'errors', 'version'),
-    ('files', 'types', 'kernels', 'yaml_text'),
+    ('files', 'scratch', 'types', 'kernels', 'yaml_text'),
     ('numbers',),
     ('document', 'plain'),
     ('robot',),

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:
-        logs = load_logs(arguments.data, model.robot, progress)
+        logs = load_logs(arguments.data, model.robot, progress).in_one_piece('contact detection')
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
         if arguments.report:

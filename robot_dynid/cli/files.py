@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import RawLog
+    from robot_dynid.signals.parts import Parts
 
 
 def check_outputs(
@@ -58,17 +58,15 @@ def written_before(*paths: str | None) -> Iterator[None]:
         raise DynIdError(f'{error} ({there} is written)') from None
 
 
-def load_logs(
-    paths: Sequence[str], robot: RobotModel, progress: Progress
-) -> list[RawLog]:
-    """Read recordings in order."""
-    from robot_dynid.io.log import load_log
+def load_logs(paths: Sequence[str], robot: RobotModel, progress: Progress) -> Parts:
+    """Open recordings in order; long ones are read part by part, when they are worked on."""
+    from robot_dynid.io.log import Opened, open_log
 
-    logs = []
+    opened = Opened()
     for index, path in enumerate(paths):
         progress(f'reading {Path(path).name}', index / len(paths))
-        logs.append(load_log(path, robot))
-    return logs
+        opened.add(open_log(path, robot, opened.scratch))
+    return opened.parts
 
 
 def load_model(path: str, robot: str | None) -> IdentifiedModel:

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         with written_before(arguments.out, arguments.report):
             found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
-            'findings': {log.source: log.findings for log in logs if log.findings}}
+            'findings': logs.findings}
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.identification.drive_gains import GainsResult
     from robot_dynid.identification.payload import PayloadResult
@@ -51,15 +53,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model = load_model(arguments.model, arguments.robot) if arguments.model else None
     robot = model.robot if model else load_robot(arguments.robot)
     with terminal.progress('payload') as progress:
-        loaded = load_logs(arguments.loaded, robot, progress)
-        unloaded = load_logs(arguments.unloaded, robot, progress)
+        what = 'payload identification'
+        loaded = load_logs(arguments.loaded, robot, progress).in_one_piece(what)
+        unloaded = load_logs(arguments.unloaded, robot, progress).in_one_piece(what)
         if arguments.known_mass is None:
             found = _payload(arguments.link, robot, loaded, unloaded, model, progress)
         else:
             found = _gains(arguments, robot, loaded, unloaded, model)
     return {**found, 'robot': robot.name, 'seconds': time.perf_counter() - started,
-            'findings': {log.source: log.findings for log in (*loaded, *unloaded)
-                         if log.findings}}
+            'findings': loaded.parts.findings | unloaded.parts.findings}
 
 
 def _require(arguments: argparse.Namespace) -> None:
@@ -71,7 +73,7 @@ def _require(arguments: argparse.Namespace) -> None:
 
 
 def _payload(
-    link: str, robot: RobotModel, loaded: list[RawLog], unloaded: list[RawLog],
+    link: str, robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog],
     model: IdentifiedModel | None, progress: Progress,
 ) -> dict[str, Any]:
     from robot_dynid.identification.payload import identify_payload
@@ -80,8 +82,8 @@ def _payload(
 
 
 def _gains(
-    arguments: argparse.Namespace, robot: RobotModel, loaded: list[RawLog],
-    unloaded: list[RawLog], model: IdentifiedModel | None,
+    arguments: argparse.Namespace, robot: RobotModel, loaded: Sequence[RawLog],
+    unloaded: Sequence[RawLog], model: IdentifiedModel | None,
 ) -> dict[str, Any]:
     from robot_dynid.estimation.drive_gains import KnownLoad
     from robot_dynid.identification.drive_gains import identify_drive_gains

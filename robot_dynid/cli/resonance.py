@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     started = time.perf_counter()
     robot = load_robot(arguments.robot)
     with terminal.progress('resonance') as progress:
-        (log,) = load_logs([arguments.data], robot, progress)
+        (log,) = load_logs([arguments.data], robot, progress).in_one_piece(
+            'the frequency response')
     found, warnings = motor_resonance(robot, log, arguments.joint, arguments.band)
     return {
         'robot': robot.name, 'joint': arguments.joint, 'experimental': True,

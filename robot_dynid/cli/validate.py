@@ -41,11 +41,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             write_report(validation_report(model, validation, logs), arguments.report)
     return {
-        'robot': model.robot.name, 'model': arguments.model, 'files': len(logs),
+        'robot': model.robot.name, 'model': arguments.model, 'files': len(logs.recordings),
         'joints': joint_scores(validation), 'not_identified': model.not_identified,
         'outside': {t.source: [vars(one) for one in t.outside]
                     for t in validation.traces if t.outside},
-        'findings': {log.source: log.findings for log in logs if log.findings},
+        'findings': logs.findings,
         'warnings': validation.warnings, 'report': arguments.report,
         'seconds': time.perf_counter() - started,
     }

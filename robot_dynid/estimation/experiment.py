@@ -224,9 +224,14 @@ def _room(accumulator: Accumulator | None) -> Callable[[], int]:
 
 
 def batch_samples(samples: Samples) -> int:
-    """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches."""
+    """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches.
+
+    Parts of a longer recording make enough together.
+    """
     step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
     length = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+    if samples.began is not None:
+        return length
     return int(max(1, min(length, len(samples) // LEAST_BATCHES or 1)))
 
 

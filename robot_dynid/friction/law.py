@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class AxisMotion:
     """Motion of one axis: ``time``, ``position``, ``velocity`` (N,), segment ``starts``.
 
+    ``began`` [s] is when the recording began; None: with the first sample.
     ``load`` (N,) is the torque [N m] the axis transmits, None where it is not known;
     ``temperature`` (N,) [deg C], None where it was not measured.
     """
@@ -35,6 +36,7 @@ class AxisMotion:
     starts: tuple[int, ...] = (0,)
     load: FloatArray | None = None
     temperature: FloatArray | None = None
+    began: float | None = None
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -183,7 +185,8 @@ class FrictionLaw(Settings):
         """Return (k, N): the torque of each parameter at value one."""
         terms, none = table_of(self.table), np.empty(0)
         found = np.empty((len(self.table), len(motion.time)))
-        along = (motion.time - motion.time[:1], motion.position, motion.velocity,
+        began = motion.time[:1] if motion.began is None else motion.began
+        along = (motion.time - began, motion.position, motion.velocity,
                  none if motion.load is None else motion.load,
                  none if motion.temperature is None else motion.temperature)
         fill_columns((terms, slid(warm(terms))), tuple(

@@ -23,7 +23,8 @@ def single_joint_motions_of(
 ) -> list[SingleJointMotion]:
     """Return the motions of single joints in a recording, with the torque of their motors.
 
-    Only the lag of the effort is taken from ``settings``: nothing is filtered.
+    Only the lag of the effort is taken from ``settings``: nothing is filtered. Of a part of a
+    longer recording its own rows count.
     """
     if repaired.averaging is not None:
         return []
@@ -33,8 +34,9 @@ def single_joint_motions_of(
         effort = shift(part.effort, settings.effort_lag, repaired.step)
         # since one joint moves, its own motor is separated from the other that acts on it
         torque = robot.motor_torque(effort * robot.torque_factors)
+        own = slice(None) if repaired.place is None else repaired.place.own(part.time)
         found += single_joint_motions(
-            part.time, part.position, torque, least_travel(robot))
+            part.time[own], part.position[own], torque[own], least_travel(robot))
     return found
 
 

@@ -32,7 +32,7 @@ from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
-from robot_dynid.identification.selection import Choice, choose, excerpt
+from robot_dynid.identification.selection import Choice, choose
 from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.validate import Validation, score
 from robot_dynid.identified.model import IdentifiedModel
@@ -42,6 +42,7 @@ from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
+from robot_dynid.signals.parts import Parts
 from robot_dynid.types import FloatArray, Progress, RawLog
 
 
@@ -70,7 +71,8 @@ def identify(
 ) -> IdentificationResult:
     """Identify ``robot`` from ``logs``.
 
-    ``logs`` may be any sequence; its recordings are read one at a time, so it may be lazy.
+    ``logs`` may be any sequence; its recordings are read one at a time, so it may be lazy. Long
+    ones are cut into parts, and choices are made on evenly spaced stretches of them.
     ``method`` names an estimator; None: that of the recipe, or wls. ``progress`` is called with
     the stage and the fraction done, and may raise Cancelled; ``clock`` [s] measures what loops
     take. Raises UsageError (wrong use), DataError (the data does not allow it); poor data is
@@ -79,6 +81,9 @@ def identify(
     recipe, progress, watch = recipe or Recipe(), progress or (lambda *_: None), Stopwatch(clock)
     estimator = recipe.estimator_for(method)
     _check(robot, logs)
+    logs = Parts.of(logs)
+    if recipe.periodic is not None and isinstance(logs, Parts):
+        logs = logs.in_one_piece('averaging over periods')
     check_sequence(recipe, estimator)
     estimator = estimator.for_robot(robot)
     if recipe.friction == AUTO and estimator.single_joint_motions:
@@ -88,7 +93,7 @@ def identify(
     progress('reading and repairing the recordings', 0.0)
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
-    part = excerpt(recordings)
+    part = recordings.excerpt()
     choice = choose(robot, part, recipe, progress, sweeps.structure if sweeps else None)
     torque_model = choice.structure.torque_model(robot)
     weights = reversal_weights(torque_model, part, choice.preprocessing)

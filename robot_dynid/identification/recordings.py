@@ -4,21 +4,95 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from robot_dynid.errors import DataError
 from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.scratch import Kept, Scratch
 from robot_dynid.signals.averaging import average
+from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
-from robot_dynid.types import Progress, RawLog, Samples
+from robot_dynid.signals.stacked import require_channels
+from robot_dynid.types import Part, Progress, RawLog, Samples
 
 #: rows of prepared recordings that stay in memory: 40 MB for seven joints
 KEPT_ROWS = 100_000
+#: rows of the recordings the choices are made on; more do not change them
+SELECTION_ROWS = 60_000
+
+
+class Unusable(DataError):
+    """A part of a longer recording that cannot be used; the others still can."""
+
+
+@contextmanager
+def part_of(place: Part | None) -> Iterator[None]:
+    """Turn the DataError of a part of a longer recording into Unusable."""
+    try:
+        yield
+    except DataError as error:
+        if place is None:
+            raise
+        raise Unusable(f'{error} (this part of the recording is left out)') from None
+
+
+@dataclass
+class SampleStore:
+    """Samples by number: the first KEPT_ROWS rows in memory, others that come again on disk.
+
+    Where the disk has no room they are not kept.
+    """
+
+    memory: dict[int, Samples] = field(default_factory=dict)
+    disk: dict[int, Any] = field(default_factory=dict)
+    seen: set[int] = field(default_factory=set)
+    scratch: Scratch = field(default_factory=Scratch)
+    full: bool = False
+
+    def get(self, number: int) -> Samples | None:
+        """Return what is kept, None where nothing is."""
+        found = self.disk.get(number)
+        return self.memory.get(number) if found is None else self._read(found)
+
+    def put(self, number: int, samples: Samples) -> None:
+        """Keep samples, if there is a reason to and room."""
+        rows = sum(len(known) for known in self.memory.values())
+        if rows + len(samples) <= KEPT_ROWS:
+            self.memory[number] = samples
+        elif number in self.seen and not self.full:
+            try:
+                self.disk[number] = self._written(samples)
+            except DataError:
+                self.full = True
+        self.seen.add(number)
+
+    def _written(self, samples: Samples) -> dict[str, Any]:
+        """Return the fields with arrays, and samples, in scratch space."""
+        found = {name: getattr(samples, name) for name in vars(samples)}
+        for name, value in found.items():
+            if isinstance(value, np.ndarray):
+                found[name] = self.scratch.put(value)
+            elif isinstance(value, Samples):
+                found[name] = self._written(value)
+        return found
+
+    def _read(self, found: dict[str, Any]) -> Samples:
+        values = dict(found)
+        for name, value in found.items():
+            if isinstance(value, Kept):
+                values[name] = self.scratch.get(value)
+            elif isinstance(value, dict):
+                values[name] = self._read(value)
+        return Samples(**values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +109,45 @@ class Recordings(Sequence[Repaired]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        log, periodic = self.logs[index], self.recipe.periodic
-        if periodic is not None:
-            return average(self.robot, log, periodic, self.recipe.rate)
-        return repair(self.robot, log, self.recipe.rate)
+        return self._repaired(self.logs[index])
+
+    def _repaired(self, log: RawLog) -> Repaired:
+        periodic = self.recipe.periodic
+        with part_of(log.part):
+            if periodic is not None:
+                return average(self.robot, log, periodic, self.recipe.rate)
+            found = repair(self.robot, log, self.recipe.rate)
+            for part in found.parts if log.part is not None else ():
+                require_channels(self.robot, part, found.notes)
+            return found
+
+    def excerpt(self, rows: int = SELECTION_ROWS) -> list[Repaired]:
+        """Return recordings, or stretches of long ones, of about ``rows`` rows together.
+
+        They are evenly spaced. Raises DataError where none can be used.
+        """
+        if not isinstance(self.logs, Parts) or not self.logs.cut:
+            return self._spaced(rows)
+        found: list[Repaired] = []
+        problem: DataError | None = None
+        for log in self.logs.excerpt(rows):
+            try:
+                found.append(self._repaired(log))
+            except Unusable as error:
+                problem = error
+        if not found:
+            raise problem or DataError('no recording to choose from')
+        return found
+
+    def _spaced(self, rows: int) -> list[Repaired]:
+        """Return evenly spaced recordings (at least one).
+
+        The first one stands for the length of all, so a lazy sequence is not read through.
+        """
+        first: Repaired = self[0]
+        whole = len(self) * sum(len(p.time) for p in first.parts)
+        step = max(1, int(np.ceil(whole / rows)))
+        return [first, *(self[i] for i in range(step, len(self), step))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +155,9 @@ class Prepared:
     """Prepares recordings, the next one on a second thread while one is worked on.
 
     What was repaired and averaged, where single joints moved and the extent of the motion is noted
-    when the recordings are gone through for the first time. The first KEPT_ROWS rows stay in
-    memory, for estimators that go through them again.
+    when the recordings are gone through for the first time; so are parts of long recordings that
+    cannot be used, which are left out. For estimators that go through them again, the first
+    KEPT_ROWS rows stay in memory, from the second time on the others in scratch space on disk.
     """
 
     robot: RobotModel
@@ -56,23 +166,35 @@ class Prepared:
     progress: Progress
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
-    kept: dict[int, Samples] = field(default_factory=dict)
+    kept: SampleStore = field(default_factory=SampleStore)
     motions: dict[int, list[SingleJointMotion]] = field(default_factory=dict)
     extents: dict[int, Extent] = field(default_factory=dict)
+    unusable: dict[int, DataError] = field(default_factory=dict)
 
-    def _ready(self, i: int) -> Samples:
-        if i in self.kept:
-            return self.kept[i]
+    def _ready(self, i: int) -> Samples | None:
+        """Return the samples of a recording, None for a part that cannot be used."""
+        known = self.kept.get(i)
+        if known is not None or i in self.unusable:
+            return known
+        try:
+            samples = self._samples(i)
+        except Unusable as error:
+            self.notes.setdefault(i, (str(error),))
+            self.unusable[i] = error
+            return None
+        self.kept.put(i, samples)
+        return samples
+
+    def _samples(self, i: int) -> Samples:
         recording = self.recordings[i]
-        if i not in self.notes:
-            self.notes[i] = recording.notes
+        if i not in self.motions:
             self.motions[i] = single_joint_motions_of(self.robot, recording, self.settings)
         if recording.averaging is not None:
             self.averaged.setdefault(i, recording.averaging)
-        samples = prepare(self.robot, recording, self.settings)
+        with part_of(recording.place):
+            samples = prepare(self.robot, recording, self.settings)
+        self.notes.setdefault(i, recording.notes)
         self.extents.setdefault(i, Extent.of(self.robot, samples))
-        if sum(map(len, self.kept.values())) + len(samples) <= KEPT_ROWS:
-            self.kept[i] = samples
         return samples
 
     def __iter__(self) -> Iterator[Samples]:
@@ -86,7 +208,10 @@ class Prepared:
                 found = coming.result()
                 if i + 1 < count:
                     coming = ahead.submit(self._ready, i + 1)
-                yield found
+                if found is not None:
+                    yield found
+        if len(self.unusable) == count:
+            raise self.unusable[0]
 
     def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
         """Return notes, and the record of averaged recordings and sweeps, once gone through."""

@@ -36,8 +36,6 @@ WIDTHS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 DEFAULT_WIDTH = 0.01
 #: highest candidate cut-off as a share of the sampling frequency
 HIGHEST = 0.3
-#: rows of the recordings the choices are made on; more do not change them
-SELECTION_ROWS = 60_000
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
 
@@ -55,17 +53,6 @@ class Choice:
     cutoffs: tuple[tuple[float, float], ...] = ()
     lag: Lag | None = None
     friction: tuple[AxisChoice, ...] = ()
-
-
-def excerpt(recordings: Sequence[Repaired]) -> list[Repaired]:
-    """Return evenly spaced recordings of about SELECTION_ROWS rows together (at least one).
-
-    The first one stands for the length of all, so a lazy sequence is not read through.
-    """
-    first = recordings[0]
-    rows = len(recordings) * sum(len(p.time) for p in first.parts)
-    step = max(1, int(np.ceil(rows / SELECTION_ROWS)))
-    return [first, *(recordings[i] for i in range(step, len(recordings), step))]
 
 
 def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,

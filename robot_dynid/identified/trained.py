@@ -45,7 +45,7 @@ class Extent:
         quantities = {name: _ends(values) for name, values in measured(robot, samples).items()}
         return cls({**quantities, 'velocity': _with_rest(quantities['velocity'])},
                    _with_rest(_ends(turning)), None if warm is None else _ends(warm @ share.T),
-                   float(samples.time[-1] - samples.time[0]))
+                   float(samples.elapsed[-1]))
 
     @classmethod
     def merged(cls, parts: Sequence[Extent]) -> Extent:

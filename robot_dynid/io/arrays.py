@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import open_regular
+from robot_dynid.signals.parts import HEAD, Parts
 from robot_dynid.types import CHANNELS, FloatArray, RawLog
 
 PART_SECONDS = 60.0
@@ -21,54 +21,41 @@ PART_SECONDS = 60.0
 HEADER_BYTES = 1000
 READERS: dict[tuple[int, int], Any] = {
     (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-#: stamps read to find out the typical step
-HEAD = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayLogs(Sequence[RawLog]):
-    """A recording of any length as recordings of ``rows`` samples, mapped when they are asked for.
+class MappedLog:
+    """A recording of ``samples`` rows in the files of a folder; see StoredRecording.
 
-    Every part maps the files anew, so memory is given back with it. ``channels`` are the names of
-    the files present besides time.npy.
+    Every stretch is read from files that are mapped anew, so memory is given back with it.
+    ``channels`` are the names of the files present besides time.npy.
     """
 
     folder: Path
     joints: tuple[str, ...]
     channels: tuple[str, ...]
     samples: int
-    rows: int
+    findings: tuple[str, ...] = ()
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        """Sources of the data; one entry for all parts."""
-        return (str(self.folder),)
+    def source(self) -> str:
+        """The folder."""
+        return str(self.folder)
 
     def __len__(self) -> int:
-        return (self.samples + self.rows - 1) // self.rows
+        return self.samples
 
-    @overload
-    def __getitem__(self, index: int) -> RawLog: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[RawLog]: ...
-
-    def __getitem__(self, index: int | slice) -> RawLog | list[RawLog]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        number = index + len(self) if index < 0 else index
-        if not 0 <= number < len(self):
-            raise IndexError(index)
-        part = slice(number * self.rows, min((number + 1) * self.rows, self.samples))
-        log = RawLog(f'{self.folder}[{number}]', self.joints, _mapped(self.folder, 'time')[part],
-                     _mapped(self.folder, 'position')[part])
-        others = {name: _mapped(self.folder, name)[part] for name in self.channels[1:]}
-        return replace(log, **cast('dict[str, Any]', others))
+    def read(self, start: int, stop: int) -> RawLog:
+        """Return the rows from ``start`` to before ``stop``."""
+        rows = slice(start, stop)
+        found: dict[str, Any] = {name: _mapped(self.folder, name)[rows]
+                                 for name in ('time', *self.channels)}
+        return RawLog(str(self.folder), self.joints, **found)
 
 
 def map_arrays(
     folder: str | Path, joints: tuple[str, ...], seconds: float = PART_SECONDS
-) -> ArrayLogs:
+) -> Parts:
     """Open time.npy (T,) s and position.npy, velocity.npy, effort.npy, ... (T, n) of a folder.
 
     The columns are in the order of ``joints``; all but time and position may be absent; parts are
@@ -89,7 +76,7 @@ def map_arrays(
     if not 0.0 < step < math.inf:
         raise DataError(f'{place}/time.npy: the stamps do not increase')
     rows = round(min(max(seconds / step, 2.0), len(time)))
-    return ArrayLogs(place, joints, present, len(time), rows)
+    return Parts((MappedLog(place, joints, present, len(time)),), rows, rows)
 
 
 def _mapped(folder: Path, name: str) -> FloatArray:

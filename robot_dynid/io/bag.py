@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import CONTROLLER_STATE
+from robot_dynid.io.cdr import CONTROLLER_STATE, IntArray
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.joint_states import Series, Topic, alignment_note, decode_topics, sampled
 from robot_dynid.io.mcap import Contents
@@ -66,13 +67,44 @@ def log_from_topics(
     contents: Contents,
 ) -> RawLog:
     """Assemble the recording from decoded topics."""
-    controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
-    decoded = {name: t for name, t in decoded.items() if t.kind != CONTROLLER_STATE}
-    names = _chosen(topics or Topics(), decoded, contents)
     found = list(contents.findings)
+    names = chosen_topics(topics, decoded.values(), contents)
+    joined = assembled(decoded, joints, names, found)
+    channels = {name: values if name == 'reference_position' else _recorded(name, values, found)
+                for name, values in joined.channels.items()}
+    base = joined.base
+    time = (base.time - base.time[0]) * 1e-9
+    found += findings_of(time, base.joints, channels)
+    known: dict[str, Any] = dict(channels)
+    if known.get('position') is None:
+        raise DataError('the joint states have no positions')
+    log = RawLog(source, base.joints, time, **known, findings=tuple(found))
+    if joined.efforts is None:
+        return log
+    stamps, values = joined.efforts
+    return replace(log, effort_messages=((stamps - base.time[0]) * 1e-9, values))
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """All topics at the stamps of the joint states ``base``: ``channels`` (T, n) or None by name.
+
+    ``efforts`` are stamps (E,) [ns] and effort (E, n) as they came, where they came by themselves.
+    """
+
+    base: Series
+    channels: dict[str, FloatArray | None]
+    efforts: tuple[IntArray, FloatArray] | None
+
+
+def assembled(
+    decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, found: list[str]
+) -> Joined:
+    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``found``."""
+    controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
     if names.joint_states is None:
         raise DataError('no topic with joint states')
-    main = decoded.pop(names.joint_states)
+    main = decoded[names.joint_states]
     chosen = main.joints if joints is None else joints
     if names.joint_states != USUAL.joint_states:
         found.append(f'joint states are taken from topic {names.joint_states}')
@@ -80,48 +112,39 @@ def log_from_topics(
     channels: dict[str, FloatArray | None] = {**series.values}
     efforts: Series | None = None
     for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
-        if name is not None:
-            other = _of(decoded.pop(name), chosen, found)
+        if name is not None and name in decoded:
+            other = _of(decoded[name], chosen, found)
             channels |= _aligned(series, other, fields)
             efforts = other if 'effort' in fields else efforts
             what = ' and '.join(fields).replace('_', ' ').replace('and motor', 'and')
             found.append(f'{what} taken from topic {name}, {alignment_note(series, other)}')
     reference = _reference(controllers, series, found)
-    channels = {name: _recorded(name, values, found) for name, values in channels.items()}
     if reference is not None:
         channels['reference_position'] = reference
-    log = raw_log(source, series, channels, found)
-    return log if efforts is None else replace(log, effort_messages=_messages(series, efforts))
+    return Joined(series, channels, None if efforts is None else _messages(series, efforts))
 
 
-def _messages(base: Series, efforts: Series) -> tuple[FloatArray, FloatArray] | None:
-    """Return stamps (E,) [s] and effort (E, n) as they came; None where joints are missing."""
+def _messages(base: Series, efforts: Series) -> tuple[IntArray, FloatArray] | None:
+    """Return stamps (E,) [ns] and effort (E, n) as they came; None where joints are missing."""
     values = efforts.values['effort']
     if values is None or set(efforts.joints) != set(base.joints):
         return None
     time, rows = np.unique(efforts.time, return_index=True)
     columns = [efforts.joints.index(joint) for joint in base.joints]
-    return (time - base.time[0]) * 1e-9, values[rows][:, columns]
-
-
-def raw_log(
-    source: str, series: Series, channels: dict[str, FloatArray | None], found: list[str]
-) -> RawLog:
-    """Return the log of ``channels`` (N, n) with its findings; time in s from the first sample."""
-    time = (series.time - series.time[0]) * 1e-9
-    found += findings_of(time, series.joints, channels)
-    known: dict[str, Any] = dict(channels)
-    if known.get('position') is None:
-        raise DataError('the joint states have no positions')
-    return RawLog(source, series.joints, time, **known, findings=tuple(found))
+    return time, values[rows][:, columns]
 
 
 def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatArray | None:
     """Return None for a channel that is NaN throughout: the interface was not exported."""
     if values is None or not np.isnan(values).all():
         return values
-    found.append(f'{name}: NaN in every message: the robot does not export this interface')
+    found.append(not_exported(name))
     return None
+
+
+def not_exported(channel: str) -> str:
+    """Return what is to be said of a channel that is NaN throughout."""
+    return f'{channel}: NaN in every message: the robot does not export this interface'
 
 
 def _aligned(
@@ -176,8 +199,12 @@ def _reference(
     return values
 
 
-def _chosen(topics: Topics, decoded: dict[str, Topic], contents: Contents) -> Topics:
+def chosen_topics(
+    requested: Topics | None, present: Iterable[Topic], contents: Contents
+) -> Topics:
     """Return the names of the topics to use. Raises DataError when that is not clear."""
+    topics = requested or Topics()
+    decoded = {topic.name for topic in present if topic.kind != CONTROLLER_STATE}
     for name in vars(topics).values():
         if name is not None and name not in decoded:
             raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
@@ -196,7 +223,7 @@ def _chosen(topics: Topics, decoded: dict[str, Topic], contents: Contents) -> To
     return Topics(**usual)
 
 
-def _if_there(name: str | None, decoded: dict[str, Topic]) -> str | None:
+def _if_there(name: str | None, decoded: Collection[str]) -> str | None:
     return name if name in decoded else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ import numpy as np
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import atomic_writer
 from robot_dynid.io.findings import findings_of
-from robot_dynid.io.table import Table, read_table
+from robot_dynid.io.stored import RecordingWriter, StoredLog
+from robot_dynid.io.table import Table, read_table, table_pieces
+from robot_dynid.scratch import Scratch
+from robot_dynid.signals.parts import LONGEST
 from robot_dynid.types import CHANNELS, FloatArray, RawLog
 
 #: the name that a compressed table has in its head, and which no other file is replaced without
@@ -31,15 +35,58 @@ def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
 
     Raises DataError when the file is damaged, or lacks time or the position of a joint.
     """
-    table = read_table(path)
+    return _log(read_table(path), joints)
+
+
+def open_csv(path: str | Path, joints: tuple[str, ...], scratch: Scratch) -> RawLog | StoredLog:
+    """Read a recording as `read_csv` does, one of more than LONGEST rows to scratch space.
+
+    Raises DataError when the file is damaged, lacks time or the position of a joint, or the disk
+    is full.
+    """
+    source = str(path)
+    with table_pieces(path) as (columns, pieces):
+        first: list[FloatArray] = []
+        for piece in pieces:
+            first.append(piece)
+            if sum(map(len, first)) > LONGEST:
+                break
+        table = Table(source, columns, np.concatenate(first) if len(first) > 1 else first[0])
+        if len(table.values) <= LONGEST:
+            return _log(table, joints)
+        _require_columns(table, joints)
+        writer, found = RecordingWriter(source, joints, scratch), list[str]()
+        _write(writer, table, joints, found)
+        for piece in pieces:
+            _write(writer, Table(source, columns, piece), joints, [])
+        log = writer.finished(found)
+        return replace(log, findings=(*log.findings, *_ignored(columns, joints)))
+
+
+def _write(
+    writer: RecordingWriter, table: Table, joints: tuple[str, ...], found: list[str]
+) -> None:
+    for first in range(0, len(table.values), LONGEST):  # a piece at a time, whatever the text's
+        rows = Table(table.source, table.columns, table.values[first:first + LONGEST])
+        writer.add(rows.column('time'), {
+            name: _channel(rows, name, joints, [] if first else found) for name in CHANNELS})
+
+
+def _require_columns(table: Table, joints: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the joints of a table; raises DataError without time or the position of a joint."""
     if 'time' not in table.columns:
         raise DataError(
-            f'{path}: no column time; columns are {_listed(table.columns)}. The header must be '
-            f'time, position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
+            f'{table.source}: no column time; columns are {_listed(table.columns)}. The header '
+            f'must be time, position.<joint>, and optionally velocity.<joint>, effort.<joint>, ...'
         )
     present = joints_of(table.columns, 'position')
     chosen = present if joints is None else joints
-    _require(str(path), 'position', chosen, present)
+    _require(table.source, 'position', chosen, present)
+    return chosen
+
+
+def _log(table: Table, joints: tuple[str, ...] | None) -> RawLog:
+    chosen = _require_columns(table, joints)
     channels: dict[str, FloatArray | None] = {}
     found: list[str] = []
     for name in CHANNELS:
@@ -48,8 +95,8 @@ def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
     found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen)
     known: dict[str, Any] = dict(channels)
     if known['position'] is None:
-        raise DataError(f'{path}: no joints asked for')
-    return RawLog(str(path), chosen, time, **known, findings=tuple(found))
+        raise DataError(f'{table.source}: no joints asked for')
+    return RawLog(table.source, chosen, time, **known, findings=tuple(found))
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,24 +24,55 @@ from robot_dynid.types import DAMAGE, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None."""
+    """Joint states of one source: ``time`` (T,) ns, ``values`` by field name (T, n) or None.
+
+    ``order`` (T,) is the position of the messages in their topic.
+    """
 
     joints: tuple[str, ...]
     time: IntArray
     values: dict[str, FloatArray | None]
+    order: IntArray
 
 
 @dataclass
 class Topic:
-    """The messages of one topic with joint states, decoded as they come."""
+    """The messages of one topic with joint states, decoded as they come.
+
+    ``parts`` are those in memory: all, unless some were dropped. ``counts`` of all messages by
+    their joint names; ``unset`` how many have no header stamp. With ``receive_times`` these take
+    the place of the stamps.
+    """
 
     name: str
     decoder: JointStateDecoder = field(default_factory=JointStateDecoder)
     parts: list[Decoded] = field(default_factory=list)
+    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    unset: int = 0
+    receive_times: bool = False
 
     def add(self, batch: Batch) -> None:
         """Decode and keep a batch."""
-        self.parts += self.decoder.decode(batch)
+        for part in self.decoder.decode(batch):
+            self.parts.append(part)
+            self.counts[part.names] += len(part.order)
+            self.unset += int((part.stamp == 0).sum())
+
+    def drop(self, received: int, most: int) -> None:
+        """Drop messages received before ``received`` [ns], and all but the last ``most``."""
+        if not self.parts:
+            return
+        first = max(int(part.order[-1]) for part in self.parts) - most
+        left = []
+        for part in self.parts:
+            rows = np.flatnonzero((part.received >= received) & (part.order > first))
+            if len(rows):
+                position, velocity, effort = (
+                    None if v is None else v[rows] for v in part.values)
+                left.append(Decoded(
+                    part.names, part.order[rows], part.received[rows], part.stamp[rows],
+                    (position, velocity, effort)))
+        self.parts = left
 
     @property
     def kind(self) -> str:
@@ -50,8 +82,7 @@ class Topic:
     @property
     def joints(self) -> tuple[str, ...]:
         """All joints met, in order of first appearance."""
-        first = sorted(self.parts, key=lambda part: int(part.order[0]))
-        return tuple(dict.fromkeys(name for part in first for name in part.names))
+        return tuple(dict.fromkeys(name for names in self.counts for name in names))
 
     def series(self, joints: tuple[str, ...], found: list[str]) -> Series:
         """Return the table of ``joints``; joints published apart are brought together.
@@ -67,7 +98,7 @@ class Topic:
                 f'topic {self.name}: no joint {", ".join(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
-        groups = _grouped(self._stamped(found), joints)
+        groups = _grouped(self._stamped(found), joints, self.counts)
         return _together(self.name, groups, joints, found)
 
     def _report(self, found: list[str]) -> None:
@@ -92,12 +123,10 @@ class Topic:
 
     def _stamped(self, found: list[str]) -> list[tuple[IntArray, Decoded]]:
         """Pair every part with its time: the header stamp, or the receive time if not set."""
-        unset = sum(int((part.stamp == 0).sum()) for part in self.parts)
-        if not unset:
+        if not (self.unset or self.receive_times):
             return [(part.stamp, part) for part in self.parts]
-        total = sum(len(part.stamp) for part in self.parts)
         found.append(
-            f'{self.name}: {unset} of {total} messages have no header stamp; '
+            f'{self.name}: {self.unset} of {self.counts.total()} messages have no header stamp; '
             f'the receive time is used for all'
         )
         return [(part.received, part) for part in self.parts]
@@ -105,26 +134,39 @@ class Topic:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Rows that carry the same subset of the joints, in order of arrival."""
+    """Rows that carry the same subset of the joints, in order of arrival.
+
+    ``count`` is the number of such messages in the whole topic.
+    """
 
     columns: tuple[int, ...]
     time: IntArray
     values: dict[str, FloatArray | None]
+    order: IntArray
+    count: int
 
 
-def _grouped(parts: list[tuple[IntArray, Decoded]], joints: tuple[str, ...]) -> list[_Group]:
+def _grouped(
+    parts: list[tuple[IntArray, Decoded]], joints: tuple[str, ...],
+    counts: Mapping[tuple[str, ...], int],
+) -> list[_Group]:
     """Join the parts with the same subset of ``joints``; the largest group comes first."""
+    totals: Counter[tuple[int, ...]] = Counter()
+    for names, count in counts.items():
+        totals[tuple(k for k, joint in enumerate(joints) if joint in names)] += count
     subsets: dict[tuple[int, ...], list[tuple[IntArray, Decoded]]] = {}
     for time, part in parts:
         columns = tuple(k for k, joint in enumerate(joints) if joint in part.names)
         if columns:
             subsets.setdefault(columns, []).append((time, part))
-    groups = [_group(columns, joints, members) for columns, members in subsets.items()]
-    return sorted(groups, key=lambda group: -len(group.time))
+    groups = [_group(columns, joints, members, totals[columns])
+              for columns, members in subsets.items()]
+    return sorted(groups, key=lambda group: -group.count)
 
 
 def _group(
-    columns: tuple[int, ...], joints: tuple[str, ...], parts: list[tuple[IntArray, Decoded]]
+    columns: tuple[int, ...], joints: tuple[str, ...], parts: list[tuple[IntArray, Decoded]],
+    count: int,
 ) -> _Group:
     order = np.concatenate([part.order for _, part in parts])
     received = np.concatenate([part.received for _, part in parts])
@@ -146,7 +188,9 @@ def _group(
             table[at:stop] = np.nan if array is None else array[:, pick]
             at = stop
         values[name] = table if in_order else table[rows]
-    return _Group(columns, time if in_order else time[rows], values)
+    if not in_order:
+        time, order = time[rows], order[rows]
+    return _Group(columns, time, values, order, count)
 
 
 def _together(
@@ -154,15 +198,15 @@ def _together(
 ) -> Series:
     base = groups[0]
     if len(groups) == 1 and len(base.columns) == len(joints):
-        return Series(joints, base.time, base.values)
+        return Series(joints, base.time, base.values, base.order)
     whole = next((group for group in groups if len(group.columns) == len(joints)), None)
-    if whole is not None and 2 * len(whole.time) >= len(base.time):
-        rest = sum(len(group.time) for group in groups) - len(whole.time)
+    if whole is not None and 2 * whole.count >= base.count:
+        rest = sum(group.count for group in groups) - whole.count
         found.append(f'{topic}: {rest} messages have only some of the joints and were left out')
-        return Series(joints, whole.time, whole.values)
+        return Series(joints, whole.time, whole.values, whole.order)
     if whole is not None:
         found.append(
-            f'{topic}: {len(whole.time)} messages have all joints, the others only some; '
+            f'{topic}: {whole.count} messages have all joints, the others only some; '
             f'those with all were left out'
         )
     return _merged(topic, [group for group in groups if group is not whole], joints, found)
@@ -188,7 +232,7 @@ def _merged(
             part = group.values[name]
             if table is not None and part is not None:
                 table[:, group.columns] = sampled(base.time, group.time, part)
-    return Series(joints, base.time, values)
+    return Series(joints, base.time, values, base.order)
 
 
 def alignment_note(base: Series | _Group, other: Series | _Group) -> str:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -46,24 +47,43 @@ def read_table(path: str | Path) -> Table:
     with more than NUMBERS numbers.
     """
     source = str(path)
-    try:
-        with open_regular(path, DataError) as file:
-            size = os.fstat(file.fileno()).st_size
-            pieces = unpacked(file, 'gz' if source.endswith('.gz') else '', budget(size, FLOOR))
-            columns, parts = _parsed(source, _lines(source, pieces))
-    except TooLarge as error:
-        raise DataError(f'{source}: {error}; unpack it by hand if it is a recording') from None
-    except Damaged as damage:
-        raise DataError(f'{source}: the file is broken or cut off: {damage}; copy or record it '
-                        'again') from None
-    if not parts:
-        raise DataError(f'{source}: has a header but no rows')
+    parts: deque[FloatArray] = deque()
+    with table_pieces(path) as (columns, pieces):
+        numbers = 0
+        for piece in pieces:
+            parts.append(piece)
+            numbers += piece.size
+            if numbers > NUMBERS:
+                raise DataError(f'{source}: has more than {NUMBERS} numbers; split it, or give it '
+                                'as a bag')
     values, at = np.empty((sum(len(part) for part in parts), len(columns))), 0
     while parts:  # each is given back once it is copied
         part = parts.popleft()
         values[at:at + len(part)] = part
         at += len(part)
     return Table(source, columns, values)
+
+
+@contextmanager
+def table_pieces(path: str | Path) -> Iterator[tuple[tuple[str, ...], Iterator[FloatArray]]]:
+    """Open a table of numbers: names of its columns, and its rows (T, columns) piece by piece.
+
+    There is one piece at least. Raises DataError, naming file and line, for everything that is
+    not such a table.
+    """
+    source = str(path)
+    try:
+        with open_regular(path, DataError) as file:
+            size = os.fstat(file.fileno()).st_size
+            pieces = unpacked(file, 'gz' if source.endswith('.gz') else '', budget(size, FLOOR))
+            lines = _lines(source, pieces)
+            columns = _header(source, next(lines, (1, b''))[1])
+            yield columns, _parsed(source, lines, len(columns))
+    except TooLarge as error:
+        raise DataError(f'{source}: {error}; unpack it by hand if it is a recording') from None
+    except Damaged as damage:
+        raise DataError(f'{source}: the file is broken or cut off: {damage}; copy or record it '
+                        'again') from None
 
 
 def _lines(source: str, pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -106,24 +126,20 @@ def _header(source: str, line: bytes) -> tuple[str, ...]:
 
 
 def _parsed(
-    source: str, lines: Iterator[tuple[int, bytes]]
-) -> tuple[tuple[str, ...], deque[FloatArray]]:
-    """Return the names of the columns and the rows (rows, columns) piece by piece."""
-    columns = _header(source, next(lines, (1, b''))[1])
-    parts: deque[FloatArray] = deque()
-    numbers = 0
+    source: str, lines: Iterator[tuple[int, bytes]], columns: int
+) -> Iterator[FloatArray]:
+    """Yield the rows piece by piece, (rows, columns) each; raises DataError without any."""
+    there = False
     for line, text in lines:
         body = text.replace(b'\r', b'').rstrip(b'\n ')
         if body:
-            rows = _fast(body, len(columns))
-            if rows is None and len(columns) > 1:
-                rows = _fast(_EMPTY.sub(b'nan', body), len(columns))
-            parts.append(_slow(source, text, line, len(columns)) if rows is None else rows)
-            numbers += parts[-1].size
-        if numbers > NUMBERS:
-            raise DataError(f'{source}: has more than {NUMBERS} numbers; split it, or give it as '
-                            'a bag')
-    return columns, parts
+            rows = _fast(body, columns)
+            if rows is None and columns > 1:
+                rows = _fast(_EMPTY.sub(b'nan', body), columns)
+            yield _slow(source, text, line, columns) if rows is None else rows
+            there = True
+    if not there:
+        raise DataError(f'{source}: has a header but no rows')
 
 
 def _fast(body: bytes, columns: int) -> FloatArray | None:

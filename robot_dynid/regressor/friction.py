@@ -90,7 +90,8 @@ class JointFriction:
             share = np.abs(axis) / np.abs(axis).sum()
             yield AxisMotion(
                 samples.time, samples.position @ axis, samples.velocity @ axis, samples.starts,
-                None if load is None else load[:, i], None if warm is None else warm @ share)
+                None if load is None else load[:, i], None if warm is None else warm @ share,
+                samples.began)
 
     def history(self, samples: Samples) -> FloatArray:
         """Return the torque (h, N) of every parameter of every axis at value one.

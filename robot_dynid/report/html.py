@@ -48,7 +48,7 @@ def identification_report(
         *sections.predictions(training, model), sections.residuals(training, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
-                  f'{estimate.method}, {len(logs)} recording(s)', parts)
+                  f'{estimate.method}, {sections.recording_count(logs)} recording(s)', parts)
 
 
 def model_report(
@@ -64,7 +64,7 @@ def model_report(
         *sections.predictions(validation, model), sections.residuals(validation, model),
     )
     return Report(f'{model.robot.name}: identified dynamics',
-                  f'{model.method}, {len(logs)} recording(s)', parts)
+                  f'{model.method}, {sections.recording_count(logs)} recording(s)', parts)
 
 
 def validation_report(
@@ -73,7 +73,7 @@ def validation_report(
     """Return the report of a validation on recordings the model was not fitted to."""
     report = model_report(model, validation, logs)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
-                   subtitle=f'{len(logs)} recording(s) not used for the fit')
+                   subtitle=f'{sections.recording_count(logs)} recording(s) not used for the fit')
 
 
 def render(report: Report) -> str:

@@ -18,8 +18,9 @@ from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.report import figures
 from robot_dynid.report.texts import name, setting
 from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.signals.parts import HEAD, Parts
 from robot_dynid.signals.prepare import Averaging
-from robot_dynid.types import RawLog
+from robot_dynid.types import RawLog, StoredRecording
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
 EQUAL = 1.02  # ratio of two errors that counts as no difference
@@ -77,14 +78,21 @@ def validated(model: IdentifiedModel, validation: Validation) -> Section:
                    status=Verdict('good' if good else 'fair', f'{word}:', advice))
 
 
+def recording_count(logs: Sequence[RawLog]) -> int:
+    """Return the number of recordings, whose parts count as one."""
+    return len(logs.recordings) if isinstance(logs, Parts) else len(logs)
+
+
 def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None = None) -> Section:
     """Return the files with their findings, and the preprocessing with its reasons."""
-    rows = tuple(Row(_recording(log)) for log in logs)
+    recordings = logs.recordings if isinstance(logs, Parts) else logs
+    rows = tuple(Row(_recording(log)) for log in recordings)
     columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
     tables = (Table(columns, rows, words=True),
               Table((), _settings(model), 'Preprocessing and model', words=True),
               *(_averaged(model, mean) for mean in model.record.averaging))
-    found = tuple(f'{Path(log.source).name}: {text}' for log in logs for text in log.findings)
+    found = tuple(f'{Path(log.source).name}: {text}' for log in recordings
+                  for text in log.findings)
     drawn: tuple[Figure, ...] = ()
     if choice is not None and len(choice.cutoffs) > 1:
         drawn = (Figure(figures.as_html(figures.cutoffs(choice.cutoffs,
@@ -124,12 +132,22 @@ def _averaged(model: IdentifiedModel, mean: Averaging) -> Table:
     return Table(('joint', 'position', 'effort', 'mean position', 'mean effort'), rows, title)
 
 
-def _recording(log: RawLog) -> tuple[str, ...]:
-    steps = np.diff(log.time[np.isfinite(log.time)])
+def _recording(recording: RawLog | StoredRecording) -> tuple[str, ...]:
+    if isinstance(recording, RawLog):
+        head, count = recording, len(recording.time)
+        steps = np.diff(head.time[np.isfinite(head.time)])
+        seconds = float(steps.sum())
+    else:
+        count = len(recording)
+        head = recording.read(0, min(HEAD, count))
+        end = recording.read(max(count - HEAD, 0), count)
+        steps = np.diff(head.time[np.isfinite(head.time)])
+        known = end.time[np.isfinite(end.time)]
+        seconds = float(known[-1] - head.time[0]) if len(known) else np.nan
     step = float(np.median(steps)) if len(steps) else np.nan
     present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity',
-                           'joint_torque') if getattr(log, c) is not None]
-    return (log.source, str(len(log.time)), number(float(steps.sum())),
+                           'joint_torque') if getattr(head, c) is not None]
+    return (recording.source, str(count), number(seconds),
             number(1.0 / step if step > 0.0 else np.nan), ', '.join(present))
 
 

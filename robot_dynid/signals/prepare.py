@@ -18,7 +18,7 @@ from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.stacked import require_channels, stacked
-from robot_dynid.types import FloatArray, RawLog, Samples, concatenate
+from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate
 
 #: a joint moves while its speed is above this share of its peak, and above this speed [rad/s, m/s]
 MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
@@ -88,6 +88,7 @@ class Repaired:
     Their velocity is the best estimate from position and, where it was recorded, velocity. With
     ``averaging`` the one part is the mean period, and its velocity is not used. ``measured`` holds
     for every part the efforts at their own stamps; where it is empty those of ``parts`` are.
+    ``place`` is that of the recording where it is a part of a longer one.
     """
 
     source: str
@@ -96,6 +97,7 @@ class Repaired:
     notes: tuple[str, ...]
     averaging: Averaging | None = None
     measured: tuple[Efforts, ...] = ()
+    place: Part | None = None
 
 
 def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
@@ -123,7 +125,8 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
         own = [_measured(robot, part, part.time) for part, _ in uniform]
         notes.append(f'{log.source}: no row holds the effort of all joints at once; scored '
                      'against interpolated effort, so errors look smaller than they are')
-    return Repaired(log.source, both, step, (*notes, *lags, *found), measured=tuple(own))
+    return Repaired(log.source, both, step, (*notes, *lags, *found), measured=tuple(own),
+                    place=log.part)
 
 
 def _effort_known(robot: RobotModel, log: RawLog) -> NDArray[np.bool_]:
@@ -227,7 +230,7 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
         require_channels(robot, part, repaired.notes)
     if repaired.averaging is not None:
         mean = _mean_period(robot, repaired.parts[0], repaired.averaging, (dt, settings))
-        return _inside(*_between_others(mean, dt), settings)
+        return _inside(*_between_others(mean, dt), settings, None)
     pieces, kept = [], []
     efforts = repaired.measured or [_measured(robot, p, p.time) for p in repaired.parts]
     for part, own in zip(repaired.parts, efforts, strict=True):
@@ -235,12 +238,13 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
             continue
         piece = _filtered(robot, (part, own), dt, settings)
         pieces.append(piece)
-        kept.append(_settled(piece, dt, settings))
+        kept.append(_settled(piece, dt, settings) & (
+            True if repaired.place is None else repaired.place.own(piece.time)))
     if not any(k.any() for k in kept):
         raise DataError(f'{repaired.source}: no stretch is longer than '
                         f'{2.0 * SETTLED / settings.cutoff:.3g} s, twice the edge the '
                         f'{settings.cutoff:g} Hz filter needs; record longer')
-    return _inside(concatenate(pieces), np.concatenate(kept), settings)
+    return _inside(concatenate(pieces), np.concatenate(kept), settings, repaired.place)
 
 
 def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.bool_]:
@@ -259,12 +263,17 @@ def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.b
     return np.asarray(inside & ~(binary_dilation(missing, around) if missing.any() else missing))
 
 
-def _inside(whole: Samples, kept: NDArray[np.bool_], settings: Preprocessing) -> Samples:
+def _inside(
+    whole: Samples, kept: NDArray[np.bool_], settings: Preprocessing, place: Part | None
+) -> Samples:
     """Return the samples that are ``kept`` (N,), without rest at the ends, thinned.
 
-    What lies outside stays beside them as far as the filter looks.
+    What lies outside stays beside them as far as the filter looks. At the ends of a part of a
+    recording, ``place``, that are not ends of the recording rest stays.
     """
-    chosen = _between_motions(whole, kept) if settings.trim_rest else kept
+    if place is not None:
+        whole = replace(whole, began=place.began)
+    chosen = _between_motions(whole, kept, place) if settings.trim_rest else kept
     rows = np.flatnonzero(chosen)
     reach = 2.0 * SETTLED / settings.cutoff
     first = int(np.searchsorted(whole.time, whole.time[rows[0]] - reach))
@@ -294,15 +303,20 @@ def _thinned(
     return replace(samples, starts=starts, **arrays), chosen[rows]
 
 
-def _between_motions(whole: Samples, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _between_motions(
+    whole: Samples, chosen: NDArray[np.bool_], place: Part | None
+) -> NDArray[np.bool_]:
     """Return a mask (N,) of the ``chosen`` samples but rest before and after all motion.
 
     A recording wholly at rest stays whole.
     """
     motion = np.concatenate([moving(whole.part(rows)) for rows in whole.segments])
     rows = np.flatnonzero((motion > 0.5) & chosen)
+    begins = place is None or np.isinf(place.start)
+    ends = place is None or np.isinf(place.stop)
     between = np.zeros(len(whole), dtype=bool)
-    between[rows[0] if len(rows) else 0:rows[-1] + 1 if len(rows) else None] = True
+    between[rows[0] if len(rows) and begins else 0:
+            rows[-1] + 1 if len(rows) and ends else None] = True
     return chosen & between
 
 

@@ -67,7 +67,7 @@ class FrictionData:
         """
         warm = [s.temperature for s in self.recordings if s.temperature is not None]
         complete = len(warm) == len(self.recordings)
-        longest = max(float(s.time[-1] - s.time[0]) for s in self.recordings)
+        longest = max(float(s.elapsed[-1]) for s in self.recordings)
         possible = {'levelling': True, 'load': load, 'drift': longest >= LEAST_WARM_UP,
                     'temperature': complete}
         names = [n for n, yes in possible.items() if yes] if requested is None \

@@ -1,0 +1,294 @@
+"""Long recordings cut by time: parts with what is around them, one in memory at a time.
+
+Every row is in the middle of exactly one part, with enough rows on both sides for filters and for
+what depends on the past; so a part gives the samples that the recording in one piece would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import overload
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.signals.alignment import take
+from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording
+
+#: rows of a part, and of the longest recording that stays in one piece: what is computed with a
+#: part of seven joints takes 60 MB
+PART_ROWS, LONGEST = 60_000, 90_000
+#: s around a part that are read with it: filters of 2 Hz and more see no border
+MARGIN = 4.0
+#: rows by which a recording is looked through for rest and steps of its clock
+GLANCE = 10_000
+#: stamps read to find out the typical step
+HEAD = 10_000
+#: a stretch rests where all joints travel less than this share of the longest travel within a
+#: stretch, or less than this [rad, m]
+REST_SHARE, REST_TRAVEL = 0.02, 1e-3
+#: a clock that goes back by more than this [s] was set back: what follows is another recording
+STEP_BACK = 1.0
+#: stretches of an excerpt: at most so many, each at least so long [s]
+MOST_STRETCHES, STRETCH_SECONDS = 12, 8.0
+#: rows of the longest recording that is read in one piece by what needs that
+WHOLE_ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Contiguous rows of a recording by its index, from ``start`` to before ``stop``.
+
+    Around it the recording is read from ``low`` to before ``high``; the stretch ``first`` or
+    ``last`` in it begins or ends it; without ``cut`` it is the recording.
+    """
+
+    recording: int
+    start: int
+    stop: int
+    low: int
+    high: int
+    cut: bool = True
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Rows of a recording without rest at its ends and steps of its clock; ``step`` [s].
+
+    ``began`` is the stamp [s] of the first of them.
+    ``moving`` are the first rows of the pieces of GLANCE rows in which a joint moves.
+    """
+
+    low: int
+    high: int
+    step: float
+    began: float
+    moving: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(Sequence[RawLog]):
+    """Recordings in order, the long ones in parts that are read when they are asked for.
+
+    ``recordings`` are in memory or stored; ``part_rows`` is the length of a part.
+    """
+
+    recordings: tuple[RawLog | StoredRecording, ...]
+    part_rows: int = PART_ROWS
+    longest: int = LONGEST
+
+    @classmethod
+    def of(cls, logs: Sequence[RawLog]) -> Sequence[RawLog]:
+        """Return recordings with the long ones in parts; a lazy sequence stays as it is."""
+        return cls(tuple(logs)) if isinstance(logs, list | tuple) else logs
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files, one entry per recording."""
+        return tuple(recording.source for recording in self.recordings)
+
+    @property
+    def findings(self) -> dict[str, tuple[str, ...]]:
+        """What is conspicuous in whole recordings, by file."""
+        return {r.source: r.findings for r in self.recordings if r.findings}
+
+    @property
+    def cut(self) -> bool:
+        """Whether any recording is in parts."""
+        return any(stretch.cut for stretch in self.stretches)
+
+    @cached_property
+    def glances(self) -> tuple[tuple[Glance, ...], ...]:
+        """What the recordings look like, empty for those in one piece."""
+        return tuple(() if _rows(one) <= self.longest else tuple(_glances(one))
+                     for one in self.recordings)
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """The parts in order."""
+        found: list[Stretch] = []
+        for number, (recording, glances) in enumerate(zip(self.recordings, self.glances,
+                                                          strict=True)):
+            if not glances:
+                rows = _rows(recording)
+                found.append(Stretch(number, 0, rows, 0, rows, cut=False))
+            for glance in glances:
+                rows = glance.high - glance.low
+                count = max(1, round(rows / self.part_rows))
+                bounds = [glance.low + rows * i // count for i in range(count + 1)]
+                found += [Stretch(number, a, b, glance.low, glance.high)
+                          for a, b in pairwise(bounds)]
+        return tuple(found)
+
+    def __len__(self) -> int:
+        return len(self.stretches)
+
+    @overload
+    def __getitem__(self, index: int) -> RawLog: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[RawLog]: ...
+
+    def __getitem__(self, index: int | slice) -> RawLog | list[RawLog]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self.read(self.stretches[index])
+
+    def read(self, stretch: Stretch) -> RawLog:
+        """Return the rows of a stretch, with those around it."""
+        recording = self.recordings[stretch.recording]
+        if not stretch.cut:
+            return recording if isinstance(recording, RawLog) else recording.read(0, stretch.stop)
+        glance = next(g for g in self.glances[stretch.recording] if g.low == stretch.low)
+        margin = int(np.ceil(MARGIN / glance.step))
+        first, last = (max(stretch.low, stretch.start - margin),
+                       min(stretch.high, stretch.stop + margin))
+        log = _read(recording, first, last)
+        start, stop = (_stamp(log.time, row - first) for row in (stretch.start, stretch.stop))
+        named = f'{recording.source}, {start:.6g} to {min(stop, float(log.time[-1])):.6g} s'
+        return replace(log, source=named, findings=(), part=Part(
+            -np.inf if stretch.start == stretch.low else start,
+            np.inf if stretch.stop == stretch.high else stop, glance.began))
+
+    def excerpt(self, rows: int) -> list[RawLog]:
+        """Return evenly spaced stretches in motion of about ``rows`` rows together.
+
+        Short recordings count as they are, and are taken whole.
+        """
+        candidates: list[tuple[int, int, Glance | None]] = []
+        for number, glances in enumerate(self.glances):
+            for glance in glances:
+                candidates += [(number, first, glance) for first in glance.moving]
+            if not glances:
+                pieces = -(-_rows(self.recordings[number]) // GLANCE)
+                candidates += [(number, 0, None)] * pieces
+        step = max(g.step for glances in self.glances for g in glances)
+        count = int(np.clip(rows * step / STRETCH_SECONDS, 2, MOST_STRETCHES))
+        middles = (np.arange(count) + 0.5) / count * len(candidates)
+        chosen = dict.fromkeys(candidates[int(i)] for i in middles)
+        return [self.read(_stretch(number, first, glance, rows // count)) if glance else
+                self._whole(number) for number, first, glance in chosen]
+
+    def chosen(self, kept: Sequence[bool]) -> Parts:
+        """Return some of the recordings, those that are ``kept``."""
+        return replace(self, recordings=tuple(
+            one for one, yes in zip(self.recordings, kept, strict=True) if yes))
+
+    def in_one_piece(self, what: str) -> WholeRecordings:
+        """Return the recordings uncut, for ``what`` needs that.
+
+        Raises DataError for one that is too long for it.
+        """
+        for recording in self.recordings:
+            if _rows(recording) > WHOLE_ROWS:
+                raise DataError(
+                    f'{recording.source}: {what} needs a recording in one piece, and '
+                    f'{_rows(recording)} rows are too many for that; cut it into recordings of at '
+                    f'most {WHOLE_ROWS} rows (ros2 bag convert), or give a shorter one')
+        return WholeRecordings(self)
+
+    def _whole(self, number: int) -> RawLog:
+        recording = self.recordings[number]
+        return recording if isinstance(recording, RawLog) else recording.read(0, len(recording))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRecordings(Sequence[RawLog]):
+    """Recordings in one piece, read when they are asked for."""
+
+    parts: Parts
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files."""
+        return self.parts.sources
+
+    def __len__(self) -> int:
+        return len(self.parts.recordings)
+
+    @overload
+    def __getitem__(self, index: int) -> RawLog: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[RawLog]: ...
+
+    def __getitem__(self, index: int | slice) -> RawLog | list[RawLog]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self.parts._whole(index)
+
+
+def _stretch(number: int, first: int, glance: Glance, rows: int) -> Stretch:
+    """Return a stretch of ``rows`` that begins at ``first``, or ends where the recording does."""
+    start = max(glance.low, min(first, glance.high - rows))
+    return Stretch(number, start, min(start + rows, glance.high), glance.low, glance.high)
+
+
+def _rows(recording: RawLog | StoredRecording) -> int:
+    return len(recording.time) if isinstance(recording, RawLog) else len(recording)
+
+
+def _read(recording: RawLog | StoredRecording, start: int, stop: int) -> RawLog:
+    if not isinstance(recording, RawLog):
+        return recording.read(start, stop)
+    return take(recording, slice(start, stop))
+
+
+def _stamp(time: FloatArray, row: int) -> float:
+    """Return the first stamp from ``row`` on that is a number; inf where there is none."""
+    known = time[row:][np.isfinite(time[row:])]
+    return float(known[0]) if len(known) else np.inf
+
+
+def _glances(recording: RawLog | StoredRecording) -> Iterator[Glance]:
+    """Look through a long recording, in constant memory but for one row in GLANCE."""
+    total = _rows(recording)
+    firsts = np.arange(0, total, GLANCE)
+    travels, middles = [], []
+    for first in firsts:
+        piece = _read(recording, int(first), min(int(first) + GLANCE, total))
+        with np.errstate(invalid='ignore', over='ignore'):
+            travel = np.fmax.reduce(piece.position) - np.fmin.reduce(piece.position)
+        travels.append(np.where(np.isfinite(travel), travel, 0.0))
+        finite = piece.time[np.isfinite(piece.time)]
+        middles.append(float(np.median(finite)) if len(finite) else np.nan)
+    head = _read(recording, 0, min(HEAD, total)).time
+    with np.errstate(invalid='ignore', over='ignore'):
+        steps = np.diff(head[np.isfinite(head)])
+    step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 1.0
+    moves = (np.array(travels) > np.maximum(
+        REST_SHARE * np.max(travels, axis=0), REST_TRAVEL)).any(axis=1)
+    edges = [0, *_steps_back(recording, np.array(middles)), total]
+    for low, high in pairwise(edges):
+        inside = (firsts + GLANCE > low) & (firsts < high)
+        moving = firsts[inside & moves]
+        if not moves.any():  # a recording wholly at rest stays whole
+            moving = firsts[inside]
+        elif len(moving):
+            low = max(low, int(moving[0]) - GLANCE)
+            high = min(high, int(moving[-1]) + 2 * GLANCE)
+        if len(moving):
+            began = _stamp(_read(recording, low, min(low + HEAD, high)).time, 0)
+            yield Glance(low, high, step, began, tuple(max(low, int(m)) for m in moving))
+
+
+def _steps_back(
+    recording: RawLog | StoredRecording, middles: FloatArray
+) -> list[int]:
+    """Return the rows at which the clock was set back for good, not those of wild stamps."""
+    found = []
+    for i in np.flatnonzero(np.diff(middles) < -STEP_BACK):
+        low, high = int(i) * GLANCE, min((int(i) + 2) * GLANCE, _rows(recording))
+        time = _read(recording, low, high).time
+        with np.errstate(invalid='ignore', over='ignore'):
+            steps = np.diff(time)
+        found.append(low + 1 + int(np.argmin(np.where(np.isfinite(steps), steps, 0.0))))
+    return found
