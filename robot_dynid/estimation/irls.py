@@ -34,6 +34,8 @@ from robot_dynid.types import FloatArray
 
 #: median of |x| of a standard normal deviate
 MEDIAN_DEVIATION = float(norm.ppf(0.75))
+#: samples of which the median is taken, evenly spaced where there are more
+MEDIAN_SAMPLES = 400_000
 #: least mean slope of the score; where most samples are rejected there is no curvature
 LEAST_SLOPE = 0.05
 #: a sample of less weight is counted as down-weighted; a normal residual is so in 1 % of cases
@@ -146,7 +148,7 @@ class RobustLeastSquares(Estimator):
     """M-estimation with a scale of its own for every joint (median absolute residual).
 
     Parameters and scales are at rest when a round changes them by less than ``tolerance`` of the
-    noise. Memory: one number per sample and joint, for the median.
+    noise. Memory: one number for MEDIAN_SAMPLES and each joint, for the median.
     """
 
     robust: str = setting('huber', read_word, 'weights of the residuals: huber or tukey')
@@ -216,10 +218,12 @@ def one_round(
     values, scale = state
     accumulator = experiment.accumulator()
     sizes, slope, low, used = [], *np.zeros((3, len(scale)))
+    stride, done = max(1, -(-experiment.information.samples // MEDIAN_SAMPLES)), 0
     for chunk in experiment.equations(accumulator):
         residual = chunk.residual(values)
         weight = loss.weight(residual / scale)
-        sizes.append(np.abs(residual))
+        sizes.append(np.abs(residual[-done % stride::stride]))
+        done += len(residual)
         slope += loss.slope(residual / scale).sum(axis=0)
         low += (weight < LOW_WEIGHT).sum(axis=0)
         used += (weight > 0.0).sum(axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,23 +76,24 @@ class SampleStore:
         self.seen.add(number)
 
     def _written(self, samples: Samples) -> dict[str, Any]:
-        """Return the fields with arrays, and samples, in scratch space."""
-        found = {name: getattr(samples, name) for name in vars(samples)}
-        for name, value in found.items():
-            if isinstance(value, np.ndarray):
-                found[name] = self.scratch.put(value)
-            elif isinstance(value, Samples):
-                found[name] = self._written(value)
-        return found
+        """Return the fields, arrays in scratch space; rows of a whole are written with that."""
+        if samples.whole is not None and samples.rows is not None:
+            return {'whole': self._written(samples.whole), 'starts': samples.starts,
+                    'rows': self.scratch.put(samples.rows)}
+        found = {f.name: getattr(samples, f.name) for f in fields(samples)}
+        return {name: self.scratch.put(value) if isinstance(value, np.ndarray) else value
+                for name, value in found.items()}
 
     def _read(self, found: dict[str, Any]) -> Samples:
-        values = dict(found)
-        for name, value in found.items():
-            if isinstance(value, Kept):
-                values[name] = self.scratch.get(value)
-            elif isinstance(value, dict):
-                values[name] = self._read(value)
-        return Samples(**values)
+        if found['whole'] is None:
+            values: dict[str, Any] = {
+                name: self.scratch.get(value) if isinstance(value, Kept) else value
+                for name, value in found.items()}
+            return Samples(**values)
+        whole, rows = self._read(found['whole']), self.scratch.get(found['rows'])
+        kept = np.zeros(len(whole), dtype=bool)
+        kept[rows] = True
+        return replace(whole.inner(kept), starts=found['starts'])
 
 
 @dataclass(frozen=True, eq=False)

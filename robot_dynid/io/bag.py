@@ -100,7 +100,10 @@ class Joined:
 def assembled(
     decoded: Mapping[str, Topic], joints: tuple[str, ...] | None, names: Topics, found: list[str]
 ) -> Joined:
-    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``found``."""
+    """Bring the topics that are ``names`` and the controllers' to one time; notes in ``found``.
+
+    A topic of ``names`` that is not there leaves its channels empty.
+    """
     controllers = [t for t in decoded.values() if t.kind == CONTROLLER_STATE]
     if names.joint_states is None:
         raise DataError('no topic with joint states')
@@ -112,7 +115,9 @@ def assembled(
     channels: dict[str, FloatArray | None] = {**series.values}
     efforts: Series | None = None
     for name, fields in ((getattr(names, key), BROUGHT[key]) for key in BROUGHT):
-        if name is not None and name in decoded:
+        if name is not None and name not in decoded:
+            channels |= dict.fromkeys(fields)
+        elif name is not None:
             other = _of(decoded[name], chosen, found)
             channels |= _aligned(series, other, fields)
             efforts = other if 'effort' in fields else efforts

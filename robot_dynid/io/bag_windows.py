@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,10 @@ from robot_dynid.types import CHANNELS, RawLog
 WINDOW = 90_000
 #: ns by which windows overlap, since topics are brought to one time, and most messages of that
 OVERLAP, MOST_OVERLAP = 2_000_000_000, 20_000
+#: windows by which a topic may be ahead of the joint states
+FAR_AHEAD = 4
+#: most passes over a bag; more change nothing unless it grows meanwhile
+PASSES = 3
 #: after the order of every message
 LAST = 1 << 62
 NUMBER = re.compile(r'\d+')
@@ -62,17 +66,22 @@ def open_batches(
     plan: Plan | None = None
     contents = Contents()
     try:
-        while True:
-            contents = Contents()
+        for left in reversed(range(PASSES)):
+            if plan is not None and plan.apart:  # what the pass before has found still holds
+                coming = _by_time(batches, contents.topics)
+            else:
+                contents = Contents()
+                coming = batches(contents)
             windows = _Windows(source, joints, scratch, topics, contents, plan)
-            for name, batch in batches(contents):
+            for name, batch in coming:
                 windows.add(name, batch)
             if not windows.long:
                 return log_from_topics(source, windows.seen, joints, topics, contents)
             windows.end()
-            if plan is not None or windows.settled:
+            if windows.settled or not left:
                 return windows.recording()
             plan = windows.final
+        raise AssertionError
     except DataError as error:
         said = f' ({"; ".join(contents.findings)})' if contents.findings else ''
         raise DataError(f'{source}: {error}{said}') from None
@@ -80,10 +89,37 @@ def open_batches(
 
 @dataclass(frozen=True)
 class Plan:
-    """What must be decided for the whole bag: topics, and those where receive times are used."""
+    """What must be decided for the whole bag: topics, and those where receive times are used.
+
+    ``counts`` of the messages by joint names, of topics where these differ. ``apart``: the topics
+    are not in the order of time among each other.
+    """
 
     names: Topics
     receive_times: frozenset[str]
+    counts: Mapping[str, Mapping[tuple[str, ...], int]]
+    apart: bool = False
+
+    def impose(self, topic: Topic) -> None:
+        """Let a topic do as was decided."""
+        topic.receive_times = topic.name in self.receive_times
+        topic.decided = self.counts.get(topic.name)
+
+
+def _by_time(batches: Batches, topics: Iterable[str]) -> Iterator[tuple[str, Batch]]:
+    """Yield the messages of all topics in order of time, from a pass over the bag for each."""
+    passes = {topic: _only(topic, batches) for topic in topics}
+    first = {topic: batch for topic, own in passes.items() if (batch := next(own, None))}
+    while first:
+        topic = min(first, key=lambda name: int(first[name].received.min()))
+        yield topic, first.pop(topic)
+        following = next(passes[topic], None)
+        if following is not None:
+            first[topic] = following
+
+
+def _only(topic: str, batches: Batches) -> Iterator[Batch]:
+    return (batch for name, batch in batches(Contents()) if name == topic)
 
 
 class _Windows:
@@ -102,28 +138,45 @@ class _Windows:
         self._begin: int | None = None
         self._written = 0  # messages of the joint states that are written, by their order
         self._problem: DataError | None = None
+        self._horizon: int | None = None  # time of receipt [ns] up to which rows are written
+        self._apart = plan is not None and plan.apart
+        self._skipped = False  # messages were dropped before it was clear what to make of them
 
     def add(self, name: str, batch: Batch) -> None:
         """Take messages, and write a window when it is full."""
         if name not in self.seen:
-            topic = Topic(name, JointStateDecoder(self._contents.topics[name]))
-            topic.receive_times = self._plan is not None and name in self._plan.receive_times
-            self.seen[name] = topic
+            self.seen[name] = Topic(name, JointStateDecoder(self._contents.topics[name]))
         self.seen[name].add(batch)
-        if max(self._waiting(topic) for topic in self.seen.values()) >= WINDOW:
+        if self._horizon is not None and len(batch.received):
+            self._apart |= int(batch.received.min()) < self._horizon
+        topic, main = self.seen[name], self._main()
+        if (topic if main is None else main).waiting >= WINDOW:
             self.long = True
             self._write(last=False)
+        if topic.waiting >= FAR_AHEAD * WINDOW:  # the joint states do not keep up
+            self.long = self._apart = True
+            topic.drop(0, topic.decoder.count - MOST_OVERLAP)
+
+    def _main(self) -> Topic | None:
+        """Return the joint states, as far as it is known which they are."""
+        plan = self._plan
+        if plan is None:
+            with suppress(DataError):  # what is asked for may still come
+                plan = self.final
+        return None if plan is None else self.seen.get(plan.names.joint_states or '')
 
     @property
     def final(self) -> Plan:
         """What is right for all that was seen."""
         names = chosen_topics(self._topics, self.seen.values(), self._contents)
-        return Plan(names, frozenset(t.name for t in self.seen.values() if t.unset))
+        topics = self.seen.values()
+        return Plan(names, frozenset(t.name for t in topics if t.unset),
+                    {t.name: dict(t.counts) for t in topics if len(t.counts) > 1}, self._apart)
 
     @property
     def settled(self) -> bool:
         """Whether the pass used what is right for all that was seen."""
-        return self._plan == self.final
+        return not self._skipped and self._plan == self.final
 
     def end(self) -> None:
         """Write what is left."""
@@ -140,26 +193,22 @@ class _Windows:
                 found.append(not_exported(name))
         return self._writer.finished(found)
 
-    def _waiting(self, topic: Topic) -> int:
-        return sum(len(part.order) for part in topic.parts)
-
     def _write(self, last: bool) -> None:
         """Write the window but for its end, which is seen again in the next."""
-        if self._plan is None:
-            with suppress(DataError):  # what is asked for may still come
-                self._plan = self.final
-        name = None if self._plan is None else self._plan.names.joint_states
-        if self._plan is None or name is None or name not in self.seen:
+        main = self._main()
+        if main is None:
+            self._skipped = True
             for topic in self.seen.values():
-                topic.drop(0, MOST_OVERLAP)
+                topic.drop(0, topic.decoder.count - MOST_OVERLAP)
             return
+        self._plan = self._plan or self.final
         for topic in self.seen.values():
-            topic.receive_times = topic.name in self._plan.receive_times
-        stop, received = _cut(self.seen[name], self._written)
+            self._plan.impose(topic)
+        stop, received = _cut(main, self._written)
         stop = LAST if last else stop
         found: list[str] = []
         try:
-            if self.seen[name].parts:
+            if main.parts:
                 here = {n: t for n, t in self.seen.items() if t.parts}
                 self._keep(assembled(here, self._joints, self._plan.names, found), stop)
         except NoRoom:
@@ -168,9 +217,9 @@ class _Windows:
             self._problem = error
             found.append(f'{error}; the messages around are left out')
         self._notes |= {NUMBER.sub('#', note): note for note in found}
-        self._written = stop
+        self._written, self._horizon = stop, received
         for topic in self.seen.values():
-            topic.drop(received - OVERLAP, MOST_OVERLAP)
+            topic.drop(received - OVERLAP, stop - MOST_OVERLAP if topic is main else 0)
 
     def _keep(self, joined: Joined, stop: int) -> None:
         """Write the rows of messages that are not written yet, up to before ``stop``."""

@@ -39,6 +39,7 @@ class Tally:
         self.joints = joints
         self.rows = 0
         self.channels: dict[str, Column] = {}
+        self._absent: dict[str, tuple[int, float]] = {}  # rows without a channel, first time [s]
 
     def add(self, time: FloatArray, channels: Mapping[str, FloatArray | None]) -> None:
         """Take the next piece: ``time`` (T,) s and channels (T, n), None where not recorded."""
@@ -46,6 +47,9 @@ class Tally:
         for name, values in channels.items():
             if values is not None and len(time):
                 self.channels.setdefault(name, Column(len(self.joints))).add(time, values)
+            elif len(time):
+                rows, first = self._absent.get(name, (0, float(time[0])))
+                self._absent[name] = (rows + len(time), first)
 
     def never_measured(self, name: str) -> bool:
         """Return whether a channel is NaN throughout."""
@@ -55,6 +59,8 @@ class Tally:
         """Return one sentence each; ``times`` gives the stamps [s] of all pieces once more."""
         found = stamp_findings(times)
         for name, column in self.channels.items():
+            if name in self._absent:
+                column.lack(*self._absent.pop(name))
             found += column.bad_values(name, self.joints)
         effort, position = self.channels.get('effort'), self.channels.get('position')
         if effort is None and self.rows:
@@ -90,6 +96,12 @@ class Column:
             if bad.any():
                 self.first.setdefault(label, float(time[int(np.argmax(bad.any(axis=1)))]))
             self.measured |= label == 'NaN' and not bad.all()
+
+    def lack(self, rows: int, first: float) -> None:
+        """Count so many ``rows`` without the channel, the first at ``first`` [s], as NaN."""
+        self.counts['NaN'] += rows
+        self.first['NaN'] = min(first, self.first.get('NaN', first))
+        self.zero[:] = self.still[:] = False
 
     def bad_values(self, name: str, joints: tuple[str, ...]) -> list[str]:
         """Return one sentence on NaN and one on infinite values, where there are such."""

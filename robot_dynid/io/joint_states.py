@@ -41,7 +41,8 @@ class Topic:
 
     ``parts`` are those in memory: all, unless some were dropped. ``counts`` of all messages by
     their joint names; ``unset`` how many have no header stamp. With ``receive_times`` these take
-    the place of the stamps.
+    the place of the stamps; ``decided`` counts that decide which messages are used, where those so
+    far do not.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Topic:
     counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     unset: int = 0
     receive_times: bool = False
+    decided: Mapping[tuple[str, ...], int] | None = None
 
     def add(self, batch: Batch) -> None:
         """Decode and keep a batch."""
@@ -58,14 +60,16 @@ class Topic:
             self.counts[part.names] += len(part.order)
             self.unset += int((part.stamp == 0).sum())
 
-    def drop(self, received: int, most: int) -> None:
-        """Drop messages received before ``received`` [ns], and all but the last ``most``."""
-        if not self.parts:
-            return
-        first = max(int(part.order[-1]) for part in self.parts) - most
+    @property
+    def waiting(self) -> int:
+        """Number of messages in memory."""
+        return sum(len(part.order) for part in self.parts)
+
+    def drop(self, received: int, order: int) -> None:
+        """Drop messages received before ``received`` [ns], and those before ``order``."""
         left = []
         for part in self.parts:
-            rows = np.flatnonzero((part.received >= received) & (part.order > first))
+            rows = np.flatnonzero((part.received >= received) & (part.order >= order))
             if len(rows):
                 position, velocity, effort = (
                     None if v is None else v[rows] for v in part.values)
@@ -98,7 +102,7 @@ class Topic:
                 f'topic {self.name}: no joint {", ".join(missing)}; '
                 f'it has {", ".join(self.joints)}'
             )
-        groups = _grouped(self._stamped(found), joints, self.counts)
+        groups = _grouped(self._stamped(found), joints, self.decided or self.counts)
         return _together(self.name, groups, joints, found)
 
     def _report(self, found: list[str]) -> None:
@@ -161,7 +165,8 @@ def _grouped(
             subsets.setdefault(columns, []).append((time, part))
     groups = [_group(columns, joints, members, totals[columns])
               for columns, members in subsets.items()]
-    return sorted(groups, key=lambda group: -group.count)
+    first = list(totals)
+    return sorted(groups, key=lambda group: (-group.count, first.index(group.columns)))
 
 
 def _group(
