@@ -11,19 +11,23 @@ from sensor_msgs.msg import JointState
 
 RATE = 1000.0
 QOS = QoSProfile(depth=1000)
-NAMES = [f'joint_{i}' for i in range(1, 8)]
 
 
 def main() -> None:
-    """Publish as many messages as the first argument says; report the seconds it took."""
-    count = int(sys.argv[1])
+    """Publish as many messages as the first argument says; report the seconds it took.
+
+    Of seven joints, or as many as the second one says.
+    """
+    count, joints = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    names = [f'joint_{i + 1}' for i in range(joints)]
     rclpy.init()
     node = rclpy.create_node('state_publisher')
     publisher = node.create_publisher(JointState, 'joint_states', QOS)
     while not publisher.get_subscription_count():
         time.sleep(0.01)
     time.sleep(0.2)
-    message = JointState(name=NAMES, position=[0.1] * 7, velocity=[0.2] * 7, effort=[0.3] * 7)
+    message = JointState(name=names, position=[0.1] * joints, velocity=[0.2] * joints,
+                         effort=[0.3] * joints)
     begin = time.monotonic()
     for k in range(count):
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(k + 1, 1000)
