@@ -100,10 +100,10 @@ def memory_of(pid: int) -> int:
 
 def told(figures: dict[str, Any]) -> str:
     """Return the figures of the clients as a table."""
-    lines = ['client     calls    p50 [ms]    p95 [ms]    p99 [ms]    max [ms]']
+    lines = ['client     calls refused    p50 [ms]    p95 [ms]    p99 [ms]    max [ms]']
     for kind, found in figures.items():
         spread = ''.join(f'{1e3 * found[p]:12.2f}' for p in ('50', '95', '99', '100'))
-        lines.append(f'{kind:8}{found["calls"]:8}{spread}')
+        lines.append(f'{kind:8}{found["calls"]:8}{found["refused"]:8}{spread}')
     return '\n'.join(lines)
 
 
@@ -115,7 +115,8 @@ def test_fourteen_joints_four_clients_and_an_identification(
 ) -> None:
     """Nothing is lost, one-state dynamics stay quick beside rollouts, memory does not grow."""
     load, count = Load(tmp_path), 1000 * seconds
-    parameters = {'robot': load.robot_file, 'recordings': tmp_path / 'bags', 'model': load.model_file}
+    parameters = {'robot': load.robot_file, 'recordings': tmp_path / 'bags',
+                  'model': load.model_file}
     memory: list[tuple[float, int]] = []
     with running('identifier', parameters) as node:
         user = Client()

@@ -44,6 +44,7 @@ LEFT_OUT = (f'joint states have waited in the node for more than {1e-9 * LATE:g}
             'out: relieve the processor')
 LISTED = 200  # characters of the names in a foreign message
 DEPTH = 100  # messages that a slow listener may be behind
+WARNINGS = 20  # different problems that are logged; diagnostics tell the latest one
 RECOUNT = 20_000_000  # ns after which listeners are counted again
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 
@@ -194,7 +195,7 @@ class Monitoring:
             problem = str(error)
         except Exception as error:  # the recording must go on
             problem = f'unexpected {type(error).__name__}: {error}'
-        if problem and problem not in self._warned:
+        if problem and problem not in self._warned and len(self._warned) < WARNINGS:
             self._warned.add(problem)
             self._node.get_logger().warning(f'monitor: {problem}')
         self.status.problem = problem

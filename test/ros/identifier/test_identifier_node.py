@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,10 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_requests import BAD_ROLLOUTS, BAD_STATES, JOINTS, ORDER, PERMUTED, state
 from identifier_stage import ABORTED, CANCELED, PATIENCE, ROBOT, Client, Data
+from malformed import alias_bomb, joint_state, many, merge_bomb, nested, number_of
 from ros_process import NodeProcess, running
+from rosbags.rosbag2 import Reader
+from sensor_msgs.msg import JointState
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
@@ -24,6 +29,8 @@ from robot_dynid.ros.identifier.identification_job import Code
 
 pytestmark = pytest.mark.ros
 RNG = np.random.default_rng(8)
+PROMPT = 5.0  # s for an answer that needs no work, on a busy machine
+TEN_THOUSAND = 10_000
 
 
 @pytest.fixture(scope='module')
@@ -38,7 +45,7 @@ def client(module_domain: int, data: Data) -> Iterator[Client]:
         user = Client()
         yield user
         user.close()
-    assert 'unexpected' not in node.output, node.output
+    assert ': unexpected ' not in node.output, node.output
 
 
 @pytest.fixture
@@ -274,6 +281,108 @@ def test_empty_recording_says_so(client: Client) -> None:
     said = client.refusal('stop_recording')
     assert 'recorded 0 messages of /joint_states' in said
     assert 'is the topic right' in said
+
+
+def test_malformed_messages_end_neither_node_nor_recording(served: Client, data: Data) -> None:
+    """Those that are well formed are all in the bag, however many others come between."""
+    states = served.node.create_publisher(JointState, 'joint_states', 10_000)
+    served.wait(lambda: states.get_subscription_count() == 1)
+    folder = served.call('start_recording').message.removeprefix('recording to ')
+    names, good = list(JOINTS), 0
+    for k, message in enumerate(many(TEN_THOUSAND, names)):
+        states.publish(message)
+        if k % 10 == 0:
+            good += 1
+            states.publish(joint_state(names, float(10**7 + good)))
+        if k % 500 == 0:
+            begin = time.monotonic()
+            assert served.call('inverse_dynamics', position=np.zeros(7), velocity=np.zeros(7),
+                               acceleration=np.zeros(7)).success
+            assert time.monotonic() - begin < PROMPT
+    count = TEN_THOUSAND + good
+    served.wait(lambda: served.diagnosis()['recorded messages'] == str(count))
+    stopped = served.call('stop_recording')
+    assert stopped.success, stopped.message
+    assert f'recorded {count} messages of /joint_states' in stopped.message
+    served.node.destroy_publisher(states)
+    with Reader(folder) as reader:
+        (topic,) = reader.connections
+        kept = [number_of(message) for *_, message in reader.messages([topic])]
+    assert len(kept) == count
+    assert [number for number in kept if 10**7 < number <= 10**7 + good] == [
+        10**7 + k for k in range(1, good + 1)]
+
+
+@pytest.fixture(scope='module')
+def traps(data: Data) -> dict[str, str]:
+    """Return files that are none, and texts that grow when they are read."""
+    folder = data.folder / 'traps'
+    folder.mkdir()
+    os.mkfifo(folder / 'pipe')
+    texts = {'nested': nested(30_000), 'merged': merge_bomb(), 'aliases': alias_bomb(),
+             'tagged': '!!python/object/apply:os.system ["true"]', 'binary': '\0\1\2'}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / 'latin').write_bytes(b'name: \xe4\xff')
+    return {path.name: str(path) for path in folder.iterdir()} | {
+        'zero': '/dev/zero', 'folder': str(folder), 'long': 'x' * 100_000, 'nul': 'a\0b',
+        'deep': '../' * 10_000, 'memory': '/proc/self/mem'}
+
+
+def prompt(client: Client, service: str, **fields: Any) -> str:
+    begin = time.monotonic()
+    said = client.refusal(service, **fields)
+    assert time.monotonic() - begin < PROMPT, (service, said)
+    assert 0 < len(said) <= 4000
+    assert 'unexpected' not in said
+    return said
+
+
+def test_files_that_are_traps_are_refused_at_once(served: Client, traps: dict[str, str]) -> None:
+    for path in traps.values():
+        prompt(served, 'load_model', path=path)
+    for name in ('pipe', 'zero', 'folder', 'long', 'latin', 'memory'):
+        prompt(served, 'save_model', path=traps[name])
+    assert Path(traps['latin']).read_bytes() == b'name: \xe4\xff'
+    assert served.call('inverse_dynamics', position=np.zeros(7), velocity=np.zeros(7),
+                       acceleration=np.zeros(7)).success, 'the served model stays'
+
+
+@pytest.mark.parametrize('names', [
+    [''], [' '] * 7, ['joint_1'] * 7, [*JOINTS, 'joint_1'], [''] * 100_000, ['x' * 100_000],
+    ['joint_1\n'] * 7])
+def test_names_of_joints_that_are_none(served: Client, names: list[str]) -> None:
+    zeros = np.zeros(7)
+    prompt(served, 'forward_dynamics', joint_names=names, position=zeros, velocity=zeros,
+           effort=zeros)
+    prompt(served, 'rollout', joint_names=names, position=zeros, velocity=zeros, effort=zeros,
+           dt=0.001)
+
+
+def test_requests_of_absurd_size_are_refused_at_once(served: Client) -> None:
+    many_states = np.zeros(7 * 150_000)
+    for service, more in (('forward_dynamics', 'effort'), ('inverse_dynamics', 'acceleration')):
+        said = prompt(served, service, position=many_states, velocity=many_states,
+                      **{more: many_states})
+        assert 'at most 142857 states of 7 joints' in said
+    zeros = np.zeros(7)
+    said = prompt(served, 'rollout', position=zeros, velocity=zeros, effort=zeros, dt=1e300)
+    assert 's here, 10 s are allowed in one call' in said
+
+
+def test_goals_that_are_traps_are_answered(
+    client: Client, data: Data, traps: dict[str, str]
+) -> None:
+    client.identify(files=['nowhere.csv'])  # answered once the worker has warmed up
+    for name in ('pipe', 'zero', 'folder', 'long', 'nul', 'memory'):
+        begin = time.monotonic()
+        result = client.identify(files=[traps[name]])
+        assert result.code == Code.NO_DATA, result.message
+        assert time.monotonic() - begin < PROMPT
+        assert 0 < len(result.message) <= 4000
+    for name in ('nested', 'merged', 'aliases', 'tagged'):
+        result = client.identify(files=[str(data.csv)], recipe=Path(traps[name]).read_text())
+        assert result.code == Code.INVALID, result.message
 
 
 @pytest.mark.parametrize(('parameters', 'code', 'words'), [
