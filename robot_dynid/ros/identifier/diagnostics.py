@@ -64,14 +64,13 @@ def contact_diagnosis(
         return status
     joints = monitor.model.joints
     touched = [joint for joint in joints if joint in latest.touched]
-    problems = [*([latest.problem] if latest.problem else []), *monitor.advice()]
-    if problems:
-        status.level, status.message = DiagnosticStatus.WARN, problems[0]
-    if touched:
-        status.level, status.message = DiagnosticStatus.WARN, f'contact: {", ".join(touched)}'
-    if latest.blind:
-        status.level = DiagnosticStatus.ERROR
-        status.message = '; '.join([*([status.message] if touched else []), told(latest.blind)])
+    blind = told(latest.blind) if latest.blind else ''
+    problems = [text for text in (latest.problem, *monitor.advice()) if text and text not in blind]
+    found = [*([f'contact: {", ".join(touched)}'] if touched else []),
+             *([blind] if blind else []), *problems]
+    if found:
+        status.level = DiagnosticStatus.ERROR if blind else DiagnosticStatus.WARN
+        status.message = '; '.join(found)
     every = latest.blind.get(EVERY)
     unknown = {joint: f'blind: {reason}' for joint in joints
                if (reason := every or latest.blind.get(joint))}

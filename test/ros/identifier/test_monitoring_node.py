@@ -50,6 +50,15 @@ class Listener(Client):
             setattr(message, name, array.array('d', np.asarray(values, dtype=float).tolist()))
         self.states.publish(message)
 
+    def statuses(self) -> dict[str, dict[str, str]]:
+        """Return the statuses of the contact that have come, by message, with their values."""
+        found = {}
+        while self.diagnostics:
+            status = self.diagnostics.pop(0).status[-1]
+            found[status.message] = {v.key: v.value for v in status.values} | {
+                'level': str(int.from_bytes(status.level, 'little'))}
+        return found
+
     def said(self, words: str) -> dict[str, str]:
         """Wait for a status of the contact that says ``words``; return its values.
 
@@ -87,7 +96,7 @@ def client(ros_domain: int, data: Data) -> Iterator[Listener]:
 
 @pytest.mark.ros
 def test_topics_show_what_the_monitor_computes(client: Listener, data: Data) -> None:
-    assert client.said('no model is loaded')['level'] == '0'
+    assert client.said('no model is loaded')['level'] == '2'
     assert client.call('load_model', path=str(data.model_file)).success
     log, order = data.log, [3, 0, 6, 1, 5, 2, 4]
     names = [NAMES[i] for i in order]
@@ -97,11 +106,11 @@ def test_topics_show_what_the_monitor_computes(client: Listener, data: Data) -> 
         client.state(1000.0 + log.time[k], name=names, position=log.position[k, order],
                      velocity=log.velocity[k, order], effort=log.effort[k, order])
         if k % 50 == 0:
-            client.wait(lambda: len(client.heard['external_torque']) == k + 1)  # noqa: B023
+            client.wait(lambda: len(client.heard['external_torque']) > k)  # noqa: B023
     client.wait(lambda: len(client.heard['effort_residual']) > 900)
-    client.wait(lambda: len(client.heard['external_torque']) == 1000)
+    client.wait(lambda: len(client.heard['external_torque']) >= 1000)
     whole = external_torque(data.model, monitor_input(data.model, data.log), 30.0)
-    last = client.heard['external_torque'][-1]
+    last = [m for m in client.heard['external_torque'] if np.isfinite(m.effort).all()][-1]
     assert tuple(last.name) == NAMES
     assert len(whole) == len(log.time)
     row = round((last.header.stamp.sec - 1000 + 1e-9 * last.header.stamp.nanosec) * 500.0)
@@ -114,7 +123,8 @@ def test_topics_show_what_the_monitor_computes(client: Listener, data: Data) -> 
                             ('effort_residual', log.effort[late].mean(axis=0) - own)):
         # efforts change by up to 1 N m within the 20 ms over which the low-pass has its weights
         np.testing.assert_allclose(client.heard[topic][-1].effort, expected, atol=1.0)
-    assert client.contact == [False], 'nobody touched the robot'
+    assert client.contact[:2] == [True, False], 'unknown before the first joint states'
+    assert not [d for d in client.diagnostics if 'contact: joint' in d.status[-1].message]
 
 
 @pytest.mark.ros
@@ -122,20 +132,25 @@ def test_contact_is_told_at_once_and_stays_in_the_diagnostics(
     client: Listener, data: Data
 ) -> None:
     assert client.call('load_model', path=str(data.model_file)).success
-    q = np.full(7, 0.3)
-    for k in range(600):
-        qd = np.full(7, 0.5)
-        at = q + 0.002 * k * qd
-        effort = data.model.inverse(at, qd, np.zeros(7))
-        if 300 <= k < 400:
+    said: dict[str, dict[str, str]] = {}
+    for k in range(20_000):
+        phase, wave = 0.003 * k, np.full(7, 0.3)
+        q, qd, qdd = wave * np.sin(phase), 1.5 * wave * np.cos(phase), -2.25 * wave * np.sin(phase)
+        effort = data.model.inverse(q, qd, qdd)
+        if 1200 <= k < 1300:
             effort[1] -= 8.0
-        client.state(1000.0 + 0.002 * k, position=at, velocity=qd, effort=effort)
-        if k % 50 == 0:
+        client.state(1000.0 + 0.002 * k, position=q, velocity=qd, effort=effort)
+        if k % 25 == 0:  # joint states go on as fast as their stamps
             client.spin(0.05)
-    client.wait(lambda: client.contact == [False, True, False])
-    values = client.said('contact: joint_2')
+            said |= client.statuses()
+            if client.contact[:4] == [True, False, True, False] and 'contact: joint_2' in said:
+                break
+    values = said['contact: joint_2']
     assert (values['level'], values['joint_2'], values['joint_1']) == ('1', 'contact', 'free')
-    assert client.said('no contact')['joint_2'] == 'free'
+    assert (said['no contact']['level'], said['no contact']['joint_2']) == ('0', 'free')
+    assert client.contact[-1] is False
+    client.wait(lambda: client.contact[-1])
+    assert client.said('no joint states')['joint_2'].startswith('blind: no joint states for')
 
 
 @pytest.mark.ros
@@ -144,7 +159,7 @@ def test_bad_joint_states_are_named_and_survived(client: Listener, data: Data) -
     zeros, bad = np.zeros(7), np.full(7, np.nan)
     hold = data.model.gravity(zeros)
     client.state(5.0, position=zeros, velocity=zeros)
-    assert client.said('carry no effort')['level'] == '1'
+    assert client.said('carry no effort')['level'] == '2'
     client.state(5.1, name=list(NAMES[:-1]), position=zeros[1:], effort=zeros[1:])
     client.said('joint joint_7 of the model is not in the joint states')
     client.state(5.1, name=list(NAMES), position=zeros[1:], effort=zeros)
