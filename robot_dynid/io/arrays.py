@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,9 @@ def _mapped(folder: Path, name: str) -> FloatArray:
             version = npy.read_magic(file)
             if version not in READERS:
                 raise ValueError(f'version {version} of the format')
-            shape, by_column, dtype = READERS[version](file, max_header_size=HEADER_BYTES)
+            with warnings.catch_warnings():
+                warnings.simplefilter('error')  # headers of Python 2
+                shape, by_column, dtype = READERS[version](file, max_header_size=HEADER_BYTES)
         except Exception as error:  # the header is Python source: many kinds of errors
             raise DataError(f'{path}: is no readable NumPy file: {clipped(str(error), 200)}'
                             ) from None

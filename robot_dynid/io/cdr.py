@@ -35,8 +35,9 @@ MESSAGE_BYTES, JOINTS, NAME_BYTES = 1 << 20, 1000, 1000
 LAYOUTS, FAILURES = 100, 1000
 #: bytes decoded at a time
 PART_BYTES = 1 << 24
+SECOND = 10**9  # ns
 #: a step of header stamps against receive times that is counted [ns]
-STEP = 10**9
+STEP = SECOND
 #: bytes that may follow a message
 PADDING = 3
 #: bytes of the shortest message of all: stamp and four empty lists or names
@@ -243,14 +244,14 @@ class JointStateDecoder:
         same = (data[:, layout.fixed] == layout.pattern).all(axis=1)
         left = np.setdiff1d(todo, rows[same], assume_unique=True)
         nanoseconds = _bytes(data, 8, 4).view(layout.order + 'u4')[:, 0]
-        possible = nanoseconds < 10**9
+        possible = nanoseconds < SECOND
         self.undecodable += int((same & ~possible).sum())
         same &= possible
         if not same.all():
             data, rows, nanoseconds = data[same], rows[same], nanoseconds[same]
         if len(rows):
             seconds = _bytes(data, 4, 4).view(layout.order + 'i4').astype(np.int64)[:, 0]
-            stamp = seconds * 10**9 + nanoseconds.astype(np.int64)
+            stamp = seconds * SECOND + nanoseconds.astype(np.int64)
             position, velocity, effort = (
                 _bytes(data, at, 8 * n).view(layout.order + 'f8').astype(np.float64) if n else None
                 for at, n in zip(layout.offsets, layout.counts, strict=True)
@@ -331,7 +332,8 @@ class JointStateReader:
 
         The names are one and the same object while they do not change.
 
-        Raises DataError when it is not a JointState, or its arrays do not fit its names.
+        Raises DataError when it is not a JointState, its arrays do not fit its names, or its
+        stamp is none.
         """
         layout = self._layout
         if layout is None or len(data) != layout.size or (
@@ -342,11 +344,13 @@ class JointStateReader:
                 raise DataError('the arrays of the joint states do not match their names')
             self._layout, self._pattern = layout, layout.pattern.tobytes()
         seconds, nanoseconds = struct.unpack_from(layout.order + 'iI', data, 4)
+        if nanoseconds >= SECOND:
+            raise DataError(f'the stamp has {nanoseconds} nanoseconds')
         values = {
             name: np.frombuffer(data, layout.order + 'f8', count, at)
             for name, at, count in zip(FIELDS, layout.offsets, layout.counts, strict=True)
             if count}
-        return layout.names, seconds * 10**9 + nanoseconds, values
+        return layout.names, seconds * SECOND + nanoseconds, values
 
 
 class EffortWriter:

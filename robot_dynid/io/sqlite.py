@@ -191,7 +191,8 @@ class _Base:
                     self.contents.findings.append(f'{self.path.name}: {words}')
                 else:
                     self._tell(words)
-            sound = [row for row in fetched if type(row[1]) is int and type(row[2]) is bytes]
+            sound = [row for row in fetched
+                     if type(row[1]) is int and row[1] >= 0 and type(row[2]) is bytes]
             if len(sound) < len(fetched):
                 self._tell(f'{len(fetched) - len(sound)} rows are damaged and were left out')
             for topic, batch in _sorted(sound, wanted):

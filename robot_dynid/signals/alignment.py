@@ -117,6 +117,7 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
         for j in np.flatnonzero(bad.any(axis=0)):
             good = ~bad[:, j]
             if good.sum() < 2 and name in OPTIONAL:
+                repaired[:, j] = np.nan
                 continue
             if good.sum() < 2:
                 raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '

@@ -71,7 +71,8 @@ def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
     limits, drive = robot.limits, robot.drive
     speed = np.fmax(limits.velocity, SPEED)
     ends = np.fmax(np.abs(limits.lower), np.abs(limits.upper))
-    reach = np.fmax(np.where(np.isfinite(ends), ends, speed * duration), REACH)
+    with np.errstate(over='ignore'):  # stamps may be damaged
+        reach = np.fmax(np.where(np.isfinite(ends), ends, speed * duration), REACH)
     gears = np.full(robot.n, GEAR_RATIO) if drive.gear_ratios is None else \
         np.fmax(np.abs(drive.gear_ratios), 1.0)
     torque = np.fmax(limits.effort, EFFORT)
@@ -89,5 +90,5 @@ def _typical(values: FloatArray, suspicious: FloatArray) -> FloatArray:
     size = np.abs(values)
     typical = np.zeros(values.shape[1])
     for j in np.flatnonzero(np.any(np.isfinite(size) & (size > suspicious), axis=0)):
-        typical[j] = min(float(np.median(size[np.isfinite(size[:, j]), j])), UNITS)
+        typical[j] = np.median(np.minimum(size[np.isfinite(size[:, j]), j], UNITS))
     return typical

@@ -370,10 +370,16 @@ def _filtered(
     nearest = alignment.nearest(own.time - settings.effort_lag, log.time)
 
     def both(grid: FloatArray | None, measured: FloatArray | None) -> FloatArray:
-        """Return a channel, filtered and as it was measured, at the stamps (2, N, n)."""
+        """Return a channel, filtered and as it was measured, at the stamps (2, N, n).
+
+        Joints without a sensor keep NaN.
+        """
         assert grid is not None and measured is not None
-        filtered = interpolate.make_interp_spline(log.time, smooth(grid), k=3)
-        return np.stack([filtered(own.time[nearest]), measured[nearest]])
+        found = np.stack([measured[nearest]] * 2)
+        known = np.isfinite(grid).all(axis=0)
+        filtered = interpolate.make_interp_spline(log.time, smooth(grid[:, known]), k=3)
+        found[0][:, known] = filtered(own.time[nearest])
+        return found
 
     assert log.velocity is not None
     effort, measured = both(log.effort, own.effort) * robot.torque_factors

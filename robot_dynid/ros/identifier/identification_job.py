@@ -27,7 +27,7 @@ from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.log import load_log
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import Progress, RawLog
+from robot_dynid.types import DAMAGE, Progress, RawLog
 
 READING = 0.2  # part of the whole that reading the files is counted as
 
@@ -141,7 +141,9 @@ def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog
         return load_log(Path(source).expanduser(), robot)
     contents = Contents()
     decoded = decode_topics(mcap_batches(source.file, (JOINT_STATE,), contents))
-    contents.findings[:] = source.losses  # that the file has no end is no news while it grows
+    # that the file has no end is no news while it grows
+    damage = [found for found in contents.findings if found.startswith(DAMAGE)]
+    contents.findings[:] = [*source.losses, *damage]
     try:
         return log_from_topics(
             str(source.file), decoded, robot.joints, source.topics, contents)
