@@ -18,6 +18,8 @@ from robot_dynid.types import CHANNELS, FloatArray, RawLog
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
 #: no recording lasts a year [s], or so many times as long as its rows at their typical step
 YEAR, LONGEST = 3.2e7, 1e3
+#: no stamp is so large in any unit: six times the nanoseconds since 1970
+LATEST = 1e19
 #: a repeated row counts as stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
 #: channels that need not have values for every joint
@@ -66,14 +68,16 @@ def _far(time: FloatArray) -> NDArray[np.bool_]:
     """Return a mask (N,) of the finite stamps that are no time of this recording.
 
     They lie a year from its middle, and LONGEST times what it lasts at its typical step: stamps
-    in other units than seconds stay.
+    in other units than seconds stay. Beyond LATEST none is one, whatever the others are.
     """
     finite = np.isfinite(time)
+    beyond = finite & (np.abs(time) > LATEST)
+    finite &= ~beyond
     with np.errstate(over='ignore', invalid='ignore'):
         distance = np.abs(time - np.median(time[finite])) if finite.any() else time
         steps = np.abs(np.diff(time[finite]))
     step = float(np.median(steps)) if len(steps) else 0.0
-    return np.asarray(finite & (distance > max(YEAR, LONGEST * len(time) * step)))
+    return np.asarray(beyond | finite & (distance > max(YEAR, LONGEST * len(time) * step)))
 
 
 def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from monitored import model_of
 from recordings import DT, recording, regular
 from synthetic_recordings import recording as synthetic
 
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.cdr import encode_joint_states
@@ -26,7 +27,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.recorder import Recorder
 from robot_dynid.signals.averaging import Periodic, average
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
-from robot_dynid.signals.prepare import repair
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import CHANNELS
 
 MEASURED = tuple(name for name in CHANNELS if name != 'temperature')
@@ -236,3 +237,40 @@ def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
         assert any('effort.joint_2: 1 values that no robot' in n for n in found.notes)
         assert any('time: 1 stamps more than a year' in n for n in found.notes)
         assert np.abs(found.parts[0].effort).max() < 100.0
+
+
+SHARES = {'half': slice(0, None, 2), 'a joint': (slice(None), 1), 'all': slice(None)}
+WORST = (1.7e308, -1.7e308, 1e187, np.inf, np.nan, 5e-324)
+FIXED = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05, effort_lag=0.0)
+
+
+@pytest.mark.parametrize('share', SHARES)
+@pytest.mark.parametrize('name', CHANNELS)
+def test_no_number_breaks_the_identification(robot, name, share):
+    log = whole(2.0)
+    for value in WORST:
+        values = getattr(log, name).copy()
+        values[SHARES[share]] = value
+        with suppress(DynIdError):
+            found = repair(robot, replace(log, **{name: values}))
+            prepare(robot, found, Preprocessing(10.0))
+
+
+@pytest.mark.parametrize('value', [2.0**63 * 1e-9, -2.0**63 * 1e-9, *WORST])
+@pytest.mark.parametrize('share', ['half', 'all'])
+def test_no_stamp_breaks_the_identification(robot, share, value):
+    log = recording(regular(4.0))
+    time = log.time.copy()
+    time[SHARES[share]] = value
+    with suppress(DynIdError):
+        identify(robot, [replace(log, time=time)], 'wls', FIXED)
+
+
+def test_joints_without_a_torque_sensor_do_not_disturb_the_others(robot):
+    log = whole(6.0)
+    torque = log.joint_torque.copy()
+    torque[:, 1] = np.nan
+    full, part = (prepare(robot, repair(robot, replace(log, joint_torque=t)), Preprocessing(10.0))
+                  for t in (log.joint_torque, torque))
+    for channel in ('position', 'velocity', 'effort'):
+        np.testing.assert_array_equal(getattr(full, channel), getattr(part, channel))
