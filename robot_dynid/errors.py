@@ -1,5 +1,13 @@
 """The exceptions of the package: one family, so callers can catch all of it at once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Arguments = ParamSpec('Arguments')
+Result = TypeVar('Result')
 
 #: characters of a message; what a file holds is quoted in it, whatever its length
 MESSAGE = 4000
@@ -40,13 +48,42 @@ class MissingDependency(DynIdError):
     """An optional library is absent; the message says how to install it."""
 
     @classmethod
-    def of(cls, purpose: str, extra: str) -> 'MissingDependency':
+    def of(cls, purpose: str, extra: str) -> MissingDependency:
         """Return the error for ``purpose`` ("a report needs Plotly") and the extra with it."""
         return cls(f"{purpose}: pip install 'robot_dynid[{extra}]'")
 
 
 class Cancelled(DynIdError):
     """The caller asked a long computation to stop."""
+
+
+class UnexpectedError(DynIdError):
+    """A fault of this software, or no memory left; the exception it stands for is its cause."""
+
+    @classmethod
+    def of(cls, error: Exception) -> UnexpectedError:
+        """Return the error that stands for one outside the family, with what to do."""
+        if isinstance(error, MemoryError):
+            return cls('there is not enough memory for this; give less data at once')
+        return cls(f'unexpected {type(error).__name__}: {error}; this is a fault of robot_dynid: '
+                   'please report it with what was given')
+
+
+def reported(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Return a public function that raises nothing outside the family.
+
+    What gets so far is a fault of this software; it becomes an UnexpectedError whose cause it is.
+    """
+    @wraps(function)
+    def _reported(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except DynIdError:
+            raise
+        except Exception as error:
+            raise UnexpectedError.of(error) from error
+
+    return _reported
 
 
 class RefusedJointWarning(UserWarning):

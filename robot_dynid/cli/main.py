@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,10 +14,12 @@ from typing import Any, NoReturn, Protocol, cast
 
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
-from robot_dynid.errors import DynIdError, RefusedJointWarning, UsageError
+from robot_dynid.errors import DynIdError, RefusedJointWarning, UnexpectedError, UsageError
 
 DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = 'robot-dynid'
+#: environment variable with which faults of this software are shown in full
+TRACEBACK = 'ROBOT_DYNID_TRACEBACK'
 
 
 class Verb(Protocol):
@@ -89,6 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return IMPOSSIBLE
     except OSError as error:
         return _failed(error, IMPOSSIBLE, as_object)
+    except Exception as error:  # the verb's own; those of the library are in the family
+        return _failed(UnexpectedError.of(error), IMPOSSIBLE, as_object, error)
     except KeyboardInterrupt:
         print(f'{PROGRAM}: interrupted', file=sys.stderr)
         return INTERRUPTED
@@ -117,10 +122,16 @@ def _run(words: list[str]) -> int:
     return DONE if result.get('ok', True) else IMPOSSIBLE
 
 
-def _failed(error: Exception, code: int, as_object: bool) -> int:
+def _failed(
+    error: Exception, code: int, as_object: bool, cause: BaseException | None = None
+) -> int:
+    cause = cause or error.__cause__
+    if os.environ.get(TRACEBACK) and cause is not None:
+        traceback.print_exception(cause)
     text = ' '.join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and error.filename is not None:
         text = f'{error.filename}: {error.strerror}'
+    text = text.encode('utf-8', 'backslashreplace').decode()  # names of files may be no text
     print(f'{PROGRAM}: {text}', file=sys.stderr)
     if as_object:
         print(as_json({'error': text, 'kind': type(error).__name__}), flush=True)

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DynIdError
+from robot_dynid.errors import DynIdError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.request import DesignOptions, Request
 from robot_dynid.excitation.score import Score
@@ -121,6 +121,7 @@ class Design:
     ended_early: bool = False
 
 
+@reported
 @one_blas_thread()
 def design(robot: RobotModel, request: Request, criteria: DesignCriteria | None = None) -> Design:
     """Return the best motion found; it keeps all limits, whenever the search is ended.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from robot_dynid.errors import reported
 from robot_dynid.excitation.planned.composite import CompositeOptions, plan_composite
 from robot_dynid.excitation.planned.constant_velocity import ConstantVelocityOptions, plan_sweeps
 from robot_dynid.excitation.planned.sine_sequence import SineSequenceOptions, sine_sequence
@@ -26,6 +27,7 @@ FAMILIES: dict[str, Family] = {
 DEFAULT = 'fourier'
 
 
+@reported
 def parse_request(kind: str, options: Mapping[str, Any] | None) -> Request:
     """Return the checked request of a ``kind`` in FAMILIES, '' for DEFAULT.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation.drive_gains import DriveGains, KnownLoad, fit_drive_gains
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identification.payload import (
@@ -44,6 +44,7 @@ class GainsResult:
     warnings: tuple[str, ...]
 
 
+@reported
 @one_blas_thread()
 def identify_drive_gains(
     robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog], load: KnownLoad,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation import Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
@@ -63,6 +63,7 @@ class IdentificationResult:
     warnings: tuple[str, ...]
 
 
+@reported
 @one_blas_thread()
 def identify(
     robot: RobotModel, logs: Sequence[RawLog], method: str | None = None,

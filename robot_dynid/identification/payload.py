@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError, UsageError, reported
 from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples, chunks
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
@@ -77,6 +77,7 @@ class Equations:
     notes: tuple[str, ...] = ()
 
 
+@reported
 @one_blas_thread()
 def identify_payload(
     robot: RobotModel, loaded: Sequence[RawLog], unloaded: Sequence[RawLog] = (),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation import (
     DEFAULT,
     Estimator,
@@ -171,11 +171,13 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
     return Recipe(**values, estimator={**own, **beside})
 
 
+@reported
 def read_recipe(path: str | Path) -> Recipe:
     """Return the recipe of a YAML file. Raises UsageError naming file, key and remedy."""
     return recipe_from_text(read_text(path), str(path))
 
 
+@reported
 def recipe_from_text(text: str, source: str = 'recipe') -> Recipe:
     """Return the recipe of a YAML text; an empty one is the default recipe. Raises UsageError."""
     content = load_yaml(text, source, UsageError)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.resonance import TwoMasses, response, two_masses
 from robot_dynid.numbers import FREQUENCY
 from robot_dynid.robot.model import RobotModel
@@ -20,6 +20,7 @@ STILL = 0.1
 BACK = 0.05
 
 
+@reported
 @one_blas_thread()
 def motor_resonance(
     robot: RobotModel, log: RawLog, joint: str, band: Sequence[float] | None = None

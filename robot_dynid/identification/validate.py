@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
@@ -91,6 +91,7 @@ class Validation:
         return np.sqrt(np.mean(np.square(found), axis=0)) if found else None
 
 
+@reported
 @one_blas_thread()
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     """Score ``model`` on recordings. Raises DataError or UsageError for unusable recordings."""

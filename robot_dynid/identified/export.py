@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import ModelError, UsageError, reported
 from robot_dynid.files import HEAD, atomic_write
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.inertia import (
@@ -71,6 +71,7 @@ def _split_at_declaration(text: str) -> tuple[str, str]:
     return text[:found.end()], text[found.end():]
 
 
+@reported
 @one_blas_thread()
 def exported_urdf(model: IdentifiedModel, urdf_text: str, source: str = 'URDF') -> Export:
     """Return ``urdf_text`` with the inertials, damping and friction of ``model``.

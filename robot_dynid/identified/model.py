@@ -14,7 +14,7 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.momentum import InverseDynamics
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import ModelError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
@@ -299,11 +299,13 @@ class IdentifiedModel:
         atomic_write(path, self.to_yaml(), model_file.MARK, inside)
 
     @classmethod
+    @reported
     def from_yaml(cls, text: str, source: str = 'model') -> IdentifiedModel:
         """Read a model from text. Raises ModelError when it is damaged or incomplete."""
         return cls(**model_file.parse(text, source))
 
     @classmethod
+    @reported
     def load(cls, path: str | Path, robot: RobotModel | None = None) -> IdentifiedModel:
         """Read a model file; with ``robot``, refuse a model of another robot.
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, reported
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_windows import open_bag
 from robot_dynid.io.csv import open_csv, read_csv
@@ -28,6 +28,7 @@ class HasJoints(Protocol):
         """Joint names in order."""
 
 
+@reported
 def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -> RawLog:
     """Read a recording with its columns in the order of the robot's joints.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, reported
 from robot_dynid.files import atomic_write, read_text
 from robot_dynid.trajectories.composite import build, describe
 from robot_dynid.trajectories.trajectory import Trajectory
@@ -17,6 +17,7 @@ MARK = f'\n{HEADER}:'.encode()
 VERSION = 1
 
 
+@reported
 def save_trajectory(trajectory: Trajectory, path: str | Path, robot: str = '') -> None:
     """Write ``trajectory`` to ``path``; every number survives to the last digit.
 
@@ -27,6 +28,7 @@ def save_trajectory(trajectory: Trajectory, path: str | Path, robot: str = '') -
     atomic_write(path, yaml_text(content), MARK)
 
 
+@reported
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory; raises UsageError naming the file and what is wrong in it."""
     content = load_yaml(read_text(path), str(path), UsageError)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, reported
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import LEAST_STATES
 from robot_dynid.monitoring.monitor import MonitorSettings, levels_of
@@ -63,6 +63,7 @@ class ContactEvents:
                      for joint in joints)
 
 
+@reported
 @one_blas_thread()
 def contact_events(
     model: IdentifiedModel, logs: Sequence[RawLog], settings: MonitorSettings | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError, clipped
+from robot_dynid.errors import RobotError, UsageError, clipped, reported
 from robot_dynid.files import read_text
 from robot_dynid.numbers import (
     DIRECTION,
@@ -38,6 +38,7 @@ GAIN = NumberRange(-1e6, 1e6, 'N m/A')
 GAINS_STD = NumberRange(0.0, 0.999, note='it is relative, from 0 to 1; 0.02 stands for 2 %')
 
 
+@reported
 def load_robot(robot: str | Path) -> RobotModel:
     """Load a robot by the name of a robot that comes with the package, a URDF or a robot YAML.
 

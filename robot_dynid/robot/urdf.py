@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError, clipped
+from robot_dynid.errors import RobotError, UsageError, clipped, reported
 from robot_dynid.files import read_text
 from robot_dynid.numbers import (
     ANGLE,
@@ -172,6 +172,7 @@ def _unique(names: Sequence[str], what: str, source: str) -> None:
                          'names must be unique')
 
 
+@reported
 def robot_from_urdf(
     text: str, selection: Selection | None = None, source: str = 'URDF'
 ) -> RobotModel:

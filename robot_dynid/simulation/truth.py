@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import RobotError
+from robot_dynid.errors import RobotError, reported
 from robot_dynid.numbers import AMOUNT, shown
 from robot_dynid.reduction import Reduction
 from robot_dynid.regressor import RigidLinks, axes_of
@@ -77,6 +77,7 @@ class Truth:
 NUMBERS = ('viscous', 'coulomb', 'rotor_inertia', 'stribeck', 'stribeck_speed', 'presliding')
 
 
+@reported
 def load_truth(robot: RobotModel, source: str | Path | None = None) -> Truth:
     """Read the section ``simulation`` of the YAML file of ``robot`` (or of the file ``source``).
 

@@ -243,7 +243,7 @@ def test_iterations_bound_every_start_whatever_the_clock_says():
     assert [row.iterations for row in found.starts] == [3, 3]
     assert not any(row.converged for row in found.starts)
     assert not found.ended_early and not any('time limit' in w for w in found.warnings)
-    with pytest.raises(UsageError, match="'iterations' must be at least 1, got 0"):
+    with pytest.raises(UsageError, match="'iterations' must be at least 1, is 0"):
         parse_request('', {'iterations': 0})
 
 
@@ -304,7 +304,7 @@ def test_without_a_judge_the_motion_is_a_random_one_within_the_limits():
 
 @pytest.mark.parametrize(('options', 'words'), [
     ({'objective': 'speed'}, 'known: condition, blocks, log-det, precision'),
-    ({'time_limit': -1}, "'time_limit' must not be negative"),
+    ({'time_limit': -1}, "'time_limit' must be at least 0"),
     ({'accuracy': 0}, "'accuracy' must be positive"),
     ({'starts': 0}, "'starts' must be at least 1"),
 ])

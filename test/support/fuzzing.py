@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynid.errors import DynIdError
+from robot_dynid.errors import DynIdError, UnexpectedError
 
 #: longest time of one input [s] and most memory beyond that of the process before [MB]
 SECONDS, MEGABYTES = 5.0, 500.0
@@ -145,6 +145,9 @@ def _work(reader: Reader, numbers: range, seed: int, folder: Path, place: mmap.m
             try:
                 reader.read(path)
                 accepted += 1
+            except UnexpectedError as error:  # stands for one outside the family
+                cause = error.__cause__ or error
+                words = f'{type(cause).__name__}: {" ".join(str(cause).split())[:200]}'
             except DynIdError:
                 pass
             except BaseException as error:

@@ -9,7 +9,13 @@ from enum import IntEnum
 from functools import partial
 from pathlib import Path
 
-from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
+from robot_dynid.errors import (
+    Cancelled,
+    DataError,
+    DynIdError,
+    UnexpectedError,
+    UsageError,
+)
 from robot_dynid.estimation import Status
 from robot_dynid.files import check_target, file_digest
 from robot_dynid.identification.identify import (
@@ -116,8 +122,10 @@ def run(job: Job, progress: Progress) -> Outcome:
         return Outcome(Code.INVALID, str(error))
     except _Failure as failure:
         return Outcome(failure.code, str(failure))
+    except UnexpectedError as error:
+        return Outcome(Code.ABORTED, str(error))
     except Exception as error:  # a fault of the program must reach the user, too
-        return Outcome(Code.ABORTED, f'unexpected {type(error).__name__}: {error}')
+        return Outcome(Code.ABORTED, str(UnexpectedError.of(error)))
 
 
 def read_recordings(job: Job, progress: Progress) -> list[RawLog]:
@@ -128,6 +136,8 @@ def read_recordings(job: Job, progress: Progress) -> list[RawLog]:
         progress('read', READING * i / len(sources))
         try:
             logs.append(read_recording(source, job.robot))
+        except UnexpectedError:
+            raise
         except DynIdError as error:
             raise _Failure(Code.NO_DATA, error) from None
     return logs
@@ -157,7 +167,7 @@ def _payload(job: Job, logs: list[RawLog], progress: Progress) -> Outcome:
         arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
         found = identify_payload(job.robot, logs[:count], logs[count:], arm,
                                  progress=_later(progress))
-    except (Cancelled, UsageError):
+    except (Cancelled, UsageError, UnexpectedError):
         raise
     except DynIdError as error:
         raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
@@ -178,7 +188,7 @@ def _identified(
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         _require_any_joint(result)
         return with_recordings(result, [_digest(source) for source in job.sources])
-    except (Cancelled, UsageError):
+    except (Cancelled, UsageError, UnexpectedError):
         raise
     except DynIdError as error:
         raise _Failure(Code.NOT_IDENTIFIABLE, error) from None

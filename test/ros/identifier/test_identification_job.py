@@ -94,4 +94,5 @@ def test_a_cancelled_job_says_so_and_a_fault_of_the_program_is_told() -> None:
     assert run(job, stop) == Outcome(
         Code.CANCELLED, 'cancelled; the served model is unchanged')
     assert run(job, fail) == Outcome(
-        Code.ABORTED, 'unexpected ZeroDivisionError: in the program')
+        Code.ABORTED, 'unexpected ZeroDivisionError: in the program; this is a fault of '
+        'robot_dynid: please report it with what was given')
