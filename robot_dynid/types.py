@@ -58,7 +58,8 @@ class RawLog:
     backward stamps may be present; ``findings`` says so in plain sentences. Effort that came with
     stamps of its own is in ``effort`` as it is at ``time``, and in ``effort_messages`` as it was
     measured: stamps (E,) s on the clock of ``time``, in order, and values (E, n). ``part`` is its
-    place where it is a part of a longer recording.
+    place where it is a part of a longer recording. ``accepted`` are the kinds of findings about
+    plausibility (plausibility.KINDS) that are known to be meant so.
 
     Raises DataError when the shapes do not agree.
     """
@@ -77,6 +78,7 @@ class RawLog:
     findings: tuple[str, ...] = ()
     effort_messages: tuple[FloatArray, FloatArray] | None = None
     part: Part | None = None
+    accepted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joints))

@@ -20,7 +20,7 @@ ROOMS = (
     ('document', 'plain'),
     ('robot',),
     ('dynamics', 'friction', 'signals', 'trajectories'),
-    ('collision', 'regressor'),
+    ('collision', 'plausibility', 'regressor'),
     ('reduction',),
     ('estimation',),
     ('excitation', 'residual'),

@@ -8,7 +8,14 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, load_logs, load_model, report_mark
+from robot_dynid.cli.files import (
+    add_accept,
+    add_accept_partial,
+    check_outputs,
+    load_logs,
+    load_model,
+    report_mark,
+)
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -29,10 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--margin', type=float, default=2.0,
                         help='threshold over the noise level without contact (default: 2)')
     parser.add_argument('--report', metavar='R.html', help='report to write')
+    add_accept(parser)
+    add_accept_partial(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, observe, write the report."""
+    from robot_dynid.identified.caution import usable
     from robot_dynid.monitoring.contact import ContactSettings
     from robot_dynid.monitoring.contact_events import contact_events
     from robot_dynid.monitoring.monitor import MonitorSettings
@@ -43,7 +53,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     settings = MonitorSettings(arguments.gain, ContactSettings(margin=arguments.margin))
     model = load_model(arguments.model, arguments.robot)
     with terminal.progress('contact') as progress:
-        logs = load_logs(arguments.data, model.robot, progress).in_one_piece('contact detection')
+        logs = load_logs(arguments.data, model.robot, progress, arguments.accept).in_one_piece(
+            'contact detection')
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
         if arguments.report:
@@ -56,7 +67,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     return {
-        'ok': all(p.watched for p in found),
+        'ok': usable(model, arguments.accept_partial) and all(p.watched for p in found),
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))

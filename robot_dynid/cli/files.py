@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.files import check_target
 
 if TYPE_CHECKING:
+    import argparse
+
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
@@ -58,15 +61,36 @@ def written_before(*paths: str | None) -> Iterator[None]:
         raise DynIdError(f'{error} ({there} is written)') from None
 
 
-def load_logs(paths: Sequence[str], robot: RobotModel, progress: Progress) -> Parts:
-    """Open recordings in order; long ones are read part by part, when they are worked on."""
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that accepts findings about recordings."""
+    from robot_dynid.plausibility.finding import KINDS
+
+    parser.add_argument('--accept', action='append', default=[], metavar='KIND', choices=KINDS,
+                        help='use recordings in spite of a finding that is meant to be so '
+                             f'(may be given several times): {", ".join(KINDS)}')
+
+
+def add_accept_partial(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that accepts models with refused joints."""
+    parser.add_argument('--accept-partial', action='store_true',
+                        help='exit with 0 although joints are refused, and use the model for the '
+                             'others')
+
+
+def load_logs(
+    paths: Sequence[str], robot: RobotModel, progress: Progress, accept: Sequence[str] = ()
+) -> Parts:
+    """Open recordings in order; long ones are read part by part, when they are worked on.
+
+    Findings of the kinds ``accept`` are accepted of all.
+    """
     from robot_dynid.io.log import Opened, open_log
 
     opened = Opened()
     for index, path in enumerate(paths):
         progress(f'reading {Path(path).name}', index / len(paths))
         opened.add(open_log(path, robot, opened.scratch))
-    return opened.parts
+    return replace(opened.parts, accepted=tuple(accept))
 
 
 def load_model(path: str, robot: str | None) -> IdentifiedModel:

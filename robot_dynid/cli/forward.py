@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
+    from robot_dynid.identified.caution import usable
+
     model, states = read_model_and_states(arguments, CHANNELS, 'acceleration', MOTORS)
     given = len(states) > len(CHANNELS)
     elastic, warnings = model.elastic_joints, []
@@ -44,7 +46,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         zip(CHANNELS, states, strict=False), acceleration=found['acceleration']))
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
-    return {'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},
+    return {'ok': usable(model, arguments.accept_partial),
+            'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},
             'out': arguments.out, 'not_identified': model.not_identified, 'warnings': warnings}
 
 

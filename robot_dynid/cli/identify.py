@@ -6,7 +6,14 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, load_logs, report_mark, written_before
+from robot_dynid.cli.files import (
+    add_accept,
+    add_accept_partial,
+    check_outputs,
+    load_logs,
+    report_mark,
+    written_before,
+)
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
@@ -42,9 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             help=f'{setting.help} (method {", ".join(owners)})')
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
-    parser.add_argument('--accept-partial', action='store_true',
-                        help='exit with 0 although joints are refused, and use the model for the '
-                             'others')
+    add_accept_partial(parser)
+    add_accept(parser)
     parser.add_argument('--urdf', metavar='OUT.urdf',
                         help="the robot's URDF with the identified inertials; needs --method "
                              f'{" or ".join(feasible)}')
@@ -56,6 +62,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.identify import identify, with_recordings
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import export, model_file
+    from robot_dynid.identified.caution import usable
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
@@ -69,7 +76,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     check_outputs(*outputs, inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
-        logs = load_logs(arguments.data, robot, progress)
+        logs = load_logs(arguments.data, robot, progress, arguments.accept)
         result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
         result = with_recordings(result, [file_digest(path) for path in arguments.data])
         result.model.save(arguments.out)
@@ -80,8 +87,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             with written_before(arguments.out):
                 write_report(identification_report(result, logs), arguments.report)
-    found = {'ok': arguments.accept_partial or not result.model.not_identified,
-             **_result(result)}
+    found = {'ok': usable(result.model, arguments.accept_partial), **_result(result)}
     if arguments.urdf:
         with written_before(arguments.out, arguments.report):
             found |= _exported(result, urdf, arguments.urdf)

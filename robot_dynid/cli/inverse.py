@@ -26,12 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
+    from robot_dynid.identified.caution import usable
+
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
     effort = model.inverse(*states)
     warnings = model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:
         write_rows(arguments.out, model.joints, {'effort': effort})
-    return {'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
+    return {'ok': usable(model, arguments.accept_partial),
+            'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
             'not_identified': model.not_identified, 'warnings': warnings}
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import load_logs, load_model
+from robot_dynid.cli.files import add_accept, add_accept_partial, load_logs, load_model
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
 
@@ -42,10 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='its centre of mass [m] in the frame of the link')
     parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
                         help='joints with drives of one size (may be given several times)')
+    add_accept(parser)
+    add_accept_partial(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, identify payload or gains."""
+    from robot_dynid.identified.caution import usable
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
@@ -53,14 +56,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model = load_model(arguments.model, arguments.robot) if arguments.model else None
     robot = model.robot if model else load_robot(arguments.robot)
     with terminal.progress('payload') as progress:
-        what = 'payload identification'
-        loaded = load_logs(arguments.loaded, robot, progress).in_one_piece(what)
-        unloaded = load_logs(arguments.unloaded, robot, progress).in_one_piece(what)
+        what, accept = 'payload identification', arguments.accept
+        loaded = load_logs(arguments.loaded, robot, progress, accept).in_one_piece(what)
+        unloaded = load_logs(arguments.unloaded, robot, progress, accept).in_one_piece(what)
         if arguments.known_mass is None:
             found = _payload(arguments.link, robot, loaded, unloaded, model, progress)
         else:
             found = _gains(arguments, robot, loaded, unloaded, model)
-    return {**found, 'robot': robot.name, 'seconds': time.perf_counter() - started,
+    ok = model is None or usable(model, arguments.accept_partial)
+    return {'ok': ok and found['status'] != 'not_converged', **found,
+            'robot': robot.name, 'seconds': time.perf_counter() - started,
             'findings': loaded.parts.findings | unloaded.parts.findings}
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from robot_dynid.cli.files import check_outputs, load_model
+from robot_dynid.cli.files import add_accept_partial, check_outputs, load_model
 from robot_dynid.files import atomic_write
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def add_state_arguments(
     parser.add_argument('states', metavar='STATES.csv', help=f'states; columns {columns}')
     parser.add_argument('--robot', help='check that the model belongs to this robot')
     parser.add_argument('--out', metavar='OUT.csv', help='write the result there')
+    add_accept_partial(parser)
 
 
 def read_model_and_states(

@@ -23,6 +23,7 @@ from robot_dynid.identification.payload import (
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
 from robot_dynid.identified.structure import Structure
+from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
@@ -67,6 +68,9 @@ def identify_drive_gains(
         model = rigid_equivalent(model)
         robot = model.robot
     robot = robot.rigid
+    # the gains that are looked for are in the scale of the efforts
+    loaded, findings = plausible_recordings(robot, loaded, ['effort_scale'])
+    unloaded, more = plausible_recordings(robot, unloaded, ['effort_scale'])
     groups = _groups(robot, equal)
     body = AttachedBody.on(robot, load.link)
     torque = _torque_model(robot, model)
@@ -75,7 +79,8 @@ def identify_drive_gains(
         parts += [_equations(torque, body, model, log, share) for log in logs]
     information = gathered((*torque.reduction.names, *PARAMETERS), parts)
     gains = fit_drive_gains(information, load, groups)
-    return GainsResult(gains, robot, body.link, information.samples, warnings_of(parts))
+    return GainsResult(gains, robot, body.link, information.samples,
+                       (*findings, *more, *warnings_of(parts)))
 
 
 def _torque_model(robot: RobotModel, model: IdentifiedModel | None) -> TorqueModel:

@@ -40,6 +40,7 @@ from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.monitoring.noise_levels import with_noise_levels
+from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.parts import Parts
@@ -86,6 +87,7 @@ def identify(
     if recipe.periodic is not None and isinstance(logs, Parts):
         logs = logs.in_one_piece('averaging over periods')
     check_sequence(recipe, estimator)
+    logs, findings = plausible_recordings(robot, logs, recipe.accept)
     estimator = estimator.for_robot(robot)
     if recipe.friction == AUTO and estimator.single_joint_motions:
         recipe = replace(recipe, friction='coulomb')  # the joints at rest show no law
@@ -122,7 +124,7 @@ def identify(
         trained=Trained(extent.quantities))
     model, gear_notes = with_gears(model, logs[0], part, recipe)
     warnings = (
-        *refusal_notes, *robot.warnings, *torque_model.reduction.warnings, *notes,
+        *refusal_notes, *findings, *robot.warnings, *torque_model.reduction.warnings, *notes,
         *estimate.warnings, *_advice(estimate, estimator, choice),
         *_unexplained(experiment, estimator), *deflected.warnings, *gear_notes, *impossible(model))
     model = with_noise_levels(model, logs)

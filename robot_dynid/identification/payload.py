@@ -16,6 +16,7 @@ from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rigid_equivalent import rigid_equivalent
+from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.reduction.numeric import random_states
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.attached import AttachedBody
@@ -101,6 +102,8 @@ def identify_payload(
         robot = model.robot  # its drive gains are those the parameters belong to
     robot = robot.rigid
     require_recordings(robot, loaded)
+    loaded, findings = plausible_recordings(robot, loaded)
+    unloaded, more = plausible_recordings(robot, unloaded)
     body, report = AttachedBody.on(robot, link), progress or (lambda *_: None)
     if unloaded:
         source = _differences(body, model, loaded, unloaded)
@@ -116,7 +119,8 @@ def identify_payload(
     report('fitting', 0.8)
     estimate = fit_payload(information, moderate_effort(body), robot.drive.gain_uncertainty)
     return PayloadResult(estimate, robot, body.link, information.samples,
-                         tuple(part.match for part in parts), warnings_of(parts))
+                         tuple(part.match for part in parts),
+                         (*findings, *more, *warnings_of(parts)))
 
 
 def require_recordings(robot: RobotModel, loaded: Sequence[RawLog]) -> None:

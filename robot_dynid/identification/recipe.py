@@ -29,6 +29,7 @@ from robot_dynid.estimation.settings import (
 from robot_dynid.files import read_text
 from robot_dynid.friction import law_from
 from robot_dynid.numbers import NumberRange, check_ranges, shown
+from robot_dynid.plausibility.finding import checked_kinds
 from robot_dynid.residual import RESIDUALS
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
@@ -53,6 +54,12 @@ def _read_joints(value: Any, key: str) -> tuple[str, ...] | None:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise UsageError(f'{key} must be a list of joint names, is {shown(value)}')
     return tuple(value)
+
+
+def _read_kinds(value: Any, key: str) -> tuple[str, ...]:
+    if not isinstance(value, str | list | tuple) or not all(isinstance(x, str) for x in value):
+        raise UsageError(f'{key} must be a list of kinds of findings, is {value!r}')
+    return checked_kinds([value] if isinstance(value, str) else value)
 
 
 def _read_estimator(value: Any, key: str) -> Mapping[str, Any]:
@@ -83,8 +90,9 @@ class Recipe:
     from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr where there are motor
     states. ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
     from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
-    robot. ``estimator`` holds the ``name`` of a method and its settings, in plain types; without a
-    name they are those of the method that is asked for.
+    robot. ``accept`` are kinds of findings (plausibility.finding.KINDS) that do not refuse the
+    recordings. ``estimator`` holds the ``name`` of a method and its settings, in plain types;
+    without a name they are those of the method that is asked for.
 
     Raises UsageError naming the key.
     """
@@ -103,6 +111,7 @@ class Recipe:
     residual: str = setting(AUTO, read_word, 'residual model of the deflection')
     loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
+    accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
     estimator: Mapping[str, Any] = field(
         default_factory=dict, metadata={SETTING: Setting(_read_estimator, 'method and settings')})
 
@@ -139,6 +148,7 @@ class Recipe:
         else:
             check_settings(settings)
         check_ranges(self, 'recipe: {}')
+        checked_kinds(self.accept)
         if self.residual not in (AUTO, NONE, *RESIDUALS):
             raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
                              f'{", ".join(RESIDUALS)}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from robot_dynid.estimation.experiment import swift
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
+from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.residual.deflection import unused
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
@@ -94,9 +95,14 @@ class Validation:
 @reported
 @one_blas_thread()
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
-    """Score ``model`` on recordings. Raises DataError or UsageError for unusable recordings."""
+    """Score ``model`` on recordings, copies left out.
+
+    Raises DataError or UsageError for unusable recordings.
+    """
+    logs, findings = plausible_recordings(model.robot, logs)
     repaired = [repair(model.robot, log, model.preprocessing.rate) for log in logs]
-    return score(model, repaired)
+    found = score(model, repaired)
+    return replace(found, warnings=(*findings, *found.warnings))
 
 
 @one_blas_thread()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from robot_dynid.errors import RefusedJointWarning
+from robot_dynid.errors import ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
 
@@ -22,6 +22,19 @@ def caution(model: IdentifiedModel) -> str:
     return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
                      for joint in model.not_identified)
+
+
+def usable(model: IdentifiedModel, partial: bool = False) -> bool:
+    """Return whether a model has numbers for all joints; with ``partial`` for any of them."""
+    refused = len(model.not_identified)
+    return refused < len(model.joints) if partial else refused == 0
+
+
+def require_any_joint(model: IdentifiedModel) -> None:
+    """Raise ModelError for a model that no joint could use."""
+    if not usable(model, partial=True):
+        raise ModelError('every joint is refused, so there is no model to serve: '
+                         f'{model.status or caution(model)}')
 
 
 def warn(model: IdentifiedModel) -> None:

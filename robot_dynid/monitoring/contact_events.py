@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
 from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
+from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.types import FloatArray, RawLog
 
 
@@ -71,7 +72,10 @@ def contact_events(
     """Return the contacts that the monitor finds. Raises DataError for unusable recordings."""
     if not len(logs):
         raise DataError('no recording to look for contacts in')
-    return tuple(_contact_events(model, log, settings or MonitorSettings()) for log in logs)
+    logs, findings = plausible_recordings(model.robot, logs)
+    found = [_contact_events(model, log, settings or MonitorSettings()) for log in logs]
+    found[0] = replace(found[0], notes=(*findings, *found[0].notes))
+    return tuple(found)
 
 
 def _contact_events(

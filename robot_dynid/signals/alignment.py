@@ -22,6 +22,12 @@ YEAR, LONGEST = 3.2e7, 1e3
 LATEST = 1e19
 #: a repeated row counts as stale only if it repeats for at most this long [s]
 STALE_SECONDS = 0.1
+#: so many rows out of order came late; a clock that was set back leaves more
+LATE_ROWS = 5
+#: a smaller step of the clock shows in so many rows on either side, by so many deviations
+SIDE_ROWS, SIDE_DEVIATIONS = 20, 4.0
+#: a clock is not set back more often
+MOST_CLOCK_STEPS = 100
 #: channels that need not have values for every joint
 OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
 
@@ -37,11 +43,99 @@ def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Ra
     return replace(log, time=log.time[rows], **taken)
 
 
+def clock_steps(time: FloatArray) -> NDArray[np.int64]:
+    """Return the rows (k,) at which the clock of stamps (N,) [s] was set back.
+
+    Rows that came late, or single stamps that leap, are none: they overlap with a few rows only,
+    and leave the others where they are.
+    """
+    rows = np.flatnonzero(np.isfinite(time) & ~_far(time))
+    with np.errstate(over='ignore'):
+        forward = np.diff(time[rows])
+    if not (forward < 0.0).any():
+        return np.empty(0, dtype=np.int64)
+    step = float(np.median(forward[forward > 0.0])) if (forward > 0.0).any() else np.inf
+    found: list[int] = []
+    for _ in range(MOST_CLOCK_STEPS):
+        begin, leaps = _next_clock_step(time[rows], step)
+        if begin:
+            found.append(int(rows[begin]))
+            rows = rows[begin:]
+        elif len(leaps):
+            rows = np.delete(rows, leaps)
+        else:
+            break
+    return np.asarray(found, dtype=np.int64)
+
+
+def _next_clock_step(
+    stamps: FloatArray, step: float
+) -> tuple[int, NDArray[np.int64]]:
+    """Return the first row at which the clock was set back, 0 for none, or rows that leapt ahead.
+
+    ``stamps`` (N,) and their typical ``step`` [s].
+    """
+    highest = np.maximum.accumulate(stamps)
+    behind = np.concatenate([[0], (stamps[1:] < highest[:-1]).astype(np.int8), [0]])
+    edges = np.diff(behind)
+    for row, stop in zip((np.flatnonzero(edges == 1) + 1).tolist(),
+                         (np.flatnonzero(edges == -1) + 1).tolist(), strict=True):
+        near = int(np.searchsorted(highest, stamps[row]))
+        ahead = near + np.flatnonzero(stamps[near:row] >= stamps[row])
+        few = min(len(ahead), stop - row)
+        if few > LATE_ROWS or _set_back(stamps, row, step):
+            return row, np.empty(0, dtype=np.int64)
+        if len(ahead) < stop - row:
+            return 0, ahead
+    return 0, np.empty(0, dtype=np.int64)
+
+
+def _set_back(stamps: FloatArray, row: int, step: float) -> bool:
+    """Return whether lines through the stamps before and after a row are apart by over a step."""
+    count = np.arange(-SIDE_ROWS, SIDE_ROWS) + 0.5
+    if row < SIDE_ROWS or row + SIDE_ROWS > len(stamps):
+        return False
+    near = stamps[row - SIDE_ROWS:row + SIDE_ROWS]
+    columns = np.stack([np.ones(len(count)), count, count > 0.0, count * (count > 0.0)], axis=1)
+    inverse = np.linalg.pinv(columns)
+    values = inverse @ (near - near[0])
+    scatter = np.sqrt(np.sum((near - near[0] - columns @ values)**2) / (len(count) - 4))
+    deviation = scatter * float(np.linalg.norm(inverse[2]))
+    return bool(values[2] < -max(step, SIDE_DEVIATIONS * deviation))
+
+
+def one_clock(log: RawLog) -> tuple[RawLog, list[str]]:
+    """Move what follows a clock that was set back behind what was before; say so.
+
+    A pause between both keeps them apart, see `split_at_gaps`. Efforts with stamps of their own
+    cannot be moved: the others then hold those at ``time``.
+    """
+    steps = clock_steps(log.time)
+    if not len(steps):
+        return log, []
+    time = log.time.copy()
+    usable = np.isfinite(time) & ~_far(time)
+    pause = 2.0 * max(GAP_STEPS * float(np.median(np.abs(np.diff(time[usable])))), GAP_SECONDS)
+    for row in steps.tolist():
+        time[row:] += float(time[:row][usable[:row]].max()) + pause - time[row]
+    back = float(log.time[steps[0] - 1] - log.time[steps[0]])
+    return replace(log, time=time, effort_messages=None), [
+        f'{log.source}: the clock goes back {len(steps)} time(s), first by {back:.3g} s in row '
+        f'{int(steps[0]) + 1}; what follows is moved behind what was before']
+
+
 def ordered(log: RawLog) -> tuple[RawLog, list[str]]:
     """Drop rows whose stamp is not finite, out of the question, repeats or goes back; say so.
 
-    Where a stamp leaps ahead, or back, those rows go that leave the more of the others.
+    Where a stamp leaps ahead, or back, those rows go that leave the more of the others. What
+    follows a clock that was set back is kept, and moved, see `one_clock`.
     """
+    log, moved = one_clock(log)
+    log, dropped = _in_order(log)
+    return log, [*moved, *dropped]
+
+
+def _in_order(log: RawLog) -> tuple[RawLog, list[str]]:
     time = log.time
     far = _far(time)
     usable = np.isfinite(time) & ~far

@@ -78,12 +78,14 @@ class Glance:
 class Parts(Sequence[RawLog]):
     """Recordings in order, the long ones in parts that are read when they are asked for.
 
-    ``recordings`` are in memory or stored; ``part_rows`` is the length of a part.
+    ``recordings`` are in memory or stored; ``part_rows`` is the length of a part. Findings of the
+    kinds ``accepted`` are accepted of all, see RawLog.
     """
 
     recordings: tuple[RawLog | StoredRecording, ...]
     part_rows: int = PART_ROWS
     longest: int = LONGEST
+    accepted: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, logs: Sequence[RawLog]) -> Sequence[RawLog]:
@@ -128,6 +130,14 @@ class Parts(Sequence[RawLog]):
                           for a, b in pairwise(bounds)]
         return tuple(found)
 
+    @property
+    def by_recording(self) -> tuple[tuple[Stretch, ...], ...]:
+        """The parts of every recording."""
+        found: list[list[Stretch]] = [[] for _ in self.recordings]
+        for stretch in self.stretches:
+            found[stretch.recording].append(stretch)
+        return tuple(map(tuple, found))
+
     def __len__(self) -> int:
         return len(self.stretches)
 
@@ -146,7 +156,7 @@ class Parts(Sequence[RawLog]):
         """Return the rows of a stretch, with those around it."""
         recording = self.recordings[stretch.recording]
         if not stretch.cut:
-            return recording if isinstance(recording, RawLog) else recording.read(0, stretch.stop)
+            return self.whole(stretch.recording)
         glance = next(g for g in self.glances[stretch.recording] if g.low == stretch.low)
         margin = int(np.ceil(MARGIN / glance.step))
         first, last = (max(stretch.low, stretch.start - margin),
@@ -154,7 +164,7 @@ class Parts(Sequence[RawLog]):
         log = _read(recording, first, last)
         start, stop = (_stamp(log.time, row - first) for row in (stretch.start, stretch.stop))
         named = f'{recording.source}, {start:.6g} to {min(stop, float(log.time[-1])):.6g} s'
-        return replace(log, source=named, findings=(), part=Part(
+        return replace(log, source=named, findings=(), accepted=self._accepted(log), part=Part(
             -np.inf if stretch.start == stretch.low else start,
             np.inf if stretch.stop == stretch.high else stop, glance.began))
 
@@ -175,7 +185,7 @@ class Parts(Sequence[RawLog]):
         middles = (np.arange(count) + 0.5) / count * len(candidates)
         chosen = dict.fromkeys(candidates[int(i)] for i in middles)
         return [self.read(_stretch(number, first, glance, rows // count)) if glance else
-                self._whole(number) for number, first, glance in chosen]
+                self.whole(number) for number, first, glance in chosen]
 
     def chosen(self, kept: Sequence[bool]) -> Parts:
         """Return some of the recordings, those that are ``kept``."""
@@ -195,9 +205,14 @@ class Parts(Sequence[RawLog]):
                     f'most {WHOLE_ROWS} rows (ros2 bag convert), or give a shorter one')
         return WholeRecordings(self)
 
-    def _whole(self, number: int) -> RawLog:
+    def whole(self, number: int) -> RawLog:
+        """Return a recording in one piece."""
         recording = self.recordings[number]
-        return recording if isinstance(recording, RawLog) else recording.read(0, len(recording))
+        log = recording if isinstance(recording, RawLog) else recording.read(0, len(recording))
+        return replace(log, accepted=self._accepted(log)) if self.accepted else log
+
+    def _accepted(self, log: RawLog) -> tuple[str, ...]:
+        return (*log.accepted, *self.accepted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +238,7 @@ class WholeRecordings(Sequence[RawLog]):
     def __getitem__(self, index: int | slice) -> RawLog | list[RawLog]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return self.parts._whole(index)
+        return self.parts.whole(index)
 
 
 def _stretch(number: int, first: int, glance: Glance, rows: int) -> Stretch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from robot_dynid.errors import (
     UnexpectedError,
     UsageError,
 )
-from robot_dynid.estimation import Status
 from robot_dynid.files import check_target, file_digest
 from robot_dynid.identification.identify import (
     IdentificationResult,
@@ -26,6 +25,7 @@ from robot_dynid.identification.identify import (
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
 from robot_dynid.identified import model_file
+from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.cdr import JOINT_STATE
@@ -112,7 +112,7 @@ def run(job: Job, progress: Progress) -> Outcome:
         check_outputs(job)
         logs = read_recordings(job, progress)
         if job.payload:
-            return _payload(job, logs, progress)
+            return _payload(job, [replace(log, accepted=recipe.accept) for log in logs], progress)
         result = _identified(job, logs, recipe, progress)
         progress('writing', 1.0)
         return _delivered(job, result, logs)
@@ -186,7 +186,7 @@ def _identified(
 ) -> IdentificationResult:
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
-        _require_any_joint(result)
+        require_any_joint(result.model)
         return with_recordings(result, [_digest(source) for source in job.sources])
     except (Cancelled, UsageError, UnexpectedError):
         raise
@@ -197,17 +197,6 @@ def _identified(
 def _digest(source: str | Recorded | RawLog) -> str:
     """Return the digest of a file; empty for a recording that is still growing."""
     return file_digest(Path(source).expanduser()) if isinstance(source, str) else ''
-
-
-def _require_any_joint(result: IdentificationResult) -> None:
-    """Raise DataError for a model that no joint could use."""
-    refused, not_excited = result.model.not_identified, result.estimate.not_excited
-    if len(refused) == len(result.model.joints):
-        reason = (f'{len(not_excited)} of {len(result.model.names)} base parameters are not '
-                  'excited; ') if not_excited else ''
-        advice = Status.NOT_EXCITED if not_excited else result.estimate.status
-        raise DataError(f'every joint is refused, so there is no model to '
-                        f'serve: {reason}{advice.value}')
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Outcome:

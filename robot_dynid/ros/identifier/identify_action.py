@@ -132,8 +132,8 @@ class IdentifyAction:
         assert self._robot is not None
         if goal.payload:
             arm = '' if self._models.model is None else self._models.model.to_yaml()
-            return Job(self._robot, sources, payload=True, unloaded=tuple(goal.unloaded_files),
-                       arm=arm)
+            return Job(self._robot, sources, recipe=goal.recipe or self._recipe, payload=True,
+                       unloaded=tuple(goal.unloaded_files), arm=arm)
         return Job(self._robot, sources, goal.method,
                    goal.recipe or self._recipe, goal.out, goal.report, self._models.root)
 

@@ -11,7 +11,7 @@ import numpy as np
 from rclpy.node import Node
 
 from robot_dynid.errors import ModelError, UsageError
-from robot_dynid.identified.caution import caution
+from robot_dynid.identified.caution import caution, require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import model_message
@@ -63,6 +63,7 @@ class ModelServices:
         if not path:
             raise UsageError('path is empty: give the path of a model.yaml')
         model = IdentifiedModel.load(Path(path).expanduser(), self._robot)
+        require_any_joint(model)
         return self.serve(model, model.to_yaml())
 
     def served(self) -> IdentifiedModel:

@@ -1,0 +1,67 @@
+"""Findings about recordings: what something looks like, and what to set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from robot_dynid.errors import UsageError
+
+#: the kinds of findings, each with what is in doubt
+KINDS: Mapping[str, str] = {
+    'time_unit': 'the unit of the stamps',
+    'clock': 'stamps of one publisher and one clock',
+    'position_unit': 'the unit of positions, or the side of the gear they are measured on',
+    'velocity': 'velocity as the derivative of position: unit, sign, order of joints',
+    'position_offset': 'the zero of a joint',
+    'joint_order': 'which column belongs to which joint',
+    'effort_scale': 'the unit of efforts',
+    'effort_sign': 'the sign of efforts',
+    'gravity': 'whether efforts hold gravity, as their kind says',
+    'duplicate': 'recordings that are counted once',
+}
+
+
+class Severity(Enum):
+    """What follows from a finding."""
+
+    REFUSE = 'refuse'
+    WARN = 'warn'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something of a recording that contradicts the robot, or itself.
+
+    ``kind`` is one of KINDS, ``joints`` those concerned (empty: all, or none in particular);
+    ``looks_like`` gives the evidence in numbers, ``remedy`` what to set.
+    """
+
+    kind: str
+    recording: str
+    joints: tuple[str, ...]
+    severity: Severity
+    looks_like: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        """Return the finding in one sentence."""
+        of = f' of {", ".join(self.joints)}' if self.joints else ''
+        return f'{self.recording}: {self.kind}{of}: {self.looks_like}; {self.remedy}'
+
+
+def checked_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Return kinds of findings that are accepted; raises UsageError for an unknown one."""
+    given = tuple(kinds)
+    unknown = [kind for kind in given if kind not in KINDS]
+    if unknown:
+        raise UsageError(f'accept: there is no finding {unknown[0]!r}; choose of '
+                         f'{", ".join(KINDS)}')
+    return given
+
+
+def accepted(findings: Sequence[Finding], kinds: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings, those of the accepted ``kinds`` as warnings."""
+    return tuple(replace(f, severity=Severity.WARN) if f.kind in kinds else f for f in findings)

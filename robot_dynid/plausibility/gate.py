@@ -1,0 +1,157 @@
+"""The gate before every fit: recordings that contradict the robot or themselves are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.plausibility.content import digests, shared
+from robot_dynid.plausibility.effort import ROWS, another_motion, effort_findings, unexplained
+from robot_dynid.plausibility.excerpt import Excerpt, excerpt, joined, thinned
+from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
+from robot_dynid.plausibility.motion import motion_findings
+from robot_dynid.plausibility.stamps import stamp_findings
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.prepare import check_usable
+from robot_dynid.types import RawLog
+
+#: recordings share samples from the first share on; from the second on one is a copy
+PART, COPY = 0.03, 0.9
+#: so many recordings are tried with other motions, and how all are named
+TRIED, TOGETHER = 8, 'all recordings together'
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """What one recording shows by itself, and what is kept of it to compare it with others."""
+
+    source: str
+    findings: tuple[Finding, ...]
+    rows: Excerpt
+    samples: NDArray[np.uint64]
+    unexplained: float
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen(Sequence[RawLog]):
+    """Some of a sequence of recordings, which are read when they are asked for."""
+
+    logs: Sequence[RawLog]
+    indices: tuple[int, ...]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the recordings."""
+        names = getattr(self.logs, 'sources', None)
+        return tuple(str(names[i]) if names else self.logs[i].source for i in self.indices)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Chosen(self.logs, self.indices[index])
+        return self.logs[self.indices[index]]
+
+
+def examine(robot: RobotModel, log: RawLog) -> Examination:
+    """Examine one recording; bounded work and memory whatever its length."""
+    robot = robot.rigid
+    rows = excerpt(robot, log)
+    found = stamp_findings(robot, log, rows)
+    if not _refused(found):
+        found += motion_findings(robot, log.source, rows)
+    if not _refused(found):
+        found += effort_findings(robot, log.source, rows)
+    few = thinned(rows, ROWS)
+    return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few))
+
+
+def plausible_recordings(
+    robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = ()
+) -> tuple[Sequence[RawLog], tuple[str, ...]]:
+    """Return the recordings without copies, and warnings.
+
+    ``accept`` holds kinds of findings (finding.KINDS) that are warnings then, beside those that
+    are accepted of single recordings. Raises DataError with every finding that is not accepted,
+    and its remedy; UsageError for an unknown kind.
+    """
+    kinds = list(checked_kinds(accept))
+    examined = []
+    for log in logs:
+        check_usable(robot, log)
+        kinds += checked_kinds(log.accepted)
+        examined.append(examine(robot, log))
+    findings, copies = verdict(robot, examined)
+    findings = accepted(findings, kinds)
+    refused = [f for f in findings if f.severity is Severity.REFUSE]
+    if refused:
+        named = ', '.join(dict.fromkeys(f.kind for f in refused))
+        raise DataError(
+            f'{"; ".join(f.sentence for f in refused)}. If it is meant to be so, accept it with '
+            f'--accept or the key accept of the recipe: {named}')
+    warnings = tuple(f.sentence for f in findings)
+    if not copies:
+        return logs, warnings
+    kept = tuple(i for i in range(len(logs)) if i not in copies)
+    return Chosen(logs, kept), warnings
+
+
+def verdict(
+    robot: RobotModel, examined: Sequence[Examination]
+) -> tuple[tuple[Finding, ...], frozenset[int]]:
+    """Return the findings of all recordings, and which of them are copies of others."""
+    findings = [f for one in examined for f in one.findings]
+    twice, copies = _duplicates(examined)
+    findings += twice
+    if not _refused(findings):
+        different = [one for i, one in enumerate(examined) if i not in copies]
+        findings += _together(robot.rigid, different, {f.kind for f in findings})
+    return tuple(findings), copies
+
+
+def _together(
+    robot: RobotModel, examined: Sequence[Examination], known: set[str]
+) -> list[Finding]:
+    """Return what shows in all recordings together only, and in those that are explained worst."""
+    decided = [one for one in examined if np.isfinite(one.unexplained)]
+    worst = sorted(decided, key=lambda one: -one.unexplained)[:TRIED]
+    found = [f for one in worst for f in another_motion(robot, one.source, one.rows)]
+    if found or len(examined) < 2:
+        return found
+    rows = thinned(joined([one.rows for one in examined]), 4 * ROWS)
+    return [*(f for f in effort_findings(robot, TOGETHER, rows) if f.kind not in known),
+            *another_motion(robot, TOGETHER, thinned(rows, ROWS))]
+
+
+def _refused(findings: Iterable[Finding]) -> bool:
+    return any(f.severity is Severity.REFUSE for f in findings)
+
+
+def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
+    """Return findings about samples that several recordings hold, and which are copies."""
+    found, copies = [], set()
+    for b, second in enumerate(examined):
+        for a, first in enumerate(examined[:b]):
+            if a in copies:
+                continue
+            share = shared(first.samples, second.samples)
+            if share > COPY:
+                copies.add(b)
+                found.append(Finding(
+                    'duplicate', second.source, (), Severity.WARN,
+                    f'{share:.0%} of its samples are in {first.source}, too: it looks like a '
+                    'copy', 'it is left out, so that no sample counts twice'))
+                break
+            if max(share, back := shared(second.samples, first.samples)) > PART:
+                found.append(Finding(
+                    'duplicate', second.source, (), Severity.REFUSE,
+                    f'{share:.0%} of its samples are in {first.source}, too, and {back:.0%} of '
+                    'those in it: one looks like a part of the other', 'leave one of them out, or '
+                    'cut what they share'))
+    return found, frozenset(copies)

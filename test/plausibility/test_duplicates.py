@@ -1,0 +1,92 @@
+"""No sample counts twice, whatever its recording is called and whenever it was taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+
+from robot_dynid.errors import DataError
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.validate import validate
+from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.plausibility.content import digests, shared
+from robot_dynid.plausibility.gate import plausible_recordings
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import take
+from robot_dynid.types import RawLog
+
+ROBOT = load_robot('planar_3r')
+RECIPE = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.01, effort_lag=0.0)
+
+
+@pytest.fixture(scope='module')
+def log() -> RawLog:
+    return recording(ROBOT, 1)
+
+
+def later(log: RawLog, seconds: float = 1234.5) -> RawLog:
+    """Return the samples under another name, at another time."""
+    return replace(log, source='another name', time=log.time + seconds)
+
+
+def test_ten_copies_are_one_recording(log: RawLog) -> None:
+    copies = [replace(log, source=f'copy {i}') for i in range(9)]
+    found = identify(ROBOT, [log, *copies], recipe=RECIPE)
+    once = identify(ROBOT, [log], recipe=RECIPE)
+    assert np.array_equal(found.estimate.std, once.estimate.std)
+    assert found.experiment.information.samples == once.experiment.information.samples
+    told = [w for w in found.warnings if 'copy' in w and 'duplicate' in w]
+    assert len(told) == 9 and all('seed 1' in w and 'left out' in w for w in told)
+    assert found.model.record.recordings == ('seed 1',)
+    both = validate(found.model, [log, later(log)])
+    assert len(both.traces) == 1 and 'another name' in both.warnings[0]
+
+
+def test_a_copy_is_known_in_another_format(log: RawLog, tmp_path: Path) -> None:
+    rounded = replace(log, position=np.round(log.position, 6), effort=np.round(log.effort, 5),
+                      velocity=None)
+    write_csv(tmp_path / 'b.csv', rounded)
+    kept, warnings = plausible_recordings(ROBOT, [log, read_csv(tmp_path / 'b.csv', ROBOT.joints)])
+    assert len(kept) == 1 and 'b.csv: duplicate' in warnings[0]
+
+
+@pytest.mark.parametrize('rows', [slice(0, 400), slice(2000, 3000), slice(3500, 4000)])
+def test_a_part_of_another_recording_is_refused(log: RawLog, rows: slice) -> None:
+    other = recording(ROBOT, 2)
+    spliced = replace(other, **{name: np.concatenate([getattr(part, name) for part in (
+        take(other, slice(0, 3000)), later(take(log, rows)))]) for name in (
+            'time', 'position', 'velocity', 'effort')})
+    with pytest.raises(DataError, match=r'duplicate.*of its samples are in seed 1, too'):
+        plausible_recordings(ROBOT, [log, spliced])
+    both, warnings = plausible_recordings(ROBOT, [log, spliced], ['duplicate'])
+    assert len(both) == 2 and 'duplicate' in warnings[0]
+
+
+def test_a_part_alone_is_a_copy(log: RawLog) -> None:
+    kept, _ = plausible_recordings(ROBOT, [log, later(take(log, slice(1000, 2000)))])
+    assert [one.source for one in kept] == ['seed 1']
+
+
+def test_the_whole_stays_where_its_part_came_first(log: RawLog) -> None:
+    with pytest.raises(DataError, match='part of the other'):
+        plausible_recordings(ROBOT, [take(log, slice(0, 2000)), later(log)])
+
+
+def test_rest_and_other_motions_share_nothing(log: RawLog) -> None:
+    rest = np.zeros((2000, 3))
+    still = RawLog('rest', ROBOT.joints, 0.005 * np.arange(2000), rest, rest, rest + 1.0)
+    assert shared(digests(still), digests(later(still))) == 0.0
+    assert shared(digests(log), digests(recording(ROBOT, 2))) == 0.0
+
+
+def test_digests_are_bounded_and_do_not_depend_on_chunks(log: RawLog) -> None:
+    long = replace(log, **{name: np.concatenate([getattr(log, name)] * 40) + (
+        1e-3 * np.arange(40 * len(log.time)).reshape([-1] + [1] * (getattr(log, name).ndim - 1)))
+        for name in ('time', 'position', 'velocity', 'effort')})
+    found = digests(long)
+    assert len(found) == 2048 and shared(found, digests(take(long, slice(65_000, 140_000)))) > 0.99

@@ -1,0 +1,65 @@
+"""Nothing is found in healthy recordings: measured ones, and those of random robots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_recordings import HEALTHY, random_robot
+
+from robot_dynid.io.log import load_log
+from robot_dynid.plausibility.gate import Examination, examine, verdict
+from robot_dynid.robot.robot_file import load_robot
+
+FOLDERS = ('train', 'test', 'single_joint', 'static', 'contact', 'payload_2.805kg')
+
+
+@pytest.fixture(scope='module')
+def ur10e(ur10e_data: Path) -> dict[str, list[Examination]]:
+    """Return all recordings of the UR10e, examined, by folder."""
+    robot = load_robot('ur10e')
+    return {name: [examine(robot, load_log(f, robot)) for f in sorted(
+        (ur10e_data / name).iterdir())] for name in FOLDERS}
+
+
+@pytest.mark.parametrize('name', FOLDERS)
+def test_nothing_is_found_in_recordings_of_the_ur10e(
+    name: str, ur10e: dict[str, list[Examination]]
+) -> None:
+    robot = load_robot('ur10e')
+    assert verdict(robot, ur10e[name]) == ((), frozenset())
+    for one in ur10e[name]:
+        assert verdict(robot, [one]) == ((), frozenset())
+
+
+def test_nothing_is_found_in_all_together(ur10e: dict[str, list[Examination]]) -> None:
+    everything = [one for name in FOLDERS for one in ur10e[name]]
+    assert len(everything) == 26
+    assert verdict(load_robot('ur10e'), everything) == ((), frozenset())
+
+
+def test_nothing_is_found_in_the_recording_of_the_tx40(shared_data: Path) -> None:
+    robot = load_robot('tx40')
+    log = load_log(shared_data / 'tx40' / 'exciting.csv.gz', robot)
+    assert verdict(robot, [examine(robot, log)]) == ((), frozenset())
+
+
+def nothing_found(seed: int, name: str, folder: Path) -> None:
+    """Check one healthy case of a random robot."""
+    generator = np.random.default_rng([seed, len(name)])
+    robot, logs = HEALTHY[name](generator, random_robot(seed, folder))
+    assert verdict(robot, [examine(robot, log) for log in logs]) == ((), frozenset())
+
+
+@pytest.mark.parametrize('name', HEALTHY)
+def test_nothing_is_found_in_recordings_of_random_robots(name: str, tmp_path: Path) -> None:
+    for seed in range(3):
+        nothing_found(seed, name, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('seed', range(50))
+def test_nothing_is_found_in_recordings_of_fifty_robots(seed: int, tmp_path: Path) -> None:
+    for name in HEALTHY:
+        nothing_found(seed, name, tmp_path)

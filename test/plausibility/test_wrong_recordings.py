@@ -1,0 +1,75 @@
+"""Wrong units, signs, orders, zeros and clocks: each is refused or named, with what to set."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from spoiled_recordings import Row, table
+from synthetic_recordings import recording
+
+from robot_dynid.io.log import load_log
+from robot_dynid.plausibility.finding import KINDS, Finding, Severity
+from robot_dynid.plausibility.gate import examine, verdict
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
+
+#: robots with two joints that gravity loads, and what is shared of them, empty: simulated
+ARMS = {'ur10e': (1, 2, 'ur10e/train/20_02_10-30sec_12harm.csv.gz'),
+        'tx40': (1, 2, 'tx40/exciting.csv.gz'), 'planar_3r': (0, 1, ''), 'seven_axis': (1, 3, '')}
+#: rows of the TX40, whose velocity was not recorded, that need one
+ROWS = [(arm, row) for arm, (joint, other, _) in ARMS.items()
+        for row in table(load_robot(arm), joint, other)
+        if not (arm == 'tx40' and row.needs_velocity)]
+
+
+@cache
+def healthy(arm: str, folder: Path | None) -> tuple[RobotModel, RawLog]:
+    """Return an arm and a recording of it."""
+    robot, file = load_robot(arm), ARMS[arm][2]
+    if not file:
+        return robot, recording(robot, 1)
+    assert folder is not None
+    return robot, load_log(folder / file, robot)
+
+
+def found(robot: RobotModel, *logs: RawLog) -> tuple[Finding, ...]:
+    """Return the findings about recordings."""
+    return verdict(robot, [examine(robot, log) for log in logs])[0]
+
+
+@pytest.mark.parametrize(('arm', 'row'), ROWS, ids=[f'{arm}: {row.name}' for arm, row in ROWS])
+def test_what_is_wrong_is_named_with_its_remedy(
+    arm: str, row: Row, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue('shared_data') if ARMS[arm][2] else None
+    findings = found(*row.spoil(*healthy(arm, folder)))
+    named = [f for f in findings if f.kind == row.kind and row.word in f.sentence]
+    assert named, findings
+    assert not row.severe or named[0].severity is Severity.REFUSE
+    assert all(f.kind in KINDS and f.remedy and any(c.isdigit() for c in f.looks_like)
+               for f in findings)
+    assert {f.kind for f in findings if f.severity is Severity.REFUSE} <= {row.kind}
+
+
+@pytest.mark.parametrize('joint', range(3))
+@pytest.mark.parametrize('factor', [1e3, -1.0])
+def test_the_joint_is_named(joint: int, factor: float) -> None:
+    robot, log = healthy('planar_3r', None)
+    effort = log.effort.copy()
+    effort[:, joint] *= factor
+    (finding,) = found(robot, RawLog('r', log.joints, log.time, log.position, None, effort))
+    assert finding.joints == (robot.joints[joint],) and finding.recording == 'r'
+
+
+def test_one_wrong_recording_is_found_among_others() -> None:
+    robot = load_robot('planar_3r')
+    logs = [recording(robot, seed, 8.0) for seed in range(6)]
+    wrong = dict(ROWS_OF_PLANAR)['zero +pi/2 off'].spoil(robot, logs[4])[1]
+    findings = found(robot, *logs[:4], wrong, logs[5])
+    assert [(f.kind, f.recording) for f in findings] == [('position_offset', 'seed 4')]
+
+
+ROWS_OF_PLANAR = [(row.name, row) for arm, row in ROWS if arm == 'planar_3r']
