@@ -87,13 +87,13 @@ def identify(
     if recipe.periodic is not None and isinstance(logs, Parts):
         logs = logs.in_one_piece('averaging over periods')
     check_sequence(recipe, estimator)
-    logs, findings = plausible_recordings(robot, logs, recipe.accept)
     estimator = estimator.for_robot(robot)
     if recipe.friction == AUTO and estimator.single_joint_motions:
         recipe = replace(recipe, friction='coulomb')  # the joints at rest show no law
     robot = with_elastic_joints(robot, logs, estimator, recipe)
 
     progress('reading and repairing the recordings', 0.0)
+    logs, findings = plausible_recordings(robot, logs, recipe.accept)
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = recordings.excerpt()

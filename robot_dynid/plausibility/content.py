@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,8 @@ from robot_dynid.types import FloatArray, RawLog
 
 #: so many digests of samples are kept of a recording
 KEPT = 2048
+#: the bits of a digest that are those of the first joint
+UPPER = np.uint64(0xFFFFFFFF00000000)
 #: rows that are digested at once
 CHUNK = 65_536
 #: significant digits of a value: files keep at least so many
@@ -20,31 +25,43 @@ LEAST = 20
 def digests(log: RawLog) -> NDArray[np.uint64]:
     """Return the least KEPT digests, in order, of the different samples of a recording.
 
-    A sample is one change of position and effort from row to row, whatever its stamp. The least
-    digests are the same ones in every recording that holds the sample.
+    A sample is a row of position and effort, with the row before it, that differs from it,
+    whatever their stamps. The least digests are those of the same samples in every recording that
+    holds them.
     """
     kept = np.empty(0, dtype=np.uint64)
     for first in range(0, max(len(log.time) - 1, 0), CHUNK):
         rows = slice(first, first + CHUNK + 1)
-        table = log.position[rows] if log.effort is None else np.hstack(
-            [log.position[rows], log.effort[rows]])
-        found = _digested(np.asarray(table, dtype=np.float64))
-        kept = np.unique(np.concatenate([kept, found]))[:KEPT]
+        parts = [np.asarray(part[rows], dtype=np.float64) for part in (log.position, log.effort)
+                 if part is not None]
+        bound = kept[-1] if len(kept) == KEPT else np.uint64(2**64 - 1)
+        kept = np.unique(np.concatenate([kept, _digested(parts, bound)]))[:KEPT]
     return kept
 
 
-def _digested(table: FloatArray) -> NDArray[np.uint64]:
-    """Return digests of the rows (N, k) that differ from the row before, with that row."""
-    if len(table) < 2:
-        return np.empty(0, dtype=np.uint64)
+def _digested(parts: list[FloatArray], bound: np.uint64) -> NDArray[np.uint64]:
+    """Return digests up to ``bound`` of the rows of tables (N, k) that differ from those before.
+
+    Their upper half is that of the first joint, so that most rows need no look at the others.
+    """
+    with np.errstate(over='ignore'):
+        first = _mixed(np.column_stack([part[:, 0] for part in parts]))
+        upper = _scrambled(first[1:] ^ (first[:-1] * np.uint64(3))) & UPPER
+        rows = np.flatnonzero(upper <= bound)
+        here, before = (np.hstack([part[r] for part in parts]) for r in (rows + 1, rows))
+        rest = _scrambled(_mixed(here) ^ (_mixed(before) * np.uint64(3)))
+    moved = np.any(here != before, axis=1) & np.isfinite(here).all(axis=1)
+    found = upper[rows] | (rest & ~UPPER)
+    return np.asarray(np.unique(found[moved]))
+
+
+def _mixed(table: FloatArray) -> NDArray[np.uint64]:
+    """Return one number for the rounded values of every row (N, k)."""
     values = _rounded(table)
     mixed = np.full(len(values), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    with np.errstate(over='ignore'):
-        for column in values.T:
-            mixed = _scrambled(mixed ^ column.view(np.uint64))
-        pairs = _scrambled(mixed[1:] ^ (mixed[:-1] * np.uint64(3)))
-    moved = np.any(table[1:] != table[:-1], axis=1) & np.isfinite(table[1:]).all(axis=1)
-    return np.asarray(np.unique(pairs[moved]))
+    for column in values.T:
+        mixed = _scrambled(mixed ^ np.ascontiguousarray(column).view(np.uint64))
+    return mixed
 
 
 def _rounded(table: FloatArray) -> FloatArray:
@@ -61,6 +78,22 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(values ^ (values >> np.uint64(31)))
+
+
+def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
+    """Return the pairs of recordings, in order, that hold at least LEAST digests in common."""
+    owners = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
+    values = np.concatenate([np.empty(0, dtype=np.uint64), *sketches])
+    order = np.argsort(values, kind='stable')
+    values, owners = values[order], owners[order]
+    common: Counter[tuple[int, int]] = Counter()
+    for ahead in range(1, len(sketches)):
+        same = values[ahead:] == values[:-ahead]
+        if not same.any():
+            break
+        common.update(zip(owners[:-ahead][same].tolist(), owners[ahead:][same].tolist(),
+                          strict=True))
+    return sorted(pair for pair, count in common.items() if count >= LEAST)
 
 
 def shared(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:

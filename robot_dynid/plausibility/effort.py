@@ -27,9 +27,9 @@ ALONE = 200.0
 CONVINCING, NEAR = 0.7, 2.0
 #: efforts are permuted where this share of what is left remains
 PERMUTED = 0.6
-#: another motion is named where this share of what is left remains, on average over all joints,
-#: and no more than this share of the efforts
-BETTER, MOST_LEFT = 0.82, 0.2
+#: another motion is named where what is left of the efforts, on average over all joints, is at
+#: most this share and falls by this logarithm, and by so many over the root of independent rows
+MOST_LEFT, BETTER, SCATTER = 0.2, 0.2, 1.25
 #: a joint counts as moving from this speed, root mean square [rad/s, m/s]; ramp of dry friction
 SPEED, RAMP = 0.02, 0.02
 #: friction is negative when it drives with this share of rms effort times rms speed, and by so
@@ -425,6 +425,7 @@ def another_motion(robot: RobotModel, source: str, rows: Excerpt) -> list[Findin
     own = unexplained(robot, rows)
     if not own > 0.0:
         return []
+    fall = max(BETTER, SCATTER / np.sqrt(len(rows) / CORRELATED))
     best: tuple[float, tuple[str, tuple[int, ...], str, str]] | None = None
     for what, rows_then in _alternatives(robot, rows):
         other = Data.of(robot, rows_then)
@@ -432,7 +433,7 @@ def another_motion(robot: RobotModel, source: str, rows: Excerpt) -> list[Findin
         share = float(np.exp(np.mean(left)))
         loaded = np.std(other.expected, axis=0) > LOADED * np.std(other.rows.torque, axis=0)
         near = np.abs(np.log(np.maximum(scale[loaded], 1e-12))) < np.log(NEAR)
-        if loaded.any() and near.all() and share < MOST_LEFT and share < BETTER * own and (
+        if loaded.any() and near.all() and share < MOST_LEFT and np.log(own / share) > fall and (
                 best is None or share < best[0]):
             best = share, what
     if best is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.plausibility.content import digests, shared
+from robot_dynid.plausibility.content import candidates, digests, shared
 from robot_dynid.plausibility.effort import ROWS, another_motion, effort_findings, unexplained
 from robot_dynid.plausibility.excerpt import Excerpt, excerpt, joined, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
@@ -135,11 +135,11 @@ def _refused(findings: Iterable[Finding]) -> bool:
 
 def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
     """Return findings about samples that several recordings hold, and which are copies."""
-    found, copies = [], set()
-    for b, second in enumerate(examined):
-        for a, first in enumerate(examined[:b]):
-            if a in copies:
-                continue
+    found: list[Finding] = []
+    copies: set[int] = set()
+    for b, a in sorted((b, a) for a, b in candidates([one.samples for one in examined])):
+        first, second = examined[a], examined[b]
+        if a not in copies and b not in copies:
             share = shared(first.samples, second.samples)
             if share > COPY:
                 copies.add(b)
@@ -147,8 +147,7 @@ def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozens
                     'duplicate', second.source, (), Severity.WARN,
                     f'{share:.0%} of its samples are in {first.source}, too: it looks like a '
                     'copy', 'it is left out, so that no sample counts twice'))
-                break
-            if max(share, back := shared(second.samples, first.samples)) > PART:
+            elif max(share, back := shared(second.samples, first.samples)) > PART:
                 found.append(Finding(
                     'duplicate', second.source, (), Severity.REFUSE,
                     f'{share:.0%} of its samples are in {first.source}, too, and {back:.0%} of '

@@ -116,7 +116,9 @@ def test_gravity_compensated_effort_is_modelled_without_weight(planar):
         expected, abs=0.03 * np.abs(expected).max())
     # stated wrongly, either way, the missing or surplus weight shows in the errors
     for wrong, recorded, factor in ((planar.robot, without, 3.0), (robot, log, 10.0)):
-        other = identify(wrong, [recorded], recipe=FIXED)
+        with pytest.raises(DataError, match='gravity'):
+            identify(wrong, [recorded], recipe=FIXED)
+        other = identify(wrong, [recorded], recipe=replace(FIXED, accept=('gravity',)))
         assert other.held_out.score > result.held_out.score + np.log(factor)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from synthetic_recordings import recording
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import DEFAULT, ESTIMATORS, owned_settings
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
@@ -48,6 +48,15 @@ def repeated(content: dict[str, Any]) -> Any:
 
 def cutoff() -> None:
     assert identified({'cutoff': 7.5}).model.preprocessing.cutoff == 7.5
+
+
+def accept() -> None:
+    log = recording(ROBOT, 1, 8.0)
+    log = replace(log, effort=-log.effort)
+    with pytest.raises(DataError, match='effort_sign'):
+        identify(ROBOT, [log], recipe=recipe_from_dict(QUICK))
+    found = identify(ROBOT, [log], recipe=recipe_from_dict({**QUICK, 'accept': ['effort_sign']}))
+    assert any('effort_sign' in warning for warning in found.warnings)
 
 
 def ramp_width() -> None:
@@ -144,9 +153,9 @@ def elastic_joints() -> None:
 
 
 CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
-    cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior, prior_weight,
-    bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops, elastic_joints,
-    estimator)}
+    accept, cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior,
+    prior_weight, bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops,
+    elastic_joints, estimator)}
 
 
 @pytest.mark.parametrize('key', [*(f.name for f in fields(Recipe)), *owned_settings()])
