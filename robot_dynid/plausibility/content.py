@@ -39,6 +39,11 @@ def digests(log: RawLog) -> NDArray[np.uint64]:
     return kept
 
 
+def merged(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Return the digests of a recording from those (k,) of its parts."""
+    return np.asarray(np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))[:KEPT])
+
+
 def _digested(parts: list[FloatArray], bound: np.uint64) -> NDArray[np.uint64]:
     """Return digests up to ``bound`` of the rows of tables (N, k) that differ from those before.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.plausibility.content import candidates, digests, shared
+from robot_dynid.plausibility.content import candidates, digests, merged, shared
 from robot_dynid.plausibility.effort import ROWS, another_motion, effort_findings, unexplained
-from robot_dynid.plausibility.excerpt import Excerpt, excerpt, joined, thinned
+from robot_dynid.plausibility.excerpt import WINDOWS, Excerpt, excerpt, joined, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.motion import motion_findings
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.alignment import take
+from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import check_usable
 from robot_dynid.types import RawLog
 
@@ -72,6 +74,29 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
     return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few))
 
 
+def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
+    """Examine a long recording that is read part by part: WINDOWS of them, all for their samples.
+
+    ``parts`` overlap; what is around the rows of their own does not count.
+    """
+    chosen = set(np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int).tolist())
+    found, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
+    for i, log in enumerate(parts):
+        if log.part is not None:
+            log = take(log, log.part.own(log.time))
+        if i in chosen and len(log.time):
+            check_usable(robot, log)
+            one = examine(robot, log)
+            found = {(f.kind, f.joints): f for f in one.findings} | found
+            rows.append(one.rows)
+            samples.append(one.samples)
+        else:
+            samples.append(digests(log))
+    few = thinned(joined(rows), ROWS)
+    return Examination(
+        source, tuple(found.values()), few, merged(samples), unexplained(robot.rigid, few))
+
+
 def plausible_recordings(
     robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = ()
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
@@ -83,7 +108,12 @@ def plausible_recordings(
     """
     kinds = list(checked_kinds(accept))
     examined = []
-    for log in logs:
+    for source, parts in _recordings(logs):
+        if len(parts) > 1:
+            kinds += checked_kinds(parts[0].accepted)
+            examined.append(examine_parts(robot, source, parts))
+            continue
+        log = parts[0]
         check_usable(robot, log)
         kinds += checked_kinds(log.accepted)
         examined.append(examine(robot, log))
@@ -98,8 +128,20 @@ def plausible_recordings(
     warnings = tuple(f.sentence for f in findings)
     if not copies:
         return logs, warnings
-    kept = tuple(i for i in range(len(logs)) if i not in copies)
-    return Chosen(logs, kept), warnings
+    if isinstance(logs, Parts):
+        return logs.chosen([i not in copies for i in range(len(examined))]), warnings
+    return Chosen(logs, tuple(i for i in range(len(logs)) if i not in copies)), warnings
+
+
+def _recordings(logs: Sequence[RawLog]) -> Iterator[tuple[str, Sequence[RawLog]]]:
+    """Yield source and parts of every recording, one part for one that is not cut."""
+    if not isinstance(logs, Parts):
+        yield from ((log.source, (log,)) for log in logs)
+        return
+    first = 0
+    for source, stretches in zip(logs.sources, logs.by_recording, strict=True):
+        yield source, Chosen(logs, tuple(range(first, first + len(stretches))))
+        first += len(stretches)
 
 
 def verdict(

@@ -1,0 +1,57 @@
+"""The gate and recordings in parts: each is one recording, as if it were in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+
+from robot_dynid.errors import DataError
+from robot_dynid.plausibility.content import digests
+from robot_dynid.plausibility.gate import examine_parts, plausible_recordings
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.parts import Parts
+from robot_dynid.types import RawLog
+
+ROBOT = load_robot('planar_3r')
+
+
+@pytest.fixture(scope='module')
+def log() -> RawLog:
+    return recording(ROBOT, 1, 120.0)
+
+
+def cut(*logs: RawLog) -> Parts:
+    """Return recordings in parts of 20 s."""
+    return Parts(logs, 4000, 6000)
+
+
+def test_parts_are_no_copies_of_each_other(log: RawLog) -> None:
+    parts = cut(log)
+    assert len(parts) == 6
+    kept, warnings = plausible_recordings(ROBOT, parts)
+    assert kept is parts and not warnings
+    found = examine_parts(ROBOT, log.source, parts)
+    same = np.isin(found.samples, digests(log)).mean()
+    assert same > 0.99 and not found.findings
+
+
+def test_a_copy_of_a_long_recording_is_left_out(log: RawLog) -> None:
+    copy = replace(log, source='another name', time=log.time + 1e4)
+    kept, warnings = plausible_recordings(ROBOT, cut(log, copy, recording(ROBOT, 2)))
+    assert isinstance(kept, Parts)
+    assert kept.sources == ('seed 1', 'seed 2')
+    assert len(warnings) == 1 and 'another name: duplicate' in warnings[0]
+
+
+def test_findings_of_parts_are_those_of_the_recording(log: RawLog) -> None:
+    assert log.effort is not None
+    effort = log.effort.copy()
+    effort[:, 1] *= -1.0
+    wrong = cut(replace(log, effort=effort))
+    with pytest.raises(DataError, match='effort_sign of joint_2'):
+        plausible_recordings(ROBOT, wrong)
+    kept, warnings = plausible_recordings(ROBOT, replace(wrong, accepted=('effort_sign',)))
+    assert len(kept) == 6 and sum('effort_sign' in w for w in warnings) == 1
