@@ -82,6 +82,8 @@ def map_arrays(
 
 def _mapped(folder: Path, name: str) -> FloatArray:
     path = folder / f'{name}.npy'
+    if not os.path.lexists(path):
+        raise DataError(f'{path}: no such file')
     with open_regular(path, DataError) as file:
         try:
             version = npy.read_magic(file)

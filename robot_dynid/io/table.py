@@ -72,6 +72,8 @@ def table_pieces(path: str | Path) -> Iterator[tuple[tuple[str, ...], Iterator[F
     not such a table.
     """
     source = str(path)
+    if not os.path.lexists(path):
+        raise DataError(f'{source}: no such file')
     try:
         with open_regular(path, DataError) as file:
             size = os.fstat(file.fileno()).st_size

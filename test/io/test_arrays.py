@@ -41,7 +41,7 @@ def test_parts_are_the_whole(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(('name', 'content', 'words'), [
-    ('position', None, 'No such file'), ('effort', np.zeros((25, 3)), r'\(25, 3\)'),
+    ('position', None, 'no such file'), ('effort', np.zeros((25, 3)), r'\(25, 3\)'),
     ('time', np.zeros(25), 'do not increase'), ('time', np.zeros((25, 1)), r'\(T,\)'),
     ('effort', np.zeros((25, 2), np.float32), 'float32'), ('time', b'no array', 'time.npy'),
     ('time', b'', 'time.npy'),
