@@ -14,6 +14,8 @@ from monitored import motion
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.io.bag import Topics
+from robot_dynid.io.bag_writer import BagWriter
+from robot_dynid.io.cdr import JOINT_STATE
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.identification_job import (
@@ -26,6 +28,7 @@ from robot_dynid.ros.identifier.identification_job import (
     read_recordings,
     run,
 )
+from robot_dynid.types import DAMAGE
 
 ROBOT = load_robot('planar_3r')
 
@@ -49,6 +52,26 @@ def test_a_recording_is_read_from_the_topics_it_was_made_of(tmp_path: Path) -> N
     np.testing.assert_array_equal(log.position, values)
     np.testing.assert_array_equal(log.velocity, 2 * values)
     np.testing.assert_array_equal(log.effort, 5 * values)
+
+
+def test_damage_of_a_growing_file_is_told_but_not_that_it_has_no_end(tmp_path: Path) -> None:
+    stamps = START + 10**7 * np.arange(60)
+    with BagWriter(tmp_path / 'bag') as bag:
+        topic = bag.add_topic('/joint_states', JOINT_STATE)
+        for k, stamp in enumerate(stamps.tolist()):
+            bag.write(topic, stamp, raw(ROBOT.joints, stamp, [k] * 3, [k] * 3, [k] * 3))
+            if k % 20 == 19:
+                bag.commit()
+        file = bag.storage_file
+        whole = file.read_bytes()
+    file.write_bytes(whole)
+    assert not read_recording(Recorded(file, Topics()), ROBOT).findings
+    damaged = bytearray(whole)
+    damaged[whole.index(raw(ROBOT.joints, int(stamps[30]), [30] * 3, [30] * 3, [30] * 3))] ^= 1
+    file.write_bytes(damaged)
+    log = read_recording(Recorded(file, Topics()), ROBOT)
+    assert len(log.time) == 40
+    assert [f for f in log.findings if f.startswith(DAMAGE)] and 'not closed' not in str(log)
 
 
 def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> None:
