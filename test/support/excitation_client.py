@@ -144,7 +144,7 @@ class Client:
         self.other.publish(JointTrajectory(joint_names=self.state.name, points=[point]))
 
     def _on_state(self, message: JointState) -> None:
-        self.state, self.speed = message, float(np.abs(message.velocity).max())
+        self.state, self.speed = message, float(np.abs(message.velocity).max(initial=0.0))
         if self.speed > 0.05:
             self.moved_at = self.clock
 

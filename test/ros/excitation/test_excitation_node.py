@@ -14,7 +14,10 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from excitation_client import ABORTED, CANCELED, LONG, PATIENCE, ROBOT, SHORT, SUCCEEDED
 from excitation_stage import Stage
+from malformed import alias_bomb, many, merge_bomb, nested
 from ros_process import NodeProcess
+from sensor_msgs.msg import JointState, Temperature
+from std_msgs.msg import Bool
 
 from robot_dynid.execution.guards import Code
 from robot_dynid.robot.robot_file import load_robot
@@ -70,6 +73,33 @@ def test_wrong_requests_are_answered(stage: Stage, goal: dict[str, str], words: 
     result = client.excite(**goal)
     assert result.code == Code.INVALID and words in result.message
     client.stayed()
+
+
+def test_malformed_messages_and_goals_that_are_traps(stage: Stage) -> None:
+    """The node is there after them, and knows nothing of the robot that it did not say."""
+    client = stage.client
+    publishers = [client.node.create_publisher(kind, topic, 1000) for kind, topic in (
+        (JointState, 'joint_states'), (Bool, 'emergency_stop'), (Temperature, 'temperature'))]
+    client.wait(lambda: all(p.get_subscription_count() for p in publishers))
+    for message in many(2000, list(load_robot(ROBOT).joints)):
+        for publisher, size in zip(publishers, (len(message), 8, 64), strict=True):
+            publisher.publish(message[:size])
+    for options in (nested(30_000), merge_bomb(), alias_bomb(), '!!python/name:os.system', '\1',
+                    '{duration: 1e308}', '{harmonics: 1000000000}', 'x' * 100_000):
+        begin = time.monotonic()
+        result = client.excite(options, dry_run=True)
+        assert result.code == Code.INVALID, (options[:30], result.message)
+        assert time.monotonic() - begin < HANGS
+        assert len(result.message) <= 4100
+    for path in ('/dev/zero', '../' * 10_000, 'x' * 100_000, '\n', '.'):
+        result = client.excite('', trajectory=path, dry_run=True)
+        assert result.code == Code.UNKNOWN_TRAJECTORY, result.message
+    for publisher in publishers:
+        client.node.destroy_publisher(publisher)
+    assert client.excite(dry_run=True).code == Code.SUCCESS
+    client.emergency.publish(Bool(data=False))  # some of the others were whole
+    client.spin(0.5)  # the client hears them, too
+    client.state, client.moved_at = JointState(), 0.0
 
 
 def test_success(stage: Stage) -> None:
