@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -61,21 +62,21 @@ every = pytest.mark.parametrize('name', WRITERS)
 
 def in_child(task: Callable[[], object]) -> str:
     """Return the error of a task in a process of its own, or how that was killed."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
+    forked = get_context('fork')
+    hear, tell = forked.Pipe(duplex=False)
+
+    def run() -> None:
         try:
             task()
-            text = ''
+            tell.send('')
         except BaseException as error:
-            text = f'{type(error).__name__}: {error}'
-        os.write(write, text.encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, 'rb') as pipe:
-        said = pipe.read().decode()
-    _, status = os.waitpid(child, 0)
-    return f'killed by {os.WTERMSIG(status)}' if os.WIFSIGNALED(status) else said
+            tell.send(f'{type(error).__name__}: {error}')
+
+    child = forked.Process(target=run)
+    child.start()
+    tell.close()
+    child.join()
+    return str(hear.recv()) if child.exitcode == 0 else f'killed by {-(child.exitcode or 0)}'
 
 
 def names(folder: Path) -> list[str]:

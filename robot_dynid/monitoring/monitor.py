@@ -122,7 +122,7 @@ class Monitor:
 
     @property
     def blind(self) -> dict[str, str]:
-        """Why joints are not watched, by name: their contact is unknown. Empty: all are watched.
+        """Reasons of joints that are not watched, by name: their contact is unknown.
 
         It holds for the latest joint state of use: who calls must know when that is too long ago.
         """
@@ -130,7 +130,7 @@ class Monitor:
 
     @property
     def problem(self) -> str:
-        """Why the last joint state of no use was none."""
+        """Reason of the last joint state that was of no use."""
         return self._stream.problem
 
     def advice(self) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
 
 
 def _missing(log: RawLog) -> NDArray[np.bool_]:
-    """Return where joints (N, n) have nothing to watch: motion of all of them, or own effort."""
+    """Return a mask (N, n): the motion of any joint, or the effort of this one, is missing."""
     assert log.effort is not None
     motion = [values for values in (log.position, log.velocity) if values is not None]
     still = ~np.isfinite(np.concatenate(motion, axis=1)).all(axis=1, keepdims=True)

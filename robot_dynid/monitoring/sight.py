@@ -1,4 +1,4 @@
-"""Which joints the monitor watches, and why not the others: what it cannot see is not free.
+"""Joints that the monitor watches and those that are blind: unknown is not free of contact.
 
 A joint is watched once the observer has followed usable states of it for SETTLING of its time
 constants. It is blind before, while its effort has been missing for longer than LONGEST_STEP,
@@ -55,7 +55,7 @@ class TrainedRange:
 
 
 def never_watched(model: IdentifiedModel, moving: FloatArray) -> NDArray[np.int64]:
-    """Return why joints (n,) can never be watched, or WATCHED; ``moving`` (n,) [N m]."""
+    """Return reasons (n,) for which joints can never be watched, else WATCHED; ``moving`` (n,)."""
     refused = np.isin(model.joints, model.not_identified)
     return np.where(refused, REFUSED, np.where(np.isfinite(moving), WATCHED, NO_LEVEL))
 
@@ -100,7 +100,7 @@ class Sight:
         self.blind = self.unseen | (self._never == NO_LEVEL)
 
     def reasons(self) -> dict[str, str]:
-        """Return why joints are blind, by name; those that are watched are not in it."""
+        """Return the reasons of blind joints, by name."""
         codes = np.where(self._never != WATCHED, self._never, self._cause)
         return {joint: self._began if code == BEGUN and self._began else REASONS[code]
                 for joint, code, blind in zip(
@@ -129,7 +129,7 @@ class BlindTime:
 def sight_along(
     model: IdentifiedModel, moving: FloatArray, gain: float, motion: MonitorInput
 ) -> NDArray[np.int64]:
-    """Return why joints are blind in a recording (N, n), WATCHED where they are not.
+    """Return the reasons (N, n) of blind joints in a recording, WATCHED for the others.
 
     It is what `Sight` finds from one state to the next.
     """

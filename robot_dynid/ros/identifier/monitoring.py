@@ -129,7 +129,7 @@ class Monitoring:
 
     @property
     def blind(self) -> dict[str, str]:
-        """Why joints are not watched now, by name, EVERY for all; empty: all are watched."""
+        """Reasons of joints that are not watched now, by name, EVERY for all of them."""
         if self._models.model is None:
             return {EVERY: NO_MODEL}
         if self.monitor is None or self._models.model is not self._model or \
