@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from robot_dynid.errors import DataError, UsageError
@@ -10,6 +11,7 @@ from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
+from robot_dynid.identification.recordings import Unusable, part_of
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
 from robot_dynid.identification.sequential_fit import (
     FRICTION,
@@ -23,6 +25,8 @@ from robot_dynid.identification.sequential_fit import (
 )
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import RawLog
 
 
@@ -43,12 +47,17 @@ def identify_sweeps(
     """
     if recipe.loops != THREE:
         return logs, None
-    motions, rest = [], []
-    for log in logs:
-        own = sweep_motions(robot, log, recipe)
-        motions += own
-        if not own:
-            rest.append(log)
+    motions: list[SingleJointMotion] = []
+    owners = logs.owners if isinstance(logs, Parts) else tuple(range(len(logs)))
+    sweeping: set[int] = set()  # a recording is one or the other, whatever its parts show
+    for owner, log in zip(owners, logs, strict=True):
+        with suppress(Unusable), part_of(log.part):
+            own = sweep_motions(robot, log, recipe)
+            motions += own
+            sweeping |= {owner} if own else set()
+    kept = [owner not in sweeping for owner in range(max(owners) + 1)]
+    rest = logs.chosen(kept) if isinstance(logs, Parts) else [
+        logs[i] for i, yes in enumerate(kept) if yes]
     if not rest:
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
                         'together: the second loop identifies the links from it')

@@ -18,7 +18,7 @@ from robot_dynid.identified.trained import Extent
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.scratch import Kept, Scratch
 from robot_dynid.signals.averaging import average
-from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.signals.stacked import require_channels
@@ -42,7 +42,7 @@ def part_of(place: Part | None) -> Iterator[None]:
     except DataError as error:
         if place is None:
             raise
-        raise Unusable(f'{error} (this part of the recording is left out)') from None
+        raise Unusable(f'{error} ({LEFT_OUT})') from None
 
 
 @dataclass

@@ -23,6 +23,8 @@ from robot_dynid.types import FloatArray, Samples
 
 #: a residual model must lower the held-out error by this share, in most folds
 GAIN = 0.01
+#: samples residual models are fitted to, at about 1 kB each; long recordings have more
+RESIDUAL_SAMPLES = 200_000
 #: physics and residual are fitted in turn, at most so often, while the score falls by this much
 ROUNDS, SETTLED = 8, 1e-3
 
@@ -40,7 +42,8 @@ class Training:
     """Recordings whose effort is to be explained; ``rows`` are all samples in their order.
 
     ``features`` (M, n, k), ``effort`` and ``measured`` (M, n) [N m], ``batch`` (M,) the batch of
-    the experiment's information a sample is in.
+    the experiment's information a sample is in. ``stride``: of long recordings one in so many
+    parts is there.
     """
 
     experiment: Experiment
@@ -48,6 +51,7 @@ class Training:
     effort: FloatArray
     measured: FloatArray
     batch: NDArray[np.int64]
+    stride: int = 1
 
     @classmethod
     def of(cls, experiment: Experiment, needed: bool) -> Training | None:
@@ -55,7 +59,10 @@ class Training:
         recordings: list[Samples] = []
         width = feature_count(experiment.model.robot)
         features: list[FloatArray] = []
-        for samples in experiment.recordings:
+        stride = max(1, -(-experiment.information.samples // RESIDUAL_SAMPLES))
+        for number, samples in enumerate(experiment.recordings):
+            if number % stride:
+                continue
             found = deflections(experiment.model.robot, samples)
             if found is None and needed:
                 return None
@@ -64,12 +71,14 @@ class Training:
                             if found is None else found)
         if not recordings:
             return None
+        experiment = replace(experiment, recordings=recordings) if stride == 1 else Experiment.of(
+            experiment.model, recordings, experiment.reversal_weights)
         counts = [b.samples for b in experiment.information.batches]
         return cls(
-            replace(experiment, recordings=recordings), np.concatenate(features),
+            experiment, np.concatenate(features),
             np.concatenate([s.effort for s in recordings if s.effort is not None]),
             np.concatenate([s.measured for s in recordings if s.measured is not None]),
-            np.repeat(np.arange(len(counts)), counts))
+            np.repeat(np.arange(len(counts)), counts), stride)
 
     @cached_property
     def known(self) -> list[int]:
@@ -258,7 +267,11 @@ def fit_residual(
     warnings = tuple(f'joint {joint}: no residual model of the deflection: {reason}'
                      for joint, reason in zip(robot.joints, reasons, strict=True)
                      if reason and known)
-    return ResidualFitted(last.experiment, last.models, last.values,
+    if data.stride > 1 and (joints or not at_once):
+        warnings += (f'long recordings: residual models, and the parameters beside them, are from '
+                     f'one in {data.stride} parts',)
+    all_parts = data.stride > 1 and at_once and not joints
+    return ResidualFitted(experiment if all_parts else last.experiment, last.models, last.values,
                           _record(kind, crossed, robot.joints, reasons), warnings)
 
 

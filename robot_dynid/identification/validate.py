@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,11 +16,14 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.residual.deflection import unused
+from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
 
 NEAR = 'near reversals'
+#: rows of recordings of which all samples are scored
+SCORED = 400_000
 SUBSETS = ('all', 'motion', 'rest', NEAR)
 
 
@@ -95,36 +98,62 @@ class Validation:
 @reported
 @one_blas_thread()
 def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
-    """Score ``model`` on recordings, copies left out.
+    """Score ``model`` on recordings, one in memory at a time, long ones in parts, copies left out.
 
-    Raises DataError or UsageError for unusable recordings.
+    Beyond SCORED samples, evenly spaced ones count. Raises DataError or UsageError for unusable
+    recordings.
     """
-    logs, findings = plausible_recordings(model.robot, logs)
-    repaired = [repair(model.robot, log, model.preprocessing.rate) for log in logs]
-    found = score(model, repaired)
-    return replace(found, warnings=(*findings, *found.warnings))
+    logs, findings = plausible_recordings(model.robot, Parts.of(logs))
+    rows = logs.rows if isinstance(logs, Parts) else 0
+    notes: list[str] = []
+    found = score(model, _repaired(model, logs, notes), max(1, -(-rows // SCORED)))
+    return replace(found, warnings=(*findings, *notes, *found.warnings))
+
+
+def _repaired(
+    model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str]
+) -> Iterator[Repaired]:
+    """Yield recordings but parts that cannot be used, which go into ``notes``."""
+    for log in logs:
+        try:
+            yield repair(model.robot, log, model.preprocessing.rate)
+        except DataError as error:
+            if log.part is None:
+                raise
+            notes.append(f'{error} ({LEFT_OUT})')
 
 
 @one_blas_thread()
-def score(model: IdentifiedModel, recordings: Sequence[Repaired]) -> Validation:
-    """Score ``model`` on repaired recordings."""
-    if not recordings:
+def score(
+    model: IdentifiedModel, recordings: Iterable[Repaired], stride: int = 1
+) -> Validation:
+    """Score ``model`` on every so many (``stride``) samples of repaired recordings."""
+    traces, notes = [], list[str]()
+    for recording in recordings:
+        notes += recording.notes
+        try:
+            traces.append(_trace(model, recording, stride))
+        except DataError as error:
+            if recording.place is None:
+                raise
+            notes.append(f'{error} ({LEFT_OUT})')
+    if not traces:
         raise DataError('no recording to validate on')
-    traces = tuple(_trace(model, r) for r in recordings)
-    notes = [note for r in recordings for note in r.notes]
+    if stride > 1:
+        notes.append(f'long recordings: one in {stride} samples was scored, evenly spaced')
     notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
     notes += [f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside)]
     return Validation(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),
-        traces, (*notes, *_remarks(model)),
+        tuple(traces), (*notes, *_remarks(model)),
     )
 
 
-def _trace(model: IdentifiedModel, recording: Repaired) -> Trace:
+def _trace(model: IdentifiedModel, recording: Repaired, stride: int) -> Trace:
     samples = prepare(model.robot, recording, model.preprocessing)
     assert samples.measured is not None
-    own = samples.fresh
+    own = np.flatnonzero(samples.fresh)[::stride]
     return Trace(
         recording.source, samples.moved.time[own], samples.measured[own],
         model.predicted(samples)[own],

@@ -20,7 +20,7 @@ from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording
 
 #: rows of a part, and of the longest recording that stays in one piece: what is computed with a
 #: part of seven joints takes 60 MB
-PART_ROWS, LONGEST = 60_000, 90_000
+PART_ROWS, LONGEST = 45_000, 80_000
 #: s around a part that are read with it: filters of 2 Hz and more see no border
 MARGIN = 4.0
 #: rows by which a recording is looked through for rest and steps of its clock
@@ -34,6 +34,8 @@ REST_SHARE, REST_TRAVEL = 0.02, 1e-3
 STEP_BACK = 1.0
 #: stretches of an excerpt: at most so many, each at least so long [s]
 MOST_STRETCHES, STRETCH_SECONDS = 12, 8.0
+#: what is said of a part that cannot be used
+LEFT_OUT = 'this part of the recording is left out'
 #: rows of the longest recording that is read in one piece by what needs that
 WHOLE_ROWS = 1_000_000
 
@@ -101,6 +103,16 @@ class Parts(Sequence[RawLog]):
     def findings(self) -> dict[str, tuple[str, ...]]:
         """What is conspicuous in whole recordings, by file."""
         return {r.source: r.findings for r in self.recordings if r.findings}
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of all recordings."""
+        return sum(_rows(recording) for recording in self.recordings)
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """The recording, by its index, of every part."""
+        return tuple(stretch.recording for stretch in self.stretches)
 
     @property
     def cut(self) -> bool:
@@ -188,7 +200,7 @@ class Parts(Sequence[RawLog]):
                 self.whole(number) for number, first, glance in chosen]
 
     def chosen(self, kept: Sequence[bool]) -> Parts:
-        """Return some of the recordings, those that are ``kept``."""
+        """Return some of the recordings, those that are ``kept`` (one value each)."""
         return replace(self, recordings=tuple(
             one for one, yes in zip(self.recordings, kept, strict=True) if yes))
 

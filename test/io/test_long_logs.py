@@ -6,7 +6,7 @@ from bags import PLUGINS, START, motion, raw, states, write_topics
 
 from robot_dynid import scratch
 from robot_dynid.errors import DataError
-from robot_dynid.io import bag_windows, mcap, table
+from robot_dynid.io import bag_windows, compressed, mcap
 from robot_dynid.io import csv as csv_module
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_windows import open_bag
@@ -131,7 +131,7 @@ def test_pieces_of_csv_give_what_one_piece_gives(tmp_path, monkeypatch):
     write_csv(path, log)
     whole = read_csv(path, ('b', 'a'))
     monkeypatch.setattr(csv_module, 'LONGEST', 400)
-    monkeypatch.setattr(table, 'PIECE', 20_000)
+    monkeypatch.setattr(compressed, 'PIECE', 20_000)
     found = open_csv(path, ('b', 'a'), Scratch())
     assert isinstance(found, StoredLog)
     same(found, whole)

@@ -307,3 +307,13 @@ SECOND_ORDER: Final = 0.05
 # Share of 95 % intervals of lags that hold the truth, or the lag of the other half of a recording:
 # with 25 and 12 of them, three standard deviations below 0.95. Measured: see test_effort_lag.py.
 COVERAGE_OF_LAGS: Final = 0.8
+
+# Parameters from a recording in parts against those from one piece, in their own deviations: the
+# samples are the same but for the phase of the thinning, which draws other noise of the same
+# filtered effort. Measured: 0.02 for wls, irls and feasible, 0.19 for iv, whose instruments are
+# smoothed far below the cut-off and see more of the borders.
+IN_PARTS: Final = 0.4
+
+# Growth [MB] of the peak memory from 2 to 12 parts of 20 thousand rows of three joints: in one
+# piece some 100 for every 100 thousand rows. Measured: 13, samples that are kept.
+PEAK_GROWTH: Final = 40.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from robot_dynid.errors import (
     Cancelled,
-    DataError,
     DynIdError,
     UnexpectedError,
     UsageError,
@@ -27,13 +26,15 @@ from robot_dynid.identification.recipe import Recipe, recipe_from_text
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.bag import Topics, log_from_topics
-from robot_dynid.io.cdr import JOINT_STATE
-from robot_dynid.io.joint_states import decode_topics
-from robot_dynid.io.log import load_log
+from robot_dynid.io.bag import Topics
+from robot_dynid.io.bag_windows import open_batches
+from robot_dynid.io.cdr import JOINT_STATE, Batch
+from robot_dynid.io.log import Opened, open_log
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.types import DAMAGE, Progress, RawLog
+from robot_dynid.scratch import Scratch
+from robot_dynid.signals.parts import Parts
+from robot_dynid.types import DAMAGE, Progress, RawLog, StoredRecording
 
 READING = 0.2  # part of the whole that reading the files is counted as
 
@@ -112,7 +113,7 @@ def run(job: Job, progress: Progress) -> Outcome:
         check_outputs(job)
         logs = read_recordings(job, progress)
         if job.payload:
-            return _payload(job, [replace(log, accepted=recipe.accept) for log in logs], progress)
+            return _payload(job, replace(logs, accepted=recipe.accept), progress)
         result = _identified(job, logs, recipe, progress)
         progress('writing', 1.0)
         return _delivered(job, result, logs)
@@ -128,42 +129,44 @@ def run(job: Job, progress: Progress) -> Outcome:
         return Outcome(Code.ABORTED, str(UnexpectedError.of(error)))
 
 
-def read_recordings(job: Job, progress: Progress) -> list[RawLog]:
-    """Return the recordings, then those without payload."""
-    logs = []
+def read_recordings(job: Job, progress: Progress) -> Parts:
+    """Return the recordings, then those without payload; long ones are read part by part."""
+    opened = Opened()
     sources = (*job.sources, *job.unloaded)
     for i, source in enumerate(sources):
         progress('read', READING * i / len(sources))
         try:
-            logs.append(read_recording(source, job.robot))
+            opened.add(read_recording(source, job.robot, opened.scratch))
         except UnexpectedError:
             raise
         except DynIdError as error:
             raise _Failure(Code.NO_DATA, error) from None
-    return logs
+    return opened.parts
 
 
-def read_recording(source: str | Recorded | RawLog, robot: RobotModel) -> RawLog:
-    """Return one recording; raises DataError for one that cannot be used."""
+def read_recording(
+    source: str | Recorded | RawLog, robot: RobotModel, scratch: Scratch
+) -> RawLog | StoredRecording:
+    """Return one recording, a long one in ``scratch``; raises DataError if it is of no use."""
     if isinstance(source, RawLog):
         return source
     if isinstance(source, str):
-        return load_log(Path(source).expanduser(), robot)
-    contents = Contents()
-    decoded = decode_topics(mcap_batches(source.file, (JOINT_STATE,), contents))
-    # that the file has no end is no news while it grows
+        return open_log(Path(source).expanduser(), robot, scratch)
+    return open_batches(
+        str(source.file), partial(_growing, source), robot.joints, scratch, source.topics)
+
+
+def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]]:
+    """Yield the messages of a recording; that it has no end is no news while it grows."""
+    yield from mcap_batches(source.file, (JOINT_STATE,), contents)
     damage = [found for found in contents.findings if found.startswith(DAMAGE)]
     contents.findings[:] = [*source.losses, *damage]
-    try:
-        return log_from_topics(
-            str(source.file), decoded, robot.joints, source.topics, contents)
-    except DataError as error:
-        raise DataError(f'{source.file}: {error}') from None
 
 
-def _payload(job: Job, logs: list[RawLog], progress: Progress) -> Outcome:
+def _payload(job: Job, recordings: Parts, progress: Progress) -> Outcome:
     count = len(job.sources)
     try:
+        logs = recordings.in_one_piece('payload identification')
         arm = IdentifiedModel.from_yaml(job.arm) if job.arm else None
         found = identify_payload(job.robot, logs[:count], logs[count:], arm,
                                  progress=_later(progress))
@@ -182,7 +185,7 @@ def _later(progress: Progress) -> Progress:
 
 
 def _identified(
-    job: Job, logs: list[RawLog], recipe: Recipe, progress: Progress
+    job: Job, logs: Parts, recipe: Recipe, progress: Progress
 ) -> IdentificationResult:
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
@@ -199,7 +202,7 @@ def _digest(source: str | Recorded | RawLog) -> str:
     return file_digest(Path(source).expanduser()) if isinstance(source, str) else ''
 
 
-def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Outcome:
+def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
     """Save and report, as far as asked for."""
     model = result.model
     code, sentences = Code.SUCCESS, [
@@ -216,7 +219,7 @@ def _delivered(job: Job, result: IdentificationResult, logs: list[RawLog]) -> Ou
 
 
 def _write_report(
-    result: IdentificationResult, logs: list[RawLog], path: Path, inside: Path
+    result: IdentificationResult, logs: Parts, path: Path, inside: Path
 ) -> None:
     from robot_dynid.report.html import identification_report, write_report
 

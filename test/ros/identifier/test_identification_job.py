@@ -28,7 +28,8 @@ from robot_dynid.ros.identifier.identification_job import (
     read_recordings,
     run,
 )
-from robot_dynid.types import DAMAGE
+from robot_dynid.scratch import Scratch
+from robot_dynid.types import DAMAGE, RawLog
 
 ROBOT = load_robot('planar_3r')
 
@@ -48,7 +49,9 @@ def test_a_recording_is_read_from_the_topics_it_was_made_of(tmp_path: Path) -> N
         topics['/arm/tau'].append((stamp, raw(other, stamp, [], [], 5 * row[::-1])))
         topics['/effort'].append((stamp, raw(names, stamp, [], [], 7 * row)))
     file = storage_file(write_topics(tmp_path / 'bag', topics))
-    log = read_recording(Recorded(file, Topics('/arm/states', effort='/arm/tau')), ROBOT)
+    recorded = Recorded(file, Topics('/arm/states', effort='/arm/tau'))
+    log = read_recording(recorded, ROBOT, Scratch())
+    assert isinstance(log, RawLog)
     np.testing.assert_array_equal(log.position, values)
     np.testing.assert_array_equal(log.velocity, 2 * values)
     np.testing.assert_array_equal(log.effort, 5 * values)

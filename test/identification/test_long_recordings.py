@@ -1,0 +1,125 @@
+"""Identification from a recording in parts: what one piece gives, in memory that does not grow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tolerances import IN_PARTS, PEAK_GROWTH
+
+from robot_dynid.errors import DataError
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.validate import validate
+from robot_dynid.io.arrays import map_arrays
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.parts import Parts
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.types import RawLog
+from robot_dynid_evaluation.bench.synthetic import write_recording
+
+RATE = 200.0
+FIXED = Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0, ramp_width=0.01)
+
+
+@pytest.fixture(scope='module')
+def robot() -> RobotModel:
+    return load_robot('planar_3r')
+
+
+@pytest.fixture(scope='module')
+def log(robot: RobotModel, tmp_path_factory: pytest.TempPathFactory) -> RawLog:
+    """Return five minutes of a simulated arm."""
+    folder = tmp_path_factory.mktemp('long')
+    write_recording(folder, robot, load_truth(robot), (300.0, RATE))
+    channels = {name: np.load(folder / f'{name}.npy')
+                for name in ('time', 'position', 'velocity', 'effort')}
+    return RawLog('long', robot.joints, **channels)
+
+
+def found(robot: RobotModel, logs: Sequence[RawLog], method: str = 'wls') -> IdentificationResult:
+    return identify(robot, logs, method, FIXED)
+
+
+@pytest.mark.parametrize('method', ['wls', 'irls', 'iv', 'feasible'])
+def test_parts_give_the_parameters_of_one_piece(
+    robot: RobotModel, log: RawLog, method: str
+) -> None:
+    whole = found(robot, [log], method)
+    parts = Parts((log,), 6000, 6000)
+    assert len(parts) == 10
+    cut = found(robot, parts, method)
+    apart = np.abs(cut.model.values - whole.model.values) / whole.model.std
+    assert apart.max() < IN_PARTS
+    assert abs(cut.experiment.information.samples - whole.experiment.information.samples) <= 10
+    assert cut.model.record.recordings == ('long',)
+
+
+def test_a_part_that_cannot_be_used_is_left_out_and_named(robot: RobotModel, log: RawLog) -> None:
+    assert log.effort is not None
+    effort = log.effort.copy()
+    effort[24_000:30_000 + 2000, 1] = 0.0
+    effort[24_000 - 2000:24_000, 1] = 0.0
+    damaged = RawLog('long', log.joints, log.time, log.position, log.velocity, effort)
+    logs = Parts((damaged,), 6000, 6000)
+    result = found(robot, logs)
+    left_out = [w for w in result.warnings if 'left out' in w]
+    assert len(left_out) == 1 and '120 to 150 s' in left_out[0]
+    scored = validate(result.model, logs)
+    assert len(scored.traces) == 9
+    assert any('120 to 150 s' in w and 'left out' in w for w in scored.warnings)
+
+
+def test_averaging_joins_parts_or_refuses(
+    robot: RobotModel, log: RawLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from robot_dynid.signals import parts
+
+    monkeypatch.setattr(parts, 'WHOLE_ROWS', 1000)
+    with pytest.raises(DataError, match='averaging over periods needs a recording in one piece'):
+        identify(robot, [log], recipe=Recipe(period=20.0))
+
+
+MEASURE = """
+import json, sys
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.io.arrays import map_arrays
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.parts import Parts
+from robot_dynid_evaluation.bench.identify import peak_megabytes
+
+robot = load_robot('planar_3r')
+logs = Parts(map_arrays(sys.argv[1], robot.joints).recordings, 20_000, 20_000)
+result = identify(robot, logs, recipe=Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0))
+print(json.dumps([len(logs), peak_megabytes()]))
+"""
+
+
+def test_peak_memory_does_not_grow_with_the_length(robot: RobotModel, tmp_path: Path) -> None:
+    peaks = []
+    for seconds, parts in ((40.0, 2), (240.0, 12)):
+        folder = tmp_path / str(parts)
+        folder.mkdir()
+        write_recording(folder, robot, load_truth(robot), (seconds, 1000.0))
+        done = subprocess.run(
+            [sys.executable, '-c', MEASURE, str(folder)], check=True, capture_output=True,
+            text=True, env={**os.environ, 'OPENBLAS_NUM_THREADS': '1'})
+        count, peak = json.loads(done.stdout)
+        assert count == parts
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + PEAK_GROWTH, peaks
+
+
+def test_arrays_are_read_part_by_part(robot: RobotModel, tmp_path: Path) -> None:
+    write_recording(tmp_path, robot, load_truth(robot), (60.0, RATE))
+    logs = map_arrays(tmp_path, robot.joints, seconds=15.0)
+    assert len(logs) == 4
+    assert found(robot, logs).experiment.information.samples > 1000
