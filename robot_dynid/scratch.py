@@ -43,7 +43,7 @@ class Scratch:
         self._lock = threading.Lock()
 
     def put(self, array: NDArray[Any]) -> Kept:
-        """Write an array; raises NoRoom when the disk is full, with the folder."""
+        """Write an array (N, ...); raises NoRoom when the disk is full, with the folder."""
         data = np.ascontiguousarray(array)
         with self._lock:
             self._require(data.nbytes)
@@ -57,7 +57,7 @@ class Scratch:
         return Kept(offset, data.shape, data.dtype.str)
 
     def get(self, kept: Kept, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Return the rows from ``start`` to before ``stop`` of an array that was put."""
+        """Return the rows from ``start`` to before ``stop``, (N, ...), of an array."""
         begin, end, _ = slice(start, stop).indices(kept.shape[0])
         shape = (max(end - begin, 0), *kept.shape[1:])
         out = np.empty(shape, np.dtype(kept.dtype))

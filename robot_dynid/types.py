@@ -104,7 +104,7 @@ class StoredRecording(Protocol):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is conspicuous in the whole recording."""
+        """Findings about the whole recording."""
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -223,8 +223,8 @@ OPENED_ELSEWHERE = {
     'report/html.py': 'its own style sheet',
     'ros/identifier/recording.py': 'message definitions of the ROS installation',
     'io/bag_writer.py': 'a recording grows by appending to its file',
-    'io/bag.py': 'storage', 'io/mcap.py': 'storage', 'io/sqlite.py': 'storage',
-    'io/table.py': 'storage', 'io/rosbags_compat.py': 'storage',
+    'io/rosbags_compat.py': 'the start of a recording that was just made',
+    'io/sqlite.py': 'a copy in a temporary folder', 'io/storage.py': 'unpacked there, too',
 }
 OPENING = {'open', 'read_text', 'read_bytes', 'write_text', 'write_bytes', 'fdopen'}
 
@@ -260,7 +260,9 @@ def test_opening_is_seen(source: str, found: bool) -> None:
 WRITERS = {
     ('robot_dynid/io/bag_writer.py', 'path.open'):
         'appends to a recording in a folder that was made for it',
-    ('robot_dynid/io/sqlite.py', 'shutil.copy'): 'into a temporary folder',
+    ('robot_dynid/io/sqlite.py', '(copy.parent / Path(file).name).open'):
+        'into a temporary folder',
+    ('robot_dynid/io/storage.py', 'plain.open'): 'into a temporary folder',
     ('robot_dynid/io/sqlite.py', 'os.truncate'): 'in a temporary folder',
     ('robot_dynid/cli/main.py', 'os.open'): 'the null device, when nobody reads the output',
 }

@@ -28,11 +28,12 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'caution', 'excitation_segments', 'faults', 'identification_report',
+    'caution', 'check_points', 'excitation_segments', 'faults', 'identification_report',
     'interval_factor', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by', 'link_table',
     'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'owned_settings',
-    'parse_request', 'read_recipe', 'recipe_from_text', 'save_trajectory', 'scene_of',
-    'set_load', 'set_payload', 'validation_report', 'with_moves', 'write_report',
+    'parse_request', 'read_recipe', 'recipe_from_text', 'require_any_joint', 'save_trajectory',
+    'scene_of', 'set_load', 'set_payload', 'usable', 'validation_report', 'with_moves',
+    'with_recordings', 'write_report',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take
@@ -67,8 +68,12 @@ def time_of_others(call: Callable[[], Any]) -> float:
 
 def held_to_one_thread(function: Callable[..., Any]) -> bool:
     """Whether a function is decorated."""
-    decorated = one_blas_thread()(lambda: None)
-    return getattr(function, '__code__', None) is decorated.__code__
+    decorated = one_blas_thread()(lambda: None).__code__
+    while getattr(function, '__code__', None) is not decorated:
+        if not hasattr(function, '__wrapped__'):
+            return False
+        function = function.__wrapped__
+    return True
 
 
 def imported(path: Path) -> Iterator[Any]:

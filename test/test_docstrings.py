@@ -20,7 +20,7 @@ DOCUMENTED = [path for path in SOURCES
 
 #: symbols such as N, numbers, and the counts that have a name
 COUNT = (r'(?:[A-Za-z]|\d+|rows|count|groups|batches|joints|links|coordinates|others|COLUMNS'
-         r'|len\(\w+\)|\w+\[-1\])')
+         r'|len\(\w+\)|\w+\[-1\]|\.\.\.)')
 SIZE = rf'(?:\.\.\.|{COUNT}(?:(?: | ?\+ ?){COUNT})*)'
 #: such as (N, n), (n,), (rows, b + 1) or (..., 4, 4)
 SHAPE = re.compile(rf'\({SIZE}(?:,|(?:, {SIZE})+)\)')

@@ -59,7 +59,7 @@ class SampleStore:
     full: bool = False
 
     def get(self, number: int) -> Samples | None:
-        """Return what is kept, None where nothing is."""
+        """Return the entry that is kept, None for none."""
         found = self.disk.get(number)
         return self.memory.get(number) if found is None else self._read(found)
 

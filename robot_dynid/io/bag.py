@@ -148,7 +148,7 @@ def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatAr
 
 
 def not_exported(channel: str) -> str:
-    """Return what is to be said of a channel that is NaN throughout."""
+    """Return the finding about a channel that is NaN throughout."""
     return f'{channel}: NaN in every message: the robot does not export this interface'
 
 

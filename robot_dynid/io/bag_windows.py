@@ -89,7 +89,7 @@ def open_batches(
 
 @dataclass(frozen=True)
 class Plan:
-    """What must be decided for the whole bag: topics, and those where receive times are used.
+    """Choices for the whole bag: topics, and those where receive times are used.
 
     ``counts`` of the messages by joint names, of topics where these differ. ``apart``: the topics
     are not in the order of time among each other.
@@ -167,7 +167,7 @@ class _Windows:
 
     @property
     def final(self) -> Plan:
-        """What is right for all that was seen."""
+        """Choices that are right for all messages seen."""
         names = chosen_topics(self._topics, self.seen.values(), self._contents)
         topics = self.seen.values()
         return Plan(names, frozenset(t.name for t in topics if t.unset),
@@ -183,7 +183,7 @@ class _Windows:
         self._write(last=True)
 
     def recording(self) -> StoredLog:
-        """Return what was written; raises DataError when that is nothing."""
+        """Return the recording that was written; raises DataError for an empty one."""
         if not self._writer.rows:
             raise self._problem or DataError('no usable messages')
         found = [*self._contents.findings, *self._notes.values()]

@@ -73,7 +73,7 @@ class Tally:
 
 
 class Column:
-    """What is known so far of a channel: bad values, zeros, values that never change."""
+    """State of a channel so far: bad values, zeros, values that never change."""
 
     def __init__(self, joints: int) -> None:
         self.counts = {'NaN': np.zeros(joints, dtype=np.int64),
@@ -115,7 +115,7 @@ class Column:
 
 @dataclass
 class _Steps:
-    """What stamps and the steps between them are like so far."""
+    """Irregular stamps, and steps between them, so far."""
 
     bad: int = 0
     first_bad: int = 0

@@ -66,7 +66,7 @@ def read_table(path: str | Path) -> Table:
 
 @contextmanager
 def table_pieces(path: str | Path) -> Iterator[tuple[tuple[str, ...], Iterator[FloatArray]]]:
-    """Open a table of numbers: names of its columns, and its rows (T, columns) piece by piece.
+    """Open a table of numbers: names of its columns, and its rows (T, n) piece by piece.
 
     There is one piece at least. Raises DataError, naming file and line, for everything that is
     not such a table.

@@ -23,7 +23,7 @@ LEAST = 20
 
 
 def digests(log: RawLog) -> NDArray[np.uint64]:
-    """Return the least KEPT digests, in order, of the different samples of a recording.
+    """Return the least KEPT digests (k,), in order, of the different samples of a recording.
 
     A sample is a row of position and effort, with the row before it, that differs from it,
     whatever their stamps. The least digests are those of the same samples in every recording that
@@ -86,7 +86,7 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
-    """Return the pairs of recordings, in order, that hold at least LEAST digests in common."""
+    """Return the pairs of recordings that share LEAST digests at least; ``sketches`` (k,) each."""
     owners = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
     values = np.concatenate([np.empty(0, dtype=np.uint64), *sketches])
     order = np.argsort(values, kind='stable')
@@ -102,7 +102,7 @@ def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
 
 
 def shared(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
-    """Return the share of the samples of the second recording that are in the first, too."""
+    """Return the share of the samples of the second recording, digests (k,), in the first."""
     bounds = [d[-1] for d in (first, second) if len(d) == KEPT]
     if bounds:
         first, second = (d[d <= min(bounds)] for d in (first, second))

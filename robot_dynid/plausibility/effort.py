@@ -104,7 +104,7 @@ class Data:
 
 
 def effort_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Finding]:
-    """Return what contradicts the efforts of an excerpt."""
+    """Return findings about the efforts of an excerpt."""
     if len(rows) < 3:
         return []
     data = Data.of(robot, rows)
@@ -321,7 +321,7 @@ def _beyond_limits(data: Data) -> NDArray[np.bool_]:
 
 
 def _unit(robot: RobotModel, size: FloatArray, far: NDArray[np.bool_]) -> tuple[str, str]:
-    """Return which unit efforts look like, and what to set."""
+    """Return the unit that efforts look like, and the remedy."""
     typical = float(np.median(size[far])) if far.any() else 1e3
     ratios, gains = robot.drive.gear_ratios, robot.drive.gains
     if typical > 1.0:

@@ -24,7 +24,7 @@ KINDS: Mapping[str, str] = {
 
 
 class Severity(Enum):
-    """What follows from a finding."""
+    """Consequence of a finding."""
 
     REFUSE = 'refuse'
     WARN = 'warn'

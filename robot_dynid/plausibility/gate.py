@@ -30,7 +30,7 @@ TRIED, TOGETHER = 8, 'all recordings together'
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """What one recording shows by itself, and what is kept of it to compare it with others."""
+    """Findings about one recording, and an excerpt and digests to compare it with others."""
 
     source: str
     findings: tuple[Finding, ...]
@@ -160,7 +160,7 @@ def verdict(
 def _together(
     robot: RobotModel, examined: Sequence[Examination], known: set[str]
 ) -> list[Finding]:
-    """Return what shows in all recordings together only, and in those that are explained worst."""
+    """Return findings about all recordings together, and about those that are explained worst."""
     decided = [one for one in examined if np.isfinite(one.unexplained)]
     worst = sorted(decided, key=lambda one: -one.unexplained)[:TRIED]
     found = [f for one in worst for f in another_motion(robot, one.source, one.rows)]

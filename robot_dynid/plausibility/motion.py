@@ -28,7 +28,7 @@ UNITS = {180.0 / np.pi: 'deg/s', 30.0 / np.pi: 'rpm', 0.5 / np.pi: 'turns per se
 
 
 def motion_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Finding]:
-    """Return what positions and velocities of an excerpt contradict."""
+    """Return findings about positions and velocities of an excerpt."""
     if not len(rows):
         return []
     slopes, shares = _slopes(rows)
@@ -89,7 +89,7 @@ def _position_unit(
     robot: RobotModel, wrong: NDArray[np.int64], beyond: tuple[FloatArray, FloatArray],
     slopes: FloatArray,
 ) -> tuple[str, str]:
-    """Return what positions look like, and what to set."""
+    """Return the unit that positions look like, and the remedy."""
     worst = np.maximum(*beyond)[wrong]
     degrees = 180.0 / np.pi
     factor = 1.0 / slopes[wrong]

@@ -30,7 +30,7 @@ APART = 1e-3
 
 
 def stamp_findings(robot: RobotModel, log: RawLog, rows: Excerpt) -> list[Finding]:
-    """Return what the stamps of a recording contradict; ``rows`` is its excerpt."""
+    """Return findings about the stamps of a recording; ``rows`` is its excerpt."""
     mixed = _publishers(log)
     if any(f.severity is Severity.REFUSE for f in mixed):
         return mixed

@@ -101,7 +101,7 @@ class Parts(Sequence[RawLog]):
 
     @property
     def findings(self) -> dict[str, tuple[str, ...]]:
-        """What is conspicuous in whole recordings, by file."""
+        """Findings about whole recordings, by file."""
         return {r.source: r.findings for r in self.recordings if r.findings}
 
     @property
@@ -121,7 +121,7 @@ class Parts(Sequence[RawLog]):
 
     @cached_property
     def glances(self) -> tuple[tuple[Glance, ...], ...]:
-        """What the recordings look like, empty for those in one piece."""
+        """Stretches in motion of the recordings, empty for those in one piece."""
         return tuple(() if _rows(one) <= self.longest else tuple(_glances(one))
                      for one in self.recordings)
 

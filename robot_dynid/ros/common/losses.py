@@ -21,7 +21,7 @@ class SequenceGaps:
         self._last: dict[bytes, int] = {}
 
     def missing(self, info: Mapping[str, Any]) -> int:
-        """Return how many messages are missing before the one that ``info`` came with."""
+        """Return the number of messages missing before the one that ``info`` came with."""
         number, publisher = info.get('publication_sequence_number'), info.get('publisher_gid')
         if number is None or publisher is None:
             self.known = False

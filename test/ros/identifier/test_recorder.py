@@ -265,11 +265,11 @@ def test_memory_for_a_full_disk_is_bounded_the_first_messages_are_kept_the_rest_
 
 def test_memory_is_given_back_once_it_is_saved(tmp_path):
     stamps, payloads, values = messages(12 * MESSAGES)
-    recorder = Recorder(tmp_path / 'run', period=60, memory=Memory(3 * BYTES))
+    recorder = Recorder(tmp_path / 'run', period=0.01, memory=Memory(3 * BYTES))
     store = recorder.add_topic('/joint_states')
     for start in range(0, len(values), 3 * MESSAGES):
         feed(store, stamps[start:start + 3 * MESSAGES], payloads[start:start + 3 * MESSAGES])
-        recorder._save(recorder._bag)
+        wait_until(lambda: recorder.saved == recorder.received)
     assert recorder.stop() == ()
     np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
 
