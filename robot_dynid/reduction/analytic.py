@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
-from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.base import Reduction, check_size
 from robot_dynid.reduction.composite_inertia import composite_map, driving_placements
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
@@ -200,6 +200,7 @@ def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reductio
     the constants that depend on whether axes are taken as parallel, or as meeting.
     Raises UsageError when the robot is not a chain, or ``blocks`` hold more than its links.
     """
+    check_size(robot)
     more = [type(block).__name__ for block in blocks if not isinstance(block, RigidLinks)]
     if more:
         raise UsageError(f'the analytic reduction is for the links alone, not for '

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynid.errors import RobotError
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
+
+#: joints of a robot whose parameters are reduced; time grows with the cube of them
+MOST_JOINTS = 64
+
+
+def check_size(robot: RobotModel) -> None:
+    """Raise RobotError for a robot of more joints than MOST_JOINTS."""
+    if robot.n > MOST_JOINTS:
+        raise RobotError(f'{robot.name} has {robot.n} joints; the parameters of at most '
+                         f'{MOST_JOINTS} are reduced: list those that move under "joints" in a '
+                         'robot YAML, the others are locked')
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import RobotError
-from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.base import Reduction, check_size
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.block import Block
@@ -84,9 +84,10 @@ def reduce_numeric(
     between them (VISIBLE), or the gap below about 1e3, a warning names the doubtful parameters.
     Pivots come from the row space, which does not depend on the states at all; only where the
     rank is in doubt, what the states show of a column counts (row_echelon).
-    Raises RobotError when no column moves the robot at all.
+    Raises RobotError when no column moves the robot at all, and as `check_size`.
     Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 3.2.
     """
+    check_size(robot)
     names = tuple(n for block in blocks for n in block.names)
     generator = rng or np.random.default_rng(SEED)
     count = 20 + 3 * len(names) // robot.rows

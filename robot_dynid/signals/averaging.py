@@ -25,6 +25,8 @@ PERIOD = NumberRange(0.01, 1e5, 's')
 WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)
 #: least periods a spread is estimated from
 LEAST_PERIODS = 2
+#: least samples of a period, for derivatives along it
+LEAST_STEPS = 20
 #: corrections of the period until the clocks agree; smallest one that counts, in steps of the grid
 ROUNDS, SETTLED = 5, 1e-4
 #: a period that is off by more than this share is another one, not another clock
@@ -62,6 +64,9 @@ def average(
     log, notes = plausible(robot, log)
     log, more = alignment.without_stale_rows(log)
     step = grid_step(log, rate)
+    if settings.period is not None and settings.period < LEAST_STEPS * step:
+        raise DataError(f'{log.source}: a period of {settings.period:g} s is given, which is less '
+                        f'than {LEAST_STEPS} samples; give that of the motion, or auto')
     stretch = _repeated(log, settings)
     period, corrected = _own_clock(log, stretch, settings, step)
     start, periods = _whole_periods(log, replace(stretch, period=period), settings)

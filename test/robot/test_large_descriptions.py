@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from robot_dynid.errors import RobotError
+from robot_dynid.reduction.analytic import reduce_analytic
+from robot_dynid.reduction.base import MOST_JOINTS as LARGEST_REDUCED
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.numeric import reduce_numeric
+from robot_dynid.regressor import Block, RigidLinks
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.robot.tree import MOST_JOINTS
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -53,6 +60,17 @@ def test_3000_screws_take_no_time() -> None:
 def test_too_many_movable_joints_are_refused() -> None:
     with pytest.raises(RobotError, match=f'{MOST_JOINTS + 1} movable joints .* at most'):
         robot_from_urdf(urdf('tree', MOST_JOINTS + 1))
+
+
+@pytest.mark.parametrize('reduce', [reduce_numeric, reduce_analytic])
+def test_parameters_of_too_many_joints_are_not_reduced(
+    reduce: Callable[[RobotModel, Sequence[Block]], Reduction]
+) -> None:
+    robot = robot_from_urdf(urdf('chain', LARGEST_REDUCED + 1))
+    start = time.perf_counter()
+    with pytest.raises(RobotError, match='has 65 joints; the parameters of at most 64'):
+        reduce(robot, (RigidLinks(robot),))
+    assert time.perf_counter() - start < PATIENCE
 
 
 def test_a_loop_far_from_the_base_is_named() -> None:

@@ -102,7 +102,7 @@ def _split(total: Batch, row: int) -> tuple[FloatArray, FloatArray]:
     return factor[:, :-EXTRA], factor[:, FILTERED - EXTRA]
 
 
-SWEEPS = NumberRange(0, 1000, whole=True)
+SWEEPS = NumberRange(0, 100, whole=True)
 GENERATIONS = NumberRange(1, 100, whole=True)
 
 

@@ -228,7 +228,7 @@ class Feasible(Estimator):
         if answer is None:
             if weight is None:
                 weight = cross_validated(task, self.fitter)
-            answer = self.fitter(task, information)(weight or SMALLEST)
+            answer = self.fitter(task, information)(max(weight, SMALLEST))
         return finished(task, answer, self.name)
 
     def unconstrained(self, task: Task, information: Information) -> Answer | None:
