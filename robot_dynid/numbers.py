@@ -118,7 +118,8 @@ def is_number(value: Any) -> bool:
 def shown(value: Any) -> str:
     """Return a value as a message shows it, however long it is."""
     try:
-        return clipped(f'{value:g}' if type(value) is float else repr(value))
+        short = f'{value:g}' if type(value) is float else ''
+        return clipped(short if short and float(short) == value else repr(value))
     except (ValueError, RecursionError):
         return f'a very long {type(value).__name__}'
 

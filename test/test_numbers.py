@@ -132,6 +132,7 @@ COUNT = NumberRange(2, 5, whole=True)
 @pytest.mark.parametrize(('allowed', 'value', 'words'), [
     (LENGTHS, 3.0, 'x must be at most 2, is 3: as told (range 0.5 to 2 m)'),
     (LENGTHS, 0.1, 'x must be at least 0.5, is 0.1'), (LENGTHS, 0, 'x must be positive, is 0'),
+    (LENGTHS, 0.1 + 0.2, 'x must be at least 0.5, is 0.30000000000000004'),
     (LENGTHS, '1', "x must be a finite number, is '1'"), (LENGTHS, True, 'finite number, is True'),
     (LENGTHS, math.nan, 'finite number, is nan'), (LENGTHS, None, 'finite number, is None'),
     (COUNT, 2.5, 'x must be a whole number, is 2.5'), (COUNT, 6, 'x must be at most 5, is 6'),

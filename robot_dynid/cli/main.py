@@ -64,7 +64,8 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """
     top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
                   epilog='Exit codes: 0 done, 1 the data or the model does not allow it, '
-                         '2 wrong use.')
+                         f'2 wrong use. With {TRACEBACK}=1 faults of this software are shown '
+                         'in full.')
     top.add_argument('--version', action='store_true', help='print the version and leave')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
     for name in VERBS:

@@ -218,6 +218,16 @@ def test_what_the_prior_decided_has_no_interval():
     assert np.isfinite([found.lower[1], found.upper[1]]).all()
 
 
+@pytest.mark.parametrize('weight', [0.0, 1e-300, 1e-9])
+def test_a_vanishing_weight_of_the_prior_is_the_smallest(weight):
+    rng = np.random.default_rng(13)
+    robot = load_robot('planar_3r')
+    data = recorded(robot, robot.nominal, rng, noise=0.05)
+    found = Feasible(prior_weight=weight).fit(data.experiment)
+    assert found.status.name in ('OK', 'NOT_EXCITED'), found.status
+    assert np.isfinite(found.values).all()
+
+
 def test_misuse_is_refused():
     with pytest.raises(UsageError, match="prior 'flat': choose one of entropic, euclidean"):
         Feasible(prior='flat')

@@ -160,6 +160,14 @@ def test_wrong_period_is_told_the_right_one(robot, given_period):
     assert 'run' in str(raised.value)
 
 
+def test_a_period_of_few_samples_is_none(robot):
+    log, _, _ = recording(robot)
+    step = float(np.median(np.diff(log.time)))
+    for period in (0.011, 19.0 * step):
+        with pytest.raises(DataError, match='less than 20 samples'):
+            average(robot, log, Periodic(period))
+
+
 def test_too_few_periods(robot):
     log, _, _ = recording(robot, periods=2)
     with pytest.raises(DataError, match=r'holds 2\S* periods of 8 s, .*first 1 .*warm_up: 0'):
@@ -199,7 +207,7 @@ def test_recipe_keys():
     assert recipe_from_dict({'period': 'auto', 'warm_up': 0}).periodic == Periodic(None, 0)
     for wrong, text in (({'period': -1.0}, 'positive'), ({'period': 'often'}, 'number'),
                         ({'warm_up': 0.5}, 'whole number'),
-                        ({'period': 20.0, 'warm_up': -1}, 'number of periods')):
+                        ({'period': 20.0, 'warm_up': -1}, 'at least 0')):
         with pytest.raises(UsageError, match=text):
             recipe_from_dict(wrong)
 

@@ -196,6 +196,8 @@ def test_rate_resamples(robot):
     assert np.diff(samples.time) == pytest.approx(0.0025)
     with pytest.raises(UsageError, match='leave rate out'):
         repair(robot, log, rate=100.0)
+    with pytest.raises(UsageError, match='more than 20 times as fine'):
+        repair(robot, log, rate=1e5)
 
 
 def test_current_becomes_torque_by_the_gains():
