@@ -250,7 +250,7 @@ class Recorder:
                 left = PIECE
                 for store in self._stores.values():
                     left = self._hand_over(bag, store, left)
-                more = False
+                more = left <= 0
                 bag.seal()
         bag.sync()  # without the lock: the disk must not hold up snapshots and statistics
         with self._lock:
