@@ -31,7 +31,7 @@ PAUSES = {'forward': 0.01, 'inverse': 0.01, 'rollout': 0.0, 'model': 0.5}  # s b
 PERCENTILES = (0, 50, 95, 99, 100)
 PATIENCE = 60.0  # s
 ACQUAINTANCE = 1.0  # s for a server to find its client
-MOTIONS, SAMPLES, STEP = 32, 4000, 1e-3  # of a rollout
+MOTIONS, SAMPLES, STEP = 64, 1000, 1e-3  # of a rollout
 
 
 def numbers(count: int) -> array.array[float]:

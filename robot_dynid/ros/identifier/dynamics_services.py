@@ -29,8 +29,9 @@ from robot_dynid_interfaces.srv import (
     ComputeRollout,
 )
 
-MOST_NUMBERS = 1_000_000  # per field of forward and inverse dynamics, mass matrices included
-LARGEST_ROLLOUT = 1_000_000  # states per call
+# Numbers per field of a call, mass matrices included: rclpy reads and writes a message without
+# letting go of the interpreter, which a million keep from the others for some ten milliseconds.
+MOST_NUMBERS = 1_000_000
 ROLLOUT_TIME = 10.0  # s a rollout may take
 HOPELESS = 3.0  # a rollout is given up at once when it would take so many times as long
 WAITING = 3  # rollouts that may wait for the one being computed
@@ -112,6 +113,7 @@ class DynamicsServices:
         model = self._served()
         n = len(model.joints)
         order = joint_order(request.joint_names, model.joints)
+        _require_few('effort', request.effort, n)
         q = matrix('position', request.position, n)
         qd = like('velocity', request.velocity, q)
         effort = _steps(request.effort, q)
@@ -201,10 +203,6 @@ def _steps(effort: Any, q: FloatArray) -> FloatArray:
         raise UsageError(
             f'effort has {len(effort)} numbers, expected {q.size}*T: T steps of '
             f'{q.shape[0]} motions of {q.shape[1]} joints (position has {q.size} numbers)')
-    if len(effort) > LARGEST_ROLLOUT * q.shape[1]:
-        raise UsageError(f'effort asks for {len(effort) // q.shape[1]} states in one call, at '
-                         f'most {LARGEST_ROLLOUT} are allowed: split the motions over several '
-                         'calls')
     return np.frombuffer(effort).reshape(len(q), -1, q.shape[1])
 
 
