@@ -166,7 +166,7 @@ def test_rollouts_have_a_largest_number_of_states(
     services.rollout(request, response)
     assert len(response.position) == 30
     request.effort = zeros(33)
-    with pytest.raises(UsageError, match='effort has 33 .* at most 10 states of 3 joints'):
+    with pytest.raises(UsageError, match=r'effort has 33 .* at most 10 states of 3 joints'):
         services.rollout(request, ComputeRollout.Response())
 
 
