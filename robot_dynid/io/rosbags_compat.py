@@ -113,7 +113,7 @@ class _InMemory:
         self.text = StringIO()
 
     def with_suffix(self, suffix: str) -> _InMemory:
-        """Return this object: all names lead to it."""
+        """Return this place, whatever the suffix."""
         return self
 
     def write_text(self, text: str, *encoding: str) -> int:
@@ -125,7 +125,7 @@ class _InMemory:
         return target
 
     @contextmanager
-    def open(self, mode: str = 'w', encoding: str = 'utf-8') -> Iterator[StringIO]:
+    def open(self, mode: str = 'w', encoding: str = 'utf8') -> Iterator[StringIO]:
         """Keep what is written."""
         yield self.text
 

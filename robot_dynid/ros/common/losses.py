@@ -13,12 +13,12 @@ class SequenceGaps:
 
     A publisher overwrites what a slow network does not take, and the reader what nobody takes;
     both leave a gap. ``known`` turns False where the middleware gives no numbers (before Kilted it
-    does not name the publisher they belong to).
+    does not name the publisher they belong to). ``last`` holds the last number of each publisher.
     """
 
     def __init__(self) -> None:
         self.known = True
-        self._last: dict[bytes, int] = {}
+        self.last: dict[bytes, int] = {}
 
     def missing(self, info: Mapping[str, Any]) -> int:
         """Return the number of messages missing before the one that ``info`` came with."""
@@ -27,8 +27,8 @@ class SequenceGaps:
             self.known = False
             return 0
         key = publisher['data']
-        before = self._last.get(key)
-        if before is None and len(self._last) == PUBLISHERS:
-            del self._last[next(iter(self._last))]
-        self._last[key] = number if before is None else max(number, before)
+        before = self.last.get(key)
+        if before is None and len(self.last) == PUBLISHERS:
+            del self.last[next(iter(self.last))]
+        self.last[key] = number if before is None else max(number, before)
         return 0 if before is None else max(0, number - before - 1)

@@ -269,7 +269,7 @@ def test_memory_is_given_back_once_it_is_saved(tmp_path):
     store = recorder.add_topic('/joint_states')
     for start in range(0, len(values), 3 * MESSAGES):
         feed(store, stamps[start:start + 3 * MESSAGES], payloads[start:start + 3 * MESSAGES])
-        wait_until(lambda: recorder.saved == recorder.received)
+        wait_until(lambda count=start + 3 * MESSAGES: store.saved == count)
     assert recorder.stop() == ()
     np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
 
