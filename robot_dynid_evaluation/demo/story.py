@@ -66,6 +66,7 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     name = str(Path(name).resolve()) if Path(name).is_file() else name
     out = Path(arguments.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
+    _check_outputs(out)
     parameters = {
         'simulated_robot': {'robot': name, 'seed': arguments.seed},
         'identifier': {'robot': name, 'recordings': out / 'recordings',
@@ -89,6 +90,16 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     found['bound'] = EXCITATIONS[arguments.excitation].bound
     found['ok'] = max(found[name] for name in ERRORS if name in found) <= found['bound']
     return found
+
+
+def _check_outputs(out: Path) -> None:
+    """Raise UsageError when model or report could not be written after minutes of motion."""
+    from robot_dynid.files import check_target
+    from robot_dynid.identified import model_file
+    from robot_dynid.report import html
+
+    check_target(out / 'model.yaml', model_file.MARK)
+    check_target(out / 'report.html', html.MARK)
 
 
 @contextmanager

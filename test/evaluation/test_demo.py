@@ -99,6 +99,15 @@ def test_true_parameters_give_the_plants_torque(name: str) -> None:
         rtol=1e-9, atol=1e-9)
 
 
+def test_a_foreign_file_is_refused_before_the_nodes_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(processes, 'nodes', None)
+    (tmp_path / 'report.html').write_text('not of this software')
+    assert main(['demo', '--robot', 'puma560', '--out', str(tmp_path)]) == 2
+    assert 'report.html: exists and is not overwritten' in capsys.readouterr().err
+
+
 def test_seed_and_robot_reach_the_nodes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
