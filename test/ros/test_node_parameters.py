@@ -40,6 +40,7 @@ TESTS: dict[str, dict[str, str]] = {
         **each(f'{IDENTIFIER}::test_parameters_of_the_node',
                'robot', 'model', 'recipe', 'recordings', 'optional_topics', 'queue_depth',
                'monitor'),
+        **each(f'{IDENTIFIER}::test_files_are_written_below_a_folder', 'files_directory'),
         **each(f'{MONITOR}::test_external_torque_rises_with_the_time_constant_of_the_gain',
                'observer_gain'),
         **each(f'{MONITOR}::test_every_parameter_reaches_its_setting',

@@ -41,6 +41,7 @@ from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
     ComputeRollout,
+    SaveModel,
 )
 
 pytestmark = pytest.mark.ros
@@ -83,6 +84,20 @@ def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
         job = node.action.job(asked, ('a.csv',))
         assert (job.recipe, job.method, job.out, job.report) == (
             'cutoff: 5', 'irls', 'o.yaml', 'r.html'), 'the goal comes first'
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_files_are_written_below_a_folder(tmp_path: Path, model: IdentifiedModel) -> None:
+    model.save(tmp_path / 'model.yaml')
+    with made(Identifier, robot=ROBOT, model=tmp_path / 'model.yaml', monitor=False,
+              files_directory=tmp_path) as node:
+        assert node.action.job(Identify.Goal(), ('a.csv',)).root == str(tmp_path)
+        spinner, client = Spinner(node), node.create_client(SaveModel, '~/save_model')
+        client.wait_for_service(10.0)
+        for path, success in (('/tmp/m.yaml', False), (f'{tmp_path}/m.yaml', True)):
+            answer = spinner.answer(client.call_async(SaveModel.Request(path=path)))
+            assert answer.success == success
+            assert success or 'the parameter files_directory' in answer.message
 
 
 @pytest.mark.usefixtures('ros_domain')
