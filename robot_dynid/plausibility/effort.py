@@ -439,6 +439,8 @@ def another_motion(robot: RobotModel, source: str, rows: Excerpt) -> list[Findin
     if best is None:
         return []
     share, (kind, joints, text, remedy) = best
+    if not np.log(_left_with_payload(Data.of(robot, rows)) / share) > fall:
+        return []
     return [Finding(kind, source, _names(robot, list(joints)), Severity.REFUSE,
                     f'{text}: nominal links and friction then leave {share:.1%} of the efforts, '
                     f'instead of {own:.1%} as recorded', remedy)]
@@ -463,6 +465,34 @@ def _left(data: Data) -> tuple[FloatArray, FloatArray]:
         left[j] = np.log(max(_rms(rest), 1e-12) / max(float(np.std(torque)), 1e-12))
         scale[j] = values[0] / sizes[0]
     return left, scale
+
+
+def _left_with_payload(data: Data) -> float:
+    """Return the share of the efforts that is left when the last links may carry anything.
+
+    A payload at the side looks like another zero of the joint that turns it. One payload for all
+    joints, each weighted by its effort; the geometric mean over them.
+    """
+    robot, rows = data.robot, data.rows
+    if robot.drive.kind == 'gravity_compensated_torque':
+        robot = robot.with_gravity(np.zeros(3))
+    last = np.flatnonzero(robot.carried.sum(axis=1) == 1)
+    chosen = (10 * last[:, None] + np.arange(10)).ravel()
+    payload = rigid_body.regressor(
+        robot, (rows.position, rows.velocity, rows.acceleration), chosen)
+    sizes = np.maximum(np.std(rows.torque, axis=0), 1e-12)
+    own = [np.column_stack([data.expected[:, j], data.others(j)[:, :-1]]) for j in range(robot.n)]
+    starts = np.cumsum([len(chosen), *(c.shape[1] for c in own)])
+    whole = np.zeros((robot.n, len(rows), starts[-1]))
+    for j in range(robot.n):
+        whole[j, :, :len(chosen)] = payload[j].T / sizes[j]
+        whole[j, :, starts[j]:starts[j + 1]] = own[j] / sizes[j]
+    columns = whole.reshape(-1, starts[-1])
+    norms = np.maximum(np.linalg.norm(columns, axis=0), 1e-12)
+    torque = (rows.torque / sizes).T
+    values = np.linalg.lstsq(columns / norms, torque.ravel(), rcond=1e-6)[0]
+    rest = torque - (columns @ (values / norms)).reshape(torque.shape)
+    return float(np.exp(np.mean(np.log(np.maximum(np.sqrt(np.mean(rest**2, axis=1)), 1e-12)))))
 
 
 def _alternatives(
