@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import UsageError, clipped
+from robot_dynid.numbers import shown
 
 
 def file_inside(directory: str | Path, name: str) -> Path:
@@ -17,10 +18,10 @@ def file_inside(directory: str | Path, name: str) -> Path:
         path = (root / name).resolve()
         inside, regular = path.is_relative_to(root), path.is_file()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f'{name!r}: not a path: {error}') from error
+        raise UsageError(f'{shown(name)}: not a path: {clipped(str(error))}') from error
     if not inside:
-        raise UsageError(f"'{name}' lies outside {root}, the parameter files_directory; give a "
+        raise UsageError(f"'{clipped(name)}' lies outside {root}, the parameter files_directory; give a "
                          'path relative to it')
     if not regular:
-        raise UsageError(f"no file '{name}' in {root}, the parameter files_directory")
+        raise UsageError(f"no file '{clipped(name)}' in {root}, the parameter files_directory")
     return path
