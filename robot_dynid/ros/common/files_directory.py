@@ -20,8 +20,8 @@ def file_inside(directory: str | Path, name: str) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f'{shown(name)}: not a path: {clipped(str(error))}') from error
     if not inside:
-        raise UsageError(f"'{clipped(name)}' lies outside {root}, the parameter files_directory; give a "
-                         'path relative to it')
+        raise UsageError(f"'{clipped(name)}' lies outside {root}, the parameter files_directory; "
+                         'give a path relative to it')
     if not regular:
         raise UsageError(f"no file '{clipped(name)}' in {root}, the parameter files_directory")
     return path
