@@ -42,9 +42,9 @@ def from_plain(kind: type[T], content: Any) -> T:
     hints = _hints(kind)  # type: ignore[arg-type]
     if not isinstance(content, Mapping):
         raise ValueError(f'{kind.__name__} must be a mapping, is {content!r}')
-    unknown = sorted(set(content) - set(hints))
+    unknown = sorted(map(str, set(content) - set(hints)))
     if unknown:
-        raise ValueError(f'{kind.__name__} has no {", ".join(map(str, unknown))}')
+        raise ValueError(f'{kind.__name__} has no {", ".join(unknown)}')
     return kind(**{name: _read(hints[name], value) for name, value in content.items()})
 
 

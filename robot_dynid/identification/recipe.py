@@ -168,9 +168,9 @@ def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Reci
     belong to the method that owns them. Raises UsageError on an unknown key or value.
     """
     known, owned = settings_of(Recipe), owned_settings()
-    unknown = sorted(key for key in content if key not in known and key not in owned)
+    unknown = sorted(str(key) for key in content if key not in known and key not in owned)
     if unknown:
-        raise UsageError(f'{source}: unknown key {", ".join(map(str, unknown))}; known are '
+        raise UsageError(f'{source}: unknown key {", ".join(unknown)}; known are '
                          f'{", ".join(sorted((*known, *owned)))}')
     values = read_settings(Recipe, {k: v for k, v in content.items() if k in known}, source)
     own = dict(values.pop('estimator', {}))

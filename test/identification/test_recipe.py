@@ -189,6 +189,7 @@ def test_settings_of_another_method_are_refused_by_name(
     ({'estimator': {'name': 'irls', 'bend': 2}}, 'unknown setting bend of the method irls'),
     ({'estimator': {'bend': 2}}, 'unknown setting bend of a method'),
     ({'estimator': {'name': 'best'}}, "method 'best': choose one of"),
+    ({True: 1, 'speed': 2, 3: 4}, 'unknown key 3, True, speed'),
     ({'estimator': 3}, 'estimator must be the name of a method, or a mapping'),
     ({'estimator': {'robust': 'tukey'}, 'robust': 'huber'}, 'robust stands in estimator and'),
     ({'sweeps': 2.5}, 'sweeps must be a whole number'),
