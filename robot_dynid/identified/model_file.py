@@ -239,7 +239,8 @@ def _read_residual(
     if not given:
         return ()
     if not set(given) <= set(joints):
-        raise ValueError(f'residual models of {", ".join(sorted(map(str, set(given) - set(joints))))}')
+        unknown = sorted(map(str, set(given) - set(joints)))
+        raise ValueError(f'residual models of {", ".join(unknown)}')
     return tuple(residual_from_plain(given[j]) if j in given else None for j in joints)
 
 
