@@ -237,6 +237,7 @@ class _Walk:
         self.chunks: list[int] = []
         self.chunk: _Chunk | None = None  # the last one, whose index comes behind it
         self.budget = budget(self.source.size)
+        self.unknown = 0
         self.before = contents.told
 
     def batches(self) -> Iterator[tuple[str, Batch]]:
@@ -261,6 +262,10 @@ class _Walk:
         if self.counts:
             self.contents.messages += sum(self.counts.values())
             self.contents.span(*self.times)
+        if self.unknown:
+            self.contents.findings.append(
+                f'{self.path.name}: {self.unknown} records of unknown kinds or of more than '
+                f'{RECORD_BYTES} bytes were not looked into')
         if self.counts.keys() - self.channels.keys():
             self._tell('holds messages of topics that it does not name')
 
@@ -427,8 +432,7 @@ class _Walk:
                 self._tell(f'the checksum of the attachment at byte {place} is wrong')
         elif size > RECORD_BYTES or op > DATA_END:
             self.source.skip(size)
-            self.contents.findings.append(
-                f'{self.path.name}: a record of kind {op} at byte {place} was not looked into')
+            self.unknown += 1
         else:
             self._definition(op, self.source.take(size))
 

@@ -252,6 +252,14 @@ def test_topics_without_number(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_bag(tmp_path / 'log.mcap').position, VALUES)
 
 
+def test_records_of_unknown_kinds_are_counted(tmp_path: Path) -> None:
+    data = mcap_file(MESSAGES, Style('', 0))
+    at = len(MAGIC) + 9 + struct.unpack_from('<Q', data, 9)[0]
+    (tmp_path / 'log.mcap').write_bytes(data[:at] + record(0x80, b'') * 1000 + data[at:])
+    (found,) = (f for f in read_bag(tmp_path / 'log.mcap').findings if 'unknown' in f)
+    assert '1000 records of unknown kinds' in found
+
+
 def test_messages_with_ever_new_joints(tmp_path: Path) -> None:
     payloads = [raw((f'j{k}',), START + k, [1.0]) for k in range(3000)]
     decoder = JointStateDecoder()
