@@ -21,6 +21,7 @@ from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.cdr import encode_joint_states
 from robot_dynid.io.csv import read_csv, write_csv
+from robot_dynid.io.findings import findings_of
 from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
 from robot_dynid.robot.robot_file import load_robot
@@ -274,3 +275,12 @@ def test_joints_without_a_torque_sensor_do_not_disturb_the_others(robot):
                   for t in (log.joint_torque, torque))
     for channel in ('position', 'velocity', 'effort'):
         np.testing.assert_array_equal(getattr(full, channel), getattr(part, channel))
+
+
+def test_a_signalling_nan_is_one_like_others():
+    values = whole(1.0).effort.copy()
+    values[3] = np.frombuffer(bytes.fromhex('010000000000f47f'))[0]
+    values[4] = np.frombuffer(bytes.fromhex('010000000000f47f') * 3)
+    log = whole(1.0)
+    found = findings_of(log.time, log.joints, {'position': log.position, 'effort': values})
+    assert any(f.startswith('effort: NaN values: joint_1 2') for f in found)
