@@ -193,6 +193,8 @@ class Recorder:
                         for batch in store.unsaved():
                             _write(bag, topic, batch)
                             bag.commit()
+            except UsageError:  # something is there already, and stays
+                return None
             except (OSError, DynIdError):
                 shutil.rmtree(path, ignore_errors=True)
                 return None

@@ -303,6 +303,9 @@ def test_messages_only_in_memory_can_be_written_elsewhere(tmp_path):
         with full_disk(tmp_path):
             assert recorder.rescue(tmp_path / 'other') is None
         assert not (tmp_path / 'other' / 'run_rest').exists()
+        (tmp_path / 'mine' / 'run_rest').mkdir(parents=True)
+        assert recorder.rescue(tmp_path / 'mine') is None
+        assert (tmp_path / 'mine' / 'run_rest').is_dir(), 'a folder of somebody else stays'
         assert recorder.rescue(tmp_path / 'other') == tmp_path / 'other' / 'run_rest'
         np.testing.assert_array_equal(
             read_bag(tmp_path / 'other' / 'run_rest').position, values[300:])
