@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import secrets
 import signal
 import stat
 import threading
@@ -26,7 +27,7 @@ from synthetic_recordings import write_recording
 from robot_dynid.cli.main import main
 from robot_dynid.cli.states import write_rows
 from robot_dynid.errors import DataError, DynIdError, UsageError
-from robot_dynid.files import atomic_write, open_lock, open_log
+from robot_dynid.files import atomic_write, atomic_writer, open_lock, open_log
 from robot_dynid.identified.export import Export
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag_writer import BagWriter, write_bag
@@ -90,10 +91,10 @@ def test_a_second_run_replaces_the_file_of_the_first(name: str, tmp_path: Path) 
     path.touch()  # as a user does who reserves a name
     write(path)
     content = path.read_bytes()
-    path.chmod(0o640)
+    path.chmod(0o666)  # more than new files get
     write(path)
     assert len(path.read_bytes()) == len(content) > 100
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666
     assert names(tmp_path) == [name]
 
 
@@ -284,6 +285,25 @@ def test_outputs_of_requests_stay_below_their_root(tmp_path: Path) -> None:
             write_below(str(root), str(root / name), MODEL.save)
     assert names(tmp_path) == ['root']
     assert write_below(str(root), str(root / 'a/b/m.yaml'), MODEL.save).is_file()
+
+
+def test_what_comes_to_the_place_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / 'm.yaml'
+    with pytest.raises(UsageError, match='is not overwritten'), atomic_writer(
+            path, mark=b'ours') as file:
+        file.write(b'ours')
+        path.write_text(FOREIGN)
+    assert (path.read_text(), names(tmp_path)) == (FOREIGN, ['m.yaml'])
+
+
+def test_a_temporary_name_that_is_taken_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, 'token_hex', lambda count: 'guessed')
+    (tmp_path / '.robot_dynid_guessed.tmp').write_text(FOREIGN)
+    with pytest.raises(DynIdError, match='File exists'):
+        atomic_write(tmp_path / 'm.yaml', 'text')
+    assert (tmp_path / '.robot_dynid_guessed.tmp').exists()
 
 
 def test_a_folder_swapped_for_a_link_is_no_way_out(
