@@ -17,7 +17,7 @@ from robot_dynid.io.csv import write_csv
 from robot_dynid.monitoring import contact_events as search
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.contact_events import ContactEvents, contact_events
-from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, levels_of
+from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, levels_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.sight import (
     REASONS,
@@ -54,14 +54,15 @@ class Follower:
         self.monitor, self.time = Monitor(self.model, self.settings), 0.0
         self.hold = self.model.inverse(POSE[None], np.zeros((1, 3)), np.zeros((1, 3)))[0]
         self.free: list[bool | None] = []
+        self.reading: Reading | None = None
 
     def __call__(self, count: int, q: FloatArray = POSE, qd: FloatArray | None = None,
                  effort: FloatArray | None = None, step: float = STEP) -> None:
         self.free = []
         for _ in range(count):
             self.time += step
-            reading = self.monitor(self.time, q, np.zeros(3) if qd is None else qd,
-                                   self.hold if effort is None else effort)
+            self.reading = reading = self.monitor(self.time, q, np.zeros(3) if qd is None else qd,
+                                                  self.hold if effort is None else effort)
             self.free.append(None if reading is None else reading.free)
 
 
@@ -107,10 +108,19 @@ def test_short_faults_of_the_effort_are_bridged(model: IdentifiedModel) -> None:
 
 
 def test_a_joint_that_never_had_an_effort_is_never_watched(model: IdentifiedModel) -> None:
-    follow = Follower(model)
-    for _ in range(2):
-        follow(2 * SETTLED, effort=with_value(follow.hold, 1, np.nan))
+    follow = Follower(model, replace(SETTINGS, gain=150.0))
+    for count in (15, 2 * SETTLED):  # the others have settled before 0.1 s are over
+        follow(count, effort=with_value(follow.hold, 1, np.nan))
         assert list(follow.monitor.blind) == [model.joints[1]]
+
+
+def test_a_joint_that_is_watched_shows_what_was_there_before(model: IdentifiedModel) -> None:
+    follow, push = Follower(model), np.array([1.0, -2.0, 4.0])
+    follow.hold = follow.hold - push
+    while not (follow.free and follow.free[-1]):
+        follow(1)
+        assert follow.reading is not None
+    assert (follow.reading.external / push > 0.94).all()
 
 
 #: faults of all joints, from which no state is of use, or the observer has to begin anew
