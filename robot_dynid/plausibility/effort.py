@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.optimize import linear_sum_assignment
 
 from robot_dynid.dynamics import rigid_body
@@ -155,7 +156,8 @@ def _solved(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatA
     """Return residuals (N,), coefficients (k,) and their covariance of least squares."""
     sizes = np.linalg.norm(columns, axis=0)
     sizes[sizes < 1e-9 * max(sizes.max(), 1e-300)] = np.inf
-    left, spread, right = np.linalg.svd(columns / sizes, full_matrices=False)
+    # by QR iteration: divide and conquer fails on some finite matrices of low rank
+    left, spread, right = linalg.svd(columns / sizes, full_matrices=False, lapack_driver='gesvd')
     kept = spread > 1e-4 * max(spread.max(), 1e-300)
     inverse = (right[kept].T / spread[kept]) / sizes[:, None]
     values = inverse @ (left[:, kept].T @ torque)
