@@ -86,7 +86,7 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
-    """Return the pairs of recordings that share LEAST digests at least; ``sketches`` (k,) each."""
+    """Return the pairs of recordings, in order, whose sketches (k,) share LEAST digests."""
     owners = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
     values = np.concatenate([np.empty(0, dtype=np.uint64), *sketches])
     order = np.argsort(values, kind='stable')
@@ -102,7 +102,7 @@ def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
 
 
 def shared(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:
-    """Return the share of the samples of the second recording, digests (k,), in the first."""
+    """Return the share of the samples of ``second`` (k,) that are in ``first`` (k,), too."""
     bounds = [d[-1] for d in (first, second) if len(d) == KEPT]
     if bounds:
         first, second = (d[d <= min(bounds)] for d in (first, second))

@@ -105,7 +105,7 @@ class Data:
 
 
 def effort_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Finding]:
-    """Return findings about the efforts of an excerpt."""
+    """Return findings about the efforts of an excerpt: order, gravity, scale, sign."""
     if len(rows) < 3:
         return []
     data = Data.of(robot, rows)
@@ -323,7 +323,7 @@ def _beyond_limits(data: Data) -> NDArray[np.bool_]:
 
 
 def _unit(robot: RobotModel, size: FloatArray, far: NDArray[np.bool_]) -> tuple[str, str]:
-    """Return the unit that efforts look like, and the remedy."""
+    """Return the likely unit of efforts of ``size`` (n,) over nominal, and the remedy."""
     typical = float(np.median(size[far])) if far.any() else 1e3
     ratios, gains = robot.drive.gear_ratios, robot.drive.gains
     if typical > 1.0:

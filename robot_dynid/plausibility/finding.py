@@ -24,7 +24,7 @@ KINDS: Mapping[str, str] = {
 
 
 class Severity(Enum):
-    """Consequence of a finding."""
+    """Consequence of a finding: the recordings are refused, or a warning is given."""
 
     REFUSE = 'refuse'
     WARN = 'warn'

@@ -30,7 +30,11 @@ TRIED, TOGETHER = 8, 'all recordings together'
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """Findings about one recording, and an excerpt and digests to compare it with others."""
+    """Findings about one recording, and its excerpt and digests for the comparison with others.
+
+    ``rows`` a thinned excerpt; ``samples`` (k,) digests of its content; ``unexplained`` share of
+    the efforts that nominal links and friction leave, NaN if undecided.
+    """
 
     source: str
     findings: tuple[Finding, ...]
@@ -160,7 +164,7 @@ def verdict(
 def _together(
     robot: RobotModel, examined: Sequence[Examination], known: set[str]
 ) -> list[Finding]:
-    """Return findings about all recordings together, and about those that are explained worst."""
+    """Return findings of all recordings together, and of those that are explained worst."""
     decided = [one for one in examined if np.isfinite(one.unexplained)]
     worst = sorted(decided, key=lambda one: -one.unexplained)[:TRIED]
     found = [f for one in worst for f in another_motion(robot, one.source, one.rows)]

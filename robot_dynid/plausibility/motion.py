@@ -89,7 +89,7 @@ def _position_unit(
     robot: RobotModel, wrong: NDArray[np.int64], beyond: tuple[FloatArray, FloatArray],
     slopes: FloatArray,
 ) -> tuple[str, str]:
-    """Return the unit that positions look like, and the remedy."""
+    """Return the likely unit of positions, and the remedy."""
     worst = np.maximum(*beyond)[wrong]
     degrees = 180.0 / np.pi
     factor = 1.0 / slopes[wrong]

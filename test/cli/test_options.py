@@ -41,6 +41,10 @@ OPTIONS = [
      'test_refusal.py::test_the_command_line_exits_with_one'),
     ('identify', '--robust --instrument-cutoff --procedure --prior --prior-weight --bounds '
      '--sweeps', 'test_cli.py::test_settings_of_methods_are_options'),
+    *((verb, '--accept', 'test_verdict.py::test_the_command_line_refuses_and_accepts')
+      for verb in ('identify', 'validate', 'contact', 'payload')),
+    *((verb, '--accept-partial', 'test_verdict.py::test_exit_codes_of_refused_joints')
+      for verb in ('forward', 'inverse', 'validate', 'contact', 'payload')),
     ('validate', '--report --json', 'test_cli.py::test_validate_scores_every_joint'),
     ('validate', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('forward', '--json', 'test_cli.py::test_forward_and_inverse_are_inverses'),
