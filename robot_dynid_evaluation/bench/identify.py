@@ -1,8 +1,9 @@
-"""One hour at 1 kHz of a seven-axis arm, from memory-mapped arrays to parameters."""
+"""One hour at 1 kHz of a seven-axis arm: from arrays, and from a bag by the command line."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,10 +18,15 @@ from robot_dynid_evaluation.bench.timing import ROBOT
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
+    from robot_dynid.robot.model import RobotModel
 
 SECONDS, RATE = 3600.0, 1000.0
 MOST_SECONDS, MOST_MEGABYTES, MOST_ERROR = 30.0, 600.0, 0.02
-DISK = 1.2e9  # bytes wanted free for the recording
+#: rows that are written to the bag at once, and its first stamp [ns]
+PIECE, START = 20_000, 10**18
+#: the same as a bag, by the command line, with nothing prescribed
+MOST_BAG_SECONDS = 120.0
+DISK = 4e9  # bytes wanted free: arrays, bag, and temporary data of the command line
 
 
 def measure(progress: Progress) -> list[Row]:
@@ -36,8 +42,12 @@ def measure(progress: Progress) -> list[Row]:
                              'TMPDIR to a folder on a larger disk')
         progress('making the recording', 0.1)
         write_recording(Path(folder), robot, load_truth(robot), (SECONDS, RATE))
-        progress('identifying', 0.4)
+        progress('identifying', 0.3)
         found = in_a_process_of_its_own(folder)
+        progress('making the bag', 0.4)
+        write_as_bag(Path(folder), robot)
+        progress('identifying from the bag', 0.6)
+        seconds, megabytes = by_the_command_line(Path(folder))
     samples = f'{SECONDS * RATE / 1e6:g} million samples'
     most = Target(1.0, faster=False)
     return [
@@ -47,7 +57,46 @@ def measure(progress: Progress) -> list[Row]:
             most),
         row('distance from the true parameters (peer: the limit)', '%', 100.0 * found['error'],
             100.0 * MOST_ERROR, most),
+        row('the same as a bag, robot-dynid identify (peer: the limit)', 's', seconds,
+            MOST_BAG_SECONDS, most),
+        row('its peak resident memory (peer: the limit)', 'MB', megabytes, MOST_MEGABYTES, most),
     ]
+
+
+def write_as_bag(folder: Path, robot: RobotModel) -> None:
+    """Write the arrays of a folder as the bag ``bag`` in it, piece by piece."""
+    import numpy as np
+
+    from robot_dynid.io.bag_writer import BagWriter
+    from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+
+    arrays = [np.load(folder / f'{name}.npy', mmap_mode='r')
+              for name in ('time', 'position', 'velocity', 'effort')]
+    with BagWriter(folder / 'bag') as bag:
+        topic = bag.add_topic('/joint_states', JOINT_STATE)
+        for first in range(0, len(arrays[0]), PIECE):
+            time, *values = (array[first:first + PIECE] for array in arrays)
+            stamps = START + np.round(time * 1e9).astype(np.int64)
+            for stamp, data in zip(
+                stamps.tolist(), encode_joint_states(robot.joints, stamps, tuple(values)),
+                strict=True,
+            ):
+                bag.write(topic, stamp, data)
+            bag.commit()
+
+
+def by_the_command_line(folder: Path) -> tuple[float, float]:
+    """Return seconds and peak megabytes of ``robot-dynid identify`` on the bag of ``folder``."""
+    command = [sys.executable, '-c', 'from robot_dynid.cli.main import main; raise SystemExit('
+               'main())', 'identify', str(folder / 'bag'), '--robot', ROBOT,
+               '--out', str(folder / 'model.yaml'), '--json']
+    begin = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise DynIdError(f'the command line failed with exit code {process.returncode}')
+    return time.perf_counter() - begin, usage.ru_maxrss / 1024.0
 
 
 def in_a_process_of_its_own(folder: str) -> dict[str, float]:
