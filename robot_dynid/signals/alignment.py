@@ -25,7 +25,7 @@ STALE_SECONDS = 0.1
 #: so many rows out of order came late; a clock that was set back leaves more
 LATE_ROWS = 5
 #: a smaller step of the clock shows in so many rows on either side, by so many deviations
-SIDE_ROWS, SIDE_DEVIATIONS = 20, 4.0
+SIDE_ROWS, SIDE_DEVIATIONS = 20, 6.0
 #: a clock is not set back more often
 MOST_CLOCK_STEPS = 100
 #: channels that need not have values for every joint
