@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_accept, add_accept_partial, load_logs, load_model
+from robot_dynid.cli.files import add_accept, load_logs, load_model
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import UsageError
 
@@ -43,12 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--equal-gains', action='append', default=[], metavar='JOINT,JOINT',
                         help='joints with drives of one size (may be given several times)')
     add_accept(parser)
-    add_accept_partial(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read the recordings, identify payload or gains."""
-    from robot_dynid.identified.caution import usable
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
@@ -63,8 +61,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             found = _payload(arguments.link, robot, loaded, unloaded, model, progress)
         else:
             found = _gains(arguments, robot, loaded, unloaded, model)
-    ok = model is None or usable(model, arguments.accept_partial)
-    return {'ok': ok and found['status'] != 'not_converged', **found,
+    return {'ok': found['status'] != 'not_converged', **found,
             'robot': robot.name, 'seconds': time.perf_counter() - started,
             'findings': loaded.parts.findings | unloaded.parts.findings}
 

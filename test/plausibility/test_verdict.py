@@ -178,8 +178,7 @@ def test_exit_codes_of_refused_joints(
     Path(states).write_text(','.join(f'{c}.{j}' for c in names for j in ROBOT.joints) + '\n'
                             + ','.join(['0.1'] * 12) + '\n')
     for words in (['forward', model, states], ['inverse', model, states],
-                  ['validate', model, data], ['contact', model, data],
-                  ['payload', data, '--model', model]):
+                  ['validate', model, data], ['contact', model, data]):
         given = [*words, '--json', *(['--accept-partial'] if partial else [])]
         assert main(given) == code, words
         assert json.loads(capsys.readouterr().out)['ok'] is (code == 0)
