@@ -63,11 +63,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
             progress('report', 0.9)
             write_report(contact_report(model, found), arguments.report)
+    accepted = model.not_identified if arguments.accept_partial else ()
     levels = model.noise_levels
     base = [float('inf')] * model.robot.n if levels is None else list(
         arguments.margin * levels.at_gain(arguments.gain))
     return {
-        'ok': usable(model, arguments.accept_partial) and all(p.watched for p in found),
+        'ok': usable(model, arguments.accept_partial) and all(
+            one.begins or one.joint in accepted for p in found for one in p.blind),
         'robot': model.robot.name, 'model': arguments.model, 'report': arguments.report,
         'recordings': {p.source: {
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
