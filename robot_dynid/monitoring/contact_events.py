@@ -101,7 +101,8 @@ def _contact_events(
         tuple(_contacts(model.joints, motion.time, torque, contact)),
         _largest(torque, free[:, None] & (sight == WATCHED)),
         holding_torque(model),
-        motion.notes,
+        (*motion.notes, *(f'{log.source}: {one}' for one in model.trained.warnings(
+            model.robot, {'position': motion.position, 'velocity': motion.velocity}))),
         blind_times(model.joints, motion, sight),
     )
 

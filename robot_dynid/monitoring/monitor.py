@@ -134,12 +134,18 @@ class Monitor:
         return self._stream.problem
 
     def advice(self) -> tuple[str, ...]:
-        """Return faults of the set-up, and their remedies."""
+        """Return faults of the set-up, and joints outside the trained ranges, with remedies."""
         found = []
         step, gain = self._stream.step, self.settings.gain
         if gain * step > COARSE:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
                          f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
+        outside = [joint for joint, out in zip(
+            self.model.joints, self._sight.outside, strict=True) if out]
+        if outside:
+            found.append(f'{", ".join(outside)}: position or velocity outside what the model was '
+                         'trained in, where it may be wrong: identify with recordings that go '
+                         'there')
         return tuple(found)
 
     def __call__(

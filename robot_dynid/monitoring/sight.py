@@ -2,7 +2,8 @@
 
 A joint is watched once the observer has followed usable states of it for SETTLING of its time
 constants. It is blind before, while its effort has been missing for longer than LONGEST_STEP,
-while it is outside what the model was trained in, and always where no threshold holds for it.
+and always where no threshold holds for it. Outside what the model was trained in it is watched,
+with a warning: the model may be wrong there, which looks like contact.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ from robot_dynid.types import FloatArray
 #: time constants of the observer after which it shows 95 % of what was there when it began
 SETTLING = 3.0
 #: why a joint is blind, by the number that stands for it, and what to do; 0 is watched
-WATCHED, BEGUN, UNUSABLE, OUTSIDE, NO_LEVEL, REFUSED = range(6)
+WATCHED, BEGUN, UNUSABLE, NO_LEVEL, REFUSED = range(5)
 REASONS = (
     '', 'the observer begins',
     'its values are no numbers, or beyond what the robot can do: check its drive',
-    'position or velocity outside what the model was trained in: identify with recordings that '
-    'go there',
     'the model has no noise levels: identify again, or give contact thresholds',
     'refused by the identification (not_identified): check its effort and identify again')
 
@@ -64,7 +63,8 @@ class Sight:
     """Watched and blind joints, from one joint state to the next.
 
     The external torque of joints that are ``unseen`` (n,) is not known; those that are ``blind``
-    (n,) are unseen, or there is no threshold for their contact.
+    (n,) are unseen, or there is no threshold for their contact. Those ``outside`` (n,) are
+    outside what the model was trained in.
     """
 
     def __init__(self, model: IdentifiedModel, moving: FloatArray, gain: float) -> None:
@@ -77,6 +77,7 @@ class Sight:
         self._cause = np.full(n, BEGUN)
         self._began = ''
         self.unseen = self.blind = np.ones(n, dtype=bool)
+        self.outside = np.zeros(n, dtype=bool)
 
     def take(self, step: float, state: FloatArray, missing: NDArray[np.bool_], began: str
              ) -> None:
@@ -90,12 +91,11 @@ class Sight:
             self._began = began
         self._elapsed += step
         self._gap = np.where(missing, self._gap + step, 0.0)
-        late, outside = self._gap > LONGEST_STEP, self._trained.outside(state[:2])
-        lost = late | outside
-        if lost.any():
-            self._elapsed[lost] = 0.0
+        self.outside = self._trained.outside(state[:2])
+        late = self._gap > LONGEST_STEP
+        if late.any():
+            self._elapsed[late] = 0.0
             self._cause[late] = UNUSABLE
-            self._cause[outside] = OUTSIDE
         self.unseen = (self._elapsed < self._settling) | (self._never == REFUSED)
         self.blind = self.unseen | (self._never == NO_LEVEL)
 
@@ -138,13 +138,12 @@ def sight_along(
     first[list(motion.starts)] = True
     nothing = np.zeros(len(time), dtype=bool)
     begin = np.maximum.accumulate(np.where(first, rows, 0))
-    outside = TrainedRange(model).outside(np.stack([motion.position, motion.velocity], axis=1))
-    found = np.empty(outside.shape, dtype=np.int64)
+    found = np.empty(motion.position.shape, dtype=np.int64)
     for j, never in enumerate(never_watched(model, moving)):
         missing = nothing if motion.missing is None else motion.missing[:, j]
         good = np.maximum.accumulate(np.where(missing, -1, rows))
         late = missing & ((good < begin) | (time - time[good] > LONGEST_STEP))
-        cause = np.where(outside[:, j], OUTSIDE, np.where(late, UNUSABLE, BEGUN))
+        cause = np.where(late, UNUSABLE, BEGUN)
         last = np.maximum.accumulate(np.where(first | (cause != BEGUN), rows, 0))
         settles = time - time[last] < SETTLING / gain
         found[:, j] = never or np.where(settles, cause[last], WATCHED)

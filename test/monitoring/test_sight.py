@@ -77,8 +77,6 @@ def with_value(values: FloatArray, joint: int, value: float) -> FloatArray:
 FAULTS: dict[str, tuple[Callable[[Follower], None], str]] = {
     'effort is NaN': (lambda f: f(60, effort=with_value(f.hold, 1, np.nan)), 'no numbers'),
     'effort is impossible': (lambda f: f(60, effort=with_value(f.hold, 1, 1e9)), 'no numbers'),
-    'position untrained': (lambda f: f(1, q=with_value(POSE, 1, 1.7)), 'trained in'),
-    'velocity untrained': (lambda f: f(1, qd=with_value(np.zeros(3), 1, -2.3)), 'trained in'),
 }
 
 
@@ -97,6 +95,22 @@ def test_a_joint_at_fault_is_blind_and_the_others_are_watched(
     assert list(follow.monitor.blind) == [model.joints[1]], 'the observer has to settle'
     follow(3)
     assert (follow.monitor.blind, follow.free[-1]) == ({}, True)
+
+
+@pytest.mark.parametrize('state', [
+    {'q': with_value(POSE, 1, 1.7)}, {'qd': with_value(np.zeros(3), 1, -2.3)}],
+    ids=['position', 'velocity'])
+def test_a_joint_outside_the_trained_ranges_is_watched_with_a_warning(
+    model: IdentifiedModel, state: dict[str, Any]
+) -> None:
+    follow = Follower(model)
+    follow(SETTLED)
+    assert not follow.monitor.advice()
+    follow(1, **state)
+    assert 'joint_2: position or velocity outside' in follow.monitor.advice()[0]
+    assert not follow.monitor.blind
+    follow(1)
+    assert not follow.monitor.advice()
 
 
 def test_short_faults_of_the_effort_are_bridged(model: IdentifiedModel) -> None:

@@ -171,7 +171,6 @@ CAUSES: dict[str, tuple[Callable[[Stage], None], str, tuple[int, ...]]] = {
     'waited': (lambda s: s.state(waited=300_000_000), 'have waited in the node', (0, 1, 2)),
     'no message': (lambda s: s.monitoring.receive(b'\0\1', 0, 0), '', (0, 1, 2)),
     'effort topic silent': (stale_effort, 'no messages on topic effort for', (0, 1, 2)),
-    'untrained': (lambda s: s.state(position=changed(POSE, 1.9)), 'trained in', (1,)),
     'refused joint': (serve(not_identified=('joint_2',)), 'refused by the identif', (1,)),
     'another model': (serve(robot=replace(MODEL.robot, joints=OTHERS)),
                       'joint states are of joint_1, joint_2, joint_3 only', (0, 1, 2)),
