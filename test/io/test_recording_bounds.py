@@ -10,6 +10,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ from robot_dynid.errors import DataError, DynIdError
 from robot_dynid.io.arrays import map_arrays
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
+from robot_dynid.io.compressed import TooLarge, unpacked
 from robot_dynid.io.csv import read_csv
 from robot_dynid.io.log import load_log
 from robot_dynid.io.sqlite import joined_batch
@@ -275,3 +277,14 @@ def test_messages_with_names_without_end(tmp_path: Path, names: tuple[str, ...])
     log = read_bag(path)
     np.testing.assert_array_equal(log.position, VALUES)
     assert any(f.startswith(DAMAGE) and '1 of 61 messages' in f for f in log.findings)
+
+
+@pytest.mark.parametrize('compression', ['gz', 'zstd', 'lz4'])
+def test_unpacking_stops_at_its_limit(compression: str) -> None:
+    pack = {'gz': gzip.compress, 'zstd': zstd.compress, 'lz4': lz4.frame.compress}[compression]
+    pieces = unpacked(BytesIO(zeros(pack, 1 << 24)), compression, 3_000_000)
+    got = 0
+    with pytest.raises(TooLarge):
+        for piece in pieces:
+            got += len(piece)
+    assert 1 << 20 <= got <= 3_000_000
