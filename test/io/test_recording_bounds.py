@@ -28,6 +28,7 @@ from robot_dynid.io.bag import read_bag
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
 from robot_dynid.io.compressed import TooLarge, unpacked
 from robot_dynid.io.csv import read_csv
+from robot_dynid.io.digest import TopicDigest
 from robot_dynid.io.log import load_log
 from robot_dynid.io.sqlite import joined_batch
 from robot_dynid.types import DAMAGE
@@ -288,3 +289,33 @@ def test_unpacking_stops_at_its_limit(compression: str) -> None:
         for piece in pieces:
             got += len(piece)
     assert 1 << 20 <= got <= 3_000_000
+
+
+@pytest.mark.parametrize('change', [-8, 8])
+def test_arrays_of_another_length_than_their_shape(tmp_path: Path, change: int) -> None:
+    for name, values in (('time', np.arange(25) / 10.0), ('position', np.zeros((25, 1)))):
+        np.save(tmp_path / f'{name}.npy', values)
+    data = (tmp_path / 'position.npy').read_bytes()
+    (tmp_path / 'position.npy').write_bytes(data[:change] if change < 0 else data + bytes(change))
+    with pytest.raises(DataError, match='bytes do not hold shape'):
+        map_arrays(tmp_path, ('a',))
+
+
+def test_a_digest_sees_receive_times_and_where_messages_end() -> None:
+    digests = set()
+    for received, data in (([1, 2], [b'ab', b'c']), ([1, 2], [b'a', b'bc']),
+                           ([1, 3], [b'ab', b'c'])):
+        digest = TopicDigest()
+        digest.add_batch(joined_batch(received, data))
+        digests.add(digest.hex)
+    assert len(digests) == 3
+
+
+def test_messages_with_more_joints_than_robots_have() -> None:
+    names = tuple(f'j{k}' for k in range(1001))
+    values = (np.zeros((1, 1001)), None, None)
+    for count, undecodable in ((1000, 0), (1001, 1)):
+        one = tuple(None if v is None else v[:, :count] for v in values)
+        decoder = JointStateDecoder()
+        decoder.decode(joined_batch([1], encode_joint_states(names[:count], np.array([1]), one)))
+        assert decoder.undecodable == undecodable
