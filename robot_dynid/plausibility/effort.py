@@ -195,7 +195,7 @@ def _order(data: Data, source: str) -> list[Finding]:
     rows, owners = linear_sum_assignment(left)
     wrong = np.flatnonzero(rows != owners)
     gain = left[wrong, wrong] - left[wrong, owners[wrong]]
-    if not len(wrong) or not np.mean(gain) > -np.log(PERMUTED) or np.max(
+    if not len(wrong) or not np.mean(gain) > -np.log(PERMUTED) or np.min(gain) < 0.0 or np.max(
             left[wrong, owners[wrong]]) > np.log(PERMUTED):
         return []
     pairs = ', '.join(f'{robot.joints[moving[a]]} to {robot.joints[moving[owners[a]]]}'

@@ -20,7 +20,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import take
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import check_usable
-from robot_dynid.types import RawLog
+from robot_dynid.types import DAMAGE, RawLog
 
 #: recordings share samples from the first share on; from the second on one is a copy
 PART, COPY = 0.03, 0.9
@@ -104,15 +104,16 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
 def plausible_recordings(
     robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = ()
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
-    """Return the recordings without copies, and warnings.
+    """Return the recordings without copies, and warnings, among them damage of their files.
 
     ``accept`` holds kinds of findings (finding.KINDS) that are warnings then, beside those that
     are accepted of single recordings. Raises DataError with every finding that is not accepted,
     and its remedy; UsageError for an unknown kind.
     """
-    kinds = list(checked_kinds(accept))
+    kinds, damage = list(checked_kinds(accept)), list[str]()
     examined = []
-    for source, parts in _recordings(logs):
+    for source, told, parts in _recordings(logs):
+        damage += [f'{source}: {finding}' for finding in told if finding.startswith(DAMAGE)]
         if len(parts) > 1:
             kinds += checked_kinds(parts[0].accepted)
             examined.append(examine_parts(robot, source, parts))
@@ -129,7 +130,7 @@ def plausible_recordings(
         raise DataError(
             f'{"; ".join(f.sentence for f in refused)}. If it is meant to be so, accept it with '
             f'--accept or the key accept of the recipe: {named}')
-    warnings = tuple(f.sentence for f in findings)
+    warnings = (*damage, *(f.sentence for f in findings))
     if not copies:
         return logs, warnings
     if isinstance(logs, Parts):
@@ -137,14 +138,17 @@ def plausible_recordings(
     return Chosen(logs, tuple(i for i in range(len(logs)) if i not in copies)), warnings
 
 
-def _recordings(logs: Sequence[RawLog]) -> Iterator[tuple[str, Sequence[RawLog]]]:
-    """Yield source and parts of every recording, one part for one that is not cut."""
+def _recordings(
+    logs: Sequence[RawLog]
+) -> Iterator[tuple[str, tuple[str, ...], Sequence[RawLog]]]:
+    """Yield source, findings and parts of every recording, one part for one that is not cut."""
     if not isinstance(logs, Parts):
-        yield from ((log.source, (log,)) for log in logs)
+        yield from ((log.source, log.findings, (log,)) for log in logs)
         return
     first = 0
-    for source, stretches in zip(logs.sources, logs.by_recording, strict=True):
-        yield source, Chosen(logs, tuple(range(first, first + len(stretches))))
+    for recording, stretches in zip(logs.recordings, logs.by_recording, strict=True):
+        parts = Chosen(logs, tuple(range(first, first + len(stretches))))
+        yield recording.source, recording.findings, parts
         first += len(stretches)
 
 

@@ -13,7 +13,7 @@ from robot_dynid.plausibility.content import digests
 from robot_dynid.plausibility.gate import examine_parts, plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
-from robot_dynid.types import RawLog
+from robot_dynid.types import DAMAGE, RawLog
 
 ROBOT = load_robot('planar_3r')
 
@@ -55,3 +55,10 @@ def test_findings_of_parts_are_those_of_the_recording(log: RawLog) -> None:
         plausible_recordings(ROBOT, wrong)
     kept, warnings = plausible_recordings(ROBOT, replace(wrong, accepted=('effort_sign',)))
     assert len(kept) == 6 and sum('effort_sign' in w for w in warnings) == 1
+
+
+def test_damage_of_files_is_a_warning(log: RawLog) -> None:
+    told = (f'{DAMAGE}chunk 3: its checksum is wrong', 'time: 3 duplicate stamps')
+    for logs in ([replace(log, findings=told)], cut(replace(log, findings=told))):
+        _, warnings = plausible_recordings(ROBOT, logs)
+        assert warnings == (f'seed 1: {told[0]}',)
