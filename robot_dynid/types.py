@@ -113,6 +113,17 @@ class StoredRecording(Protocol):
         """Return the rows from ``start`` to before ``stop``."""
 
 
+def channels(log: RawLog) -> dict[str, FloatArray]:
+    """Return the recorded channels (N, n) of ``log`` by name."""
+    return {name: getattr(log, name) for name in CHANNELS if getattr(log, name) is not None}
+
+
+def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> RawLog:
+    """Return the log with the chosen ``rows`` of all channels: a mask (N,), indices or a slice."""
+    taken: dict[str, Any] = {name: values[rows] for name, values in channels(log).items()}
+    return replace(log, time=log.time[rows], **taken)
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Uniformly sampled, filtered motion of all joints, and the effort, in contiguous segments.

@@ -67,7 +67,7 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     """
     if log.effort is None:
         raise DataError(f'{log.source}: holds no effort; record JointState.effort')
-    lost = _lost_time(log.time)
+    lost = _lost_time(alignment.one_clock(log)[0].time)
     log, dropped = plausible(model.robot, log)
     missing = _missing(log)
     log, filled = alignment.without_holes(log)
@@ -76,6 +76,8 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     effort = log.effort * model.robot.torque_factors
     broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
     pauses = [(float(time[k - 1]), float(time[k]), PAUSE) for k in np.flatnonzero(broken) if k]
+    lost = [one for one in lost if not any(
+        start < one[1] and one[0] < stop for start, stop, _ in pauses)]
     if qd is None:
         inside = np.flatnonzero(~broken)
         before = inside - 1

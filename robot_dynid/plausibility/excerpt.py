@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS, take
+from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, take
 
 #: a recording is looked at in so many windows of so many seconds, and rows, at most
 WINDOWS, WINDOW_SECONDS, WINDOW_ROWS = 8, 10.0, 20_000

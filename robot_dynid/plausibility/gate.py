@@ -17,10 +17,9 @@ from robot_dynid.plausibility.finding import Finding, Severity, accepted, checke
 from robot_dynid.plausibility.motion import motion_findings
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import take
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import check_usable
-from robot_dynid.types import DAMAGE, RawLog
+from robot_dynid.types import DAMAGE, RawLog, take
 
 #: recordings share samples from the first share on; from the second on one is a copy
 PART, COPY = 0.03, 0.9

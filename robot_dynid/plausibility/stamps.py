@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from robot_dynid.plausibility.excerpt import Excerpt, typical_step
 from robot_dynid.plausibility.finding import Finding, Severity
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import clock_steps, take
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.signals.alignment import clock_steps
+from robot_dynid.types import FloatArray, RawLog, take
 
 #: steps [s] at which joint states come
 SHORTEST, USUAL, LONGEST = 1e-4, 4e-3, 0.5

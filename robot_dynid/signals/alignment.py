@@ -12,7 +12,7 @@ from scipy import interpolate
 
 from robot_dynid.errors import DataError
 from robot_dynid.signals.derivatives import derivative
-from robot_dynid.types import CHANNELS, FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, channels, take
 
 #: a pause longer than this many typical steps, and than this many seconds, splits a recording
 GAP_STEPS, GAP_SECONDS = 10.0, 0.1
@@ -30,17 +30,6 @@ SIDE_ROWS, SIDE_DEVIATIONS = 20, 6.0
 MOST_CLOCK_STEPS = 100
 #: channels that need not have values for every joint
 OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
-
-
-def channels(log: RawLog) -> dict[str, FloatArray]:
-    """Return the recorded channels (N, n) of ``log`` by name."""
-    return {name: getattr(log, name) for name in CHANNELS if getattr(log, name) is not None}
-
-
-def take(log: RawLog, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> RawLog:
-    """Return the log with the chosen ``rows`` of all channels: a mask (N,), indices or a slice."""
-    taken: dict[str, Any] = {name: values[rows] for name, values in channels(log).items()}
-    return replace(log, time=log.time[rows], **taken)
 
 
 def clock_steps(time: FloatArray) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.period import Stretch, extent_text, found_period, longest_repetition
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, take
 
 PERIOD = NumberRange(0.01, 1e5, 's')
 WARM_UP = NumberRange(0, 10_000, 'periods', whole=True)
@@ -94,8 +94,8 @@ def _motors(
     """
     instants, periods, step = grid
     longest = _longest(step)
-    log = alignment.take(log, np.abs(log.time - 0.5 * (instants[0] + instants[-1]))
-                         <= 0.5 * (instants[-1] - instants[0]) + longest)
+    log = take(log, np.abs(log.time - 0.5 * (instants[0] + instants[-1]))
+               <= 0.5 * (instants[-1] - instants[0]) + longest)
     assert log.motor_position is not None
     (part,), notes = joint_side(robot, (alignment.without_holes(log)[0],), step)
     assert part.motor_position is not None

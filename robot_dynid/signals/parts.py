@@ -15,8 +15,7 @@ from typing import overload
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.signals.alignment import take
-from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording
+from robot_dynid.types import FloatArray, Part, RawLog, StoredRecording, take
 
 #: rows of a part, and of the longest recording that stays in one piece: what is computed with a
 #: part of seven joints takes 60 MB

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.signals.alignment import channels, ordered
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.signals.alignment import ordered
+from robot_dynid.types import FloatArray, RawLog, channels
 
 #: a value is damaged beyond so many times what the robot can do; wrong units (degrees) stay below
 BEYOND = 100.0

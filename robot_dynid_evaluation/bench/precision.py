@@ -116,9 +116,9 @@ def random(robot: RobotModel, period: float, seed: int = 0) -> FourierTrajectory
 
 def simulated(robot: RobotModel, trajectory: FourierTrajectory) -> Case:
     """Return the second period the simulated robot goes through, as ideal sensors see it."""
-    from robot_dynid.signals.alignment import take
     from robot_dynid.simulation.arm import Arm, effort_limit, record
     from robot_dynid.simulation.truth import load_truth
+    from robot_dynid.types import take
 
     twice = record(Arm(robot, load_truth(robot)), replace(trajectory, periods=2), RATE)
     count = round(RATE / trajectory.base_frequency)

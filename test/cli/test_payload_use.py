@@ -16,7 +16,7 @@ from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.alignment import take
+from robot_dynid.types import take
 
 MASS = 2.805
 RNG = np.random.default_rng(5)

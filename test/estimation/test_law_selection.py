@@ -200,7 +200,8 @@ def test_joint_that_never_leaves_presliding_keeps_coulomb_and_is_named():
     still[:, 2] = 0.3 + 1e-3 * np.sin(log.time)
     velocity = log.velocity.copy()
     velocity[:, 2] = 1e-3 * np.cos(log.time)
-    result = identify(robot, [replace(log, position=still, velocity=velocity)], recipe=RECIPE)
+    result = identify(robot, [replace(log, position=still, velocity=velocity)],
+                      recipe=replace(RECIPE, accept=('position_unit',)))
     assert result.model.structure.friction[2] == 'coulomb'
     assert any('axis 3' in w and 'presliding' in w for w in result.warnings)
 
@@ -210,7 +211,8 @@ def test_joint_without_reversal_keeps_coulomb_and_is_named():
     position, velocity = log.position.copy(), log.velocity.copy()
     velocity[:, 2] = 0.5 + 0.1 * np.sin(log.time)
     position[:, 2] = 0.5 * log.time - 0.1 * np.cos(log.time)
-    result = identify(robot, [replace(log, position=position, velocity=velocity)], recipe=RECIPE)
+    result = identify(robot, [replace(log, position=position, velocity=velocity)],
+                      recipe=replace(RECIPE, accept=('position_unit',)))
     assert result.model.structure.friction[2] == 'coulomb'
     assert any('axis 3' in w and 'one direction' in w for w in result.warnings)
 

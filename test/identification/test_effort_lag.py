@@ -16,8 +16,8 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import choose
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.alignment import Lag, take
-from robot_dynid.types import RawLog
+from robot_dynid.signals.alignment import Lag
+from robot_dynid.types import RawLog, take
 
 ROBOT = load_robot('planar_3r')
 LATE = 0.008

@@ -44,10 +44,9 @@ from robot_dynid.regressor.attached import AttachedBody
 from robot_dynid.robot.inertia import com_from_parameters, move_parameters, pseudo_inertia
 from robot_dynid.robot.model import GAINS_STD
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.alignment import take
 from robot_dynid.signals.pairing import align
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.types import Samples
+from robot_dynid.types import Samples, take
 
 MASS = 2.805
 RNG = np.random.default_rng(5)

@@ -17,8 +17,7 @@ from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.plausibility.content import digests, shared
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.alignment import take
-from robot_dynid.types import RawLog
+from robot_dynid.types import RawLog, take
 
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.01, effort_lag=0.0)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.alignment import take
-from robot_dynid.types import RawLog
+from robot_dynid.types import RawLog, take
 
 FOLDS = ((0.0, 2.5), (2.5, 5.0), (5.0, 7.65))
 GUARD = 0.05

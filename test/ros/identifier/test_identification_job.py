@@ -68,11 +68,12 @@ def test_damage_of_a_growing_file_is_told_but_not_that_it_has_no_end(tmp_path: P
         file = bag.storage_file
         whole = file.read_bytes()
     file.write_bytes(whole)
-    assert not read_recording(Recorded(file, Topics()), ROBOT).findings
+    assert not read_recording(Recorded(file, Topics()), ROBOT, Scratch()).findings
     damaged = bytearray(whole)
     damaged[whole.index(raw(ROBOT.joints, int(stamps[30]), [30] * 3, [30] * 3, [30] * 3))] ^= 1
     file.write_bytes(damaged)
-    log = read_recording(Recorded(file, Topics()), ROBOT)
+    log = read_recording(Recorded(file, Topics()), ROBOT, Scratch())
+    assert isinstance(log, RawLog)
     assert len(log.time) == 40
     assert [f for f in log.findings if f.startswith(DAMAGE)] and 'not closed' not in str(log)
 
