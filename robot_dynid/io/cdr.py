@@ -38,8 +38,8 @@ PART_BYTES = 1 << 24
 SECOND = 10**9  # ns
 #: a step of header stamps against receive times that is counted [ns]
 STEP = SECOND
-#: bytes that may follow a message
-PADDING = 3
+#: bytes that may follow a message: rclpy reserves the alignment of lists that are empty, too
+PADDING = 24
 #: bytes of the shortest message of all: stamp and four empty lists or names
 SHORTEST = HEADER + 16
 

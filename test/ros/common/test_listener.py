@@ -15,8 +15,10 @@ pytest.importorskip('rclpy')
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Int64
 
+from robot_dynid.io.cdr import FIELDS, JointStateReader
 from robot_dynid.ros.common.listener import Listener
 
 pytestmark = pytest.mark.ros
@@ -33,6 +35,17 @@ def until(condition: Any) -> None:
 
 def number(data: bytes) -> int:
     return int.from_bytes(data[4:12], 'little', signed=True)
+
+
+@pytest.mark.parametrize('names', [('a', 'b'), ('ab', 'b'), ('abc', 'bcde'), ('joint_1', 'j')])
+def test_joint_states_of_rclpy_are_read_whatever_is_empty(names: tuple[str, ...]) -> None:
+    """Behind empty lists it leaves room for numbers that are not there."""
+    for bits in range(8):
+        given = {f: [1.0, -2.0] for k, f in enumerate(FIELDS) if bits >> k & 1}
+        data = bytes(serialize_message(JointState(name=names, **given)))
+        found, _, values = JointStateReader()(data)
+        assert found == names
+        assert {key: list(value) for key, value in values.items()} == given
 
 
 def test_all_are_heard_in_order_while_the_executor_does_something_else(node: Any) -> None:
