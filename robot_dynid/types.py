@@ -16,6 +16,8 @@ FloatArray = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
             'reference_position', 'joint_torque')
+#: columns that are filtered or interpolated together: memory for a few copies of so many
+TOGETHER = 24
 
 
 def frozen(array: Any) -> FloatArray:
@@ -222,10 +224,12 @@ class Samples:
         if self.stamps is None:
             return values
         moved = np.full_like(values, np.nan)
-        known = np.isfinite(values).all(axis=0)
+        known = np.flatnonzero(np.isfinite(values).all(axis=0))
         for rows in self.segments:
-            moved[rows, known] = _interpolated(
-                self.time[rows], values[rows][:, known], self.stamps[rows])
+            for first in range(0, len(known), TOGETHER):
+                some = known[first:first + TOGETHER]
+                moved[rows, some] = _interpolated(
+                    self.time[rows], values[rows][:, some], self.stamps[rows])
         return moved
 
     @property

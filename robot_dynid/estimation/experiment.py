@@ -22,6 +22,8 @@ from robot_dynid.types import FloatArray, Samples
 
 #: samples handled at once; the regressor of a chunk stays in the cache of one core
 CHUNK = 1024
+#: lengths of chunks whose regressors stay in memory: those before and behind a border alternate
+BUFFERS = 3
 #: speed [rad/s, m/s] of the motion by which the reach of a parameter is taken
 MODERATE_SPEED = 1.0
 #: length of a batch [s] and the least number of batches wanted
@@ -124,6 +126,8 @@ class Regression:
         count = rows.stop - rows.start
         model = self.model
         if count not in self._buffers:
+            if len(self._buffers) == BUFFERS:  # chunks of other lengths have been
+                del self._buffers[next(iter(self._buffers))]
             shape = (model.robot.rows, len(model.reduction.kept), count)
             self._buffers[count] = np.zeros(shape)
         out, part = self._buffers[count], self._moved.part(rows)

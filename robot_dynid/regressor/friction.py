@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
 from robot_dynid.regressor.block import Axes, spread
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import TOGETHER, FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,33 +78,43 @@ class JointFriction:
                for label, law in zip(self.axes.labels, self.laws, strict=True)]
         return AxisFriction.of(self.axes.matrix, self.laws, own, load)
 
-    def motions(self, samples: Samples) -> Iterator[AxisMotion]:
-        """Yield the motion of every axis, with its load and temperature where they are known."""
+    def motions(
+        self, samples: Samples, axes: Sequence[int] | None = None
+    ) -> Iterator[AxisMotion]:
+        """Yield the motion of ``axes``, by default all, with load and temperature if known."""
         load = None
         if self.load is not None:
             n = self.load.robot.n
             load = self.load(samples.position[:, :n], samples.velocity[:, :n],
                              samples.acceleration[:, :n])
         warm = samples.temperature
-        for i, axis in enumerate(self.axes.matrix):
+        for i in range(len(self.laws)) if axes is None else axes:
+            axis = self.axes.matrix[i]
             share = np.abs(axis) / np.abs(axis).sum()
             yield AxisMotion(
                 samples.time, samples.position @ axis, samples.velocity @ axis, samples.starts,
                 None if load is None else load[:, i], None if warm is None else warm @ share,
                 samples.began)
 
-    def history(self, samples: Samples) -> FloatArray:
-        """Return the torque (h, N) of every parameter of every axis at value one.
+    def history(self, samples: Samples, axes: Sequence[int] | None = None) -> FloatArray:
+        """Return the torque (h, N) of every parameter of ``axes``, by default all, at value one.
 
         Measured effort has passed a low-pass; friction switches too fast to commute with it, so
-        its columns pass the same filter, unlike those of the smooth motion.
+        its columns pass the same filter, unlike those of the smooth motion. Few columns are in
+        work at a time.
         """
-        def columns(known: Samples) -> FloatArray:
-            found = [law.columns(motion)
-                     for law, motion in zip(self.laws, self.motions(known), strict=True)]
-            return low_passed(np.concatenate(found), known).T
-
-        return samples.at_stamps(samples.with_past(columns)).T
+        chosen = range(len(self.laws)) if axes is None else axes
+        known = samples if samples.whole is None else samples.whole
+        history = np.empty((sum(len(self.laws[i].parameters) for i in chosen), len(samples)))
+        first = 0
+        for i, motion in zip(chosen, self.motions(known, chosen), strict=True):
+            columns = self.laws[i].columns(motion)
+            for begin in range(0, len(columns), TOGETHER):
+                some = low_passed(columns[begin:begin + TOGETHER], known).T
+                history[first:first + some.shape[1]] = samples.at_stamps(
+                    some if samples.rows is None else some[samples.rows]).T
+                first += some.shape[1]
+        return history
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) of states without a past in which parameters are independent.

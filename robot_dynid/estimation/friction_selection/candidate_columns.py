@@ -1,18 +1,19 @@
-"""Every candidate friction column of every axis at once, reduced to small factors.
+"""Every candidate friction column of every axis, reduced to small factors.
 
-One pass over the data; afterwards any law with any of the tried shapes is a choice of columns, and
-is fitted and scored from the factors alone.
+One pass over the data for every joint; afterwards any law with any of the tried shapes is a choice
+of columns, and is fitted and scored from the factors alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
@@ -77,15 +78,20 @@ class Factors:
         first = links + np.concatenate([[0], np.cumsum(counts)])
         active = _active(model, friction, first)
         edges = np.linspace(0, sum(len(s) for s in recordings), FOLDS + 1).astype(np.int64)
-        parts: list[list[list[FloatArray]]] = [[[] for _ in active] for _ in range(FOLDS)]
-        done = 0
-        for samples in recordings:
-            for rows, table in _tables(model, friction, samples, edges - done):
-                fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
-                for j, columns in enumerate(active):
-                    parts[fold][j].append(triangle(np.asfortranarray(table[j][:, columns])))
-            done += len(samples)
-        folds = tuple(tuple(merged(f) for f in fold) for fold in parts if fold[0])
+        by_joint: dict[int, list[FloatArray]] = {}
+        for joints, axes in _apart(friction.axes.effort):
+            parts: dict[int, list[list[FloatArray]]] = {
+                j: [[] for _ in range(FOLDS)] for j in joints}
+            done = 0
+            for samples in recordings:
+                regression = Regression(model, samples)
+                for rows, tables in _tables(regression, friction, (joints, axes), edges - done):
+                    fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
+                    for j, table in zip(joints, tables, strict=True):
+                        parts[j][fold].append(triangle(table))
+                done += len(samples)
+            by_joint |= {j: [merged(f) for f in own if f] for j, own in parts.items()}
+        folds = tuple(zip(*(by_joint[j] for j in range(len(active))), strict=True))
         sizes = np.diff(edges)
         states = states_at(model.robot, MODERATE_SPEED)
         reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
@@ -131,21 +137,43 @@ def _active(
     return found
 
 
+def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield joints and the axes that act on them, apart from all other joints and axes.
+
+    ``effort`` (a, rows) is that of the axes on the joints. The columns of one such group at a
+    time, not those of all axes, are in memory.
+    """
+    acts = (effort != 0.0).astype(np.int64)
+    count, group = connected_components(acts.T @ acts)
+    for i in range(count):
+        joints = np.flatnonzero(group == i)
+        yield joints.tolist(), np.flatnonzero(acts[:, joints].any(axis=1)).tolist()
+
+
 def _tables(
-    model: TorqueModel, friction: JointFriction, samples: Samples, edges: NDArray[np.int64]
-) -> Iterable[tuple[slice, list[FloatArray]]]:
-    """Yield rows within one fold and, for every joint, their table (rows, columns)."""
+    regression: Regression, friction: JointFriction, group: tuple[list[int], list[int]],
+    edges: NDArray[np.int64],
+) -> Iterator[tuple[slice, Iterator[FloatArray]]]:
+    """Yield rows within one fold and, for every joint of a group, its table (rows, active).
+
+    ``group`` are joints and the axes that act on them.
+    """
+    samples, structure = regression.samples, regression.model.structure
     assert samples.effort is not None and samples.measured is not None
-    history = friction.history(samples)
-    owners = np.repeat(np.arange(len(friction.laws)),
-                       [len(law.parameters) for law in friction.laws])
-    regression = Regression(model, samples)
+    effort, measured = samples.effort, samples.measured
+    joints, axes = group
+    history = friction.history(samples, axes)
+    acting = friction.axes.effort[np.repeat(
+        axes, [len(friction.laws[a].parameters) for a in axes]).astype(np.int64)]
     cuts = sorted({0, len(samples), *(int(e) for e in edges if 0 < e < len(samples)),
                    *range(0, len(samples), CHUNK)})
+
+    def table(j: int, rows: slice, columns: FloatArray) -> FloatArray:
+        own = acting[:, j] != 0.0
+        return np.vstack([columns[j, structure[j]], acting[own, j][:, None] * history[own, rows],
+                          effort[None, rows, j], measured[None, rows, j]]).T
+
     for start, stop in pairwise(cuts):
         rows = slice(start, stop)
         columns = regression.columns(rows)
-        yield rows, [
-            np.vstack([columns[j], friction.axes.effort[owners, j][:, None] * history[:, rows],
-                       samples.effort[None, rows, j], samples.measured[None, rows, j]]).T
-            for j in range(model.robot.rows)]
+        yield rows, (table(j, rows, columns) for j in joints)

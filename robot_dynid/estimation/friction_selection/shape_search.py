@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 from scipy.optimize import minimize
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation.experiment import Regression
+from robot_dynid.estimation.experiment import Regression, chunks
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.friction import AxisMotion, FrictionLaw
 from robot_dynid.friction.law import Path
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.friction import Load, low_passed
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, Samples
 
 #: evaluations per shape, and the change of its logarithm that ends the search
 EVALUATIONS, SETTLED = 25, 1e-3
@@ -31,16 +32,17 @@ EVALUATIONS, SETTLED = 25, 1e-3
 class Reduced:
     """The rows of the joints of one axis, clear of everything but its own friction.
 
-    ``basis`` (N, b) are the rows that belong to these joints of an orthonormal basis of all other
-    columns, in all equations; ``along`` (b,) the target along it; ``target`` (N,); ``energy`` of
-    the whole target.
+    ``frames`` (N, k) are, joint by joint, an orthonormal basis of the other columns of its rows,
+    and of the target; ``scales`` what a torque of the axis is in the rows of each of these joints.
+    In the coordinates of all frames together, ``basis`` (K, b) are the rows that belong to them
+    of an orthonormal basis of all other columns, in all equations, and ``target`` (K,); ``along``
+    (b,) the target along the basis; ``energy`` of the whole target.
     """
 
-    axis: int
-    friction: JointFriction
-    data: FrictionData
+    recordings: Sequence[Samples]
     motions: tuple[AxisMotion, ...]
-    noise: FloatArray
+    frames: tuple[FloatArray, ...]
+    scales: FloatArray
     basis: FloatArray
     along: FloatArray
     target: FloatArray
@@ -48,21 +50,17 @@ class Reduced:
 
     def residual(self, law: FrictionLaw) -> float:
         """Return the sum of squared residuals, in noises, of the best fit with ``law``."""
-        columns = np.vstack([self._own(law, rows) for rows in range(len(self.data.recordings))])
-        shadow = self.basis.T @ columns
-        gram = columns.T @ columns - shadow.T @ shadow
-        right = columns.T @ self.target - shadow.T @ self.along
+        history = np.hstack([low_passed(law.columns(motion), samples)
+                             for motion, samples in zip(self.motions, self.recordings,
+                                                        strict=True)])
+        inside = np.vstack([scale * (history @ frame).T
+                            for scale, frame in zip(self.scales, self.frames, strict=True)])
+        shadow = self.basis.T @ inside
+        gram = np.sum(self.scales**2) * (history @ history.T) - shadow.T @ shadow
+        right = inside.T @ self.target - shadow.T @ self.along
         scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
         values = np.linalg.lstsq(gram / np.outer(scale, scale), right / scale, rcond=1e-12)[0]
         return self.energy - float(self.along @ self.along) - float(values @ (right / scale))
-
-    def _own(self, law: FrictionLaw, recording: int) -> FloatArray:
-        """Return the columns of ``law`` on its joints in one recording, joint by joint."""
-        row = self.friction.axes.effort[self.axis]
-        samples = self.data.recordings[recording]
-        history = low_passed(law.columns(self.motions[recording]), samples).T
-        joints = np.flatnonzero(row)
-        return np.vstack([row[j] / self.noise[j] * history for j in joints])
 
 
 def reduce(
@@ -75,21 +73,23 @@ def reduce(
     """
     friction = JointFriction(data.axes, tuple(laws), load)
     joints = np.flatnonzero(data.axes.effort[axis])
-    tables = [_rest(data, friction, axis, i, joints, noise) for i in range(len(data.recordings))]
-    own = np.vstack(tables)
+    frames, triangles = zip(*(_frame(data, friction, axis, int(j), noise[j]) for j in joints),
+                            strict=True)
     others = [j for j in range(len(noise)) if j not in joints]
     chosen = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _index(factors, a, law) for a, law in enumerate(laws) if a != axis)])
     more = [factors.whole[j][:, [*chosen, -2]] / noise[j] for j in others]
-    tall = np.vstack([own, *more])
+    tall = np.vstack([*triangles, *more])
     rest, target = tall[:, :-1], tall[:, -1]
     scale = np.linalg.norm(rest, axis=0)
     scale[scale == 0.0] = 1.0
     u, s, _ = np.linalg.svd(rest / scale, full_matrices=False)
     basis = u[:, s > 1e-9 * s[0]]
-    motions = tuple(list(friction.motions(s))[axis] for s in data.recordings)
-    return Reduced(axis, friction, data, motions, noise, basis[:len(own)], basis.T @ target,
-                   target[:len(own)], float(target @ target))
+    own = sum(len(one) for one in triangles)
+    return Reduced(
+        data.recordings, tuple(next(friction.motions(s, [axis])) for s in data.recordings),
+        frames, data.axes.effort[axis, joints] / noise[joints], basis[:own], basis.T @ target,
+        target[:own], float(target @ target))
 
 
 def _index(factors: Factors, axis: int, law: FrictionLaw) -> Any:
@@ -98,19 +98,38 @@ def _index(factors: Factors, axis: int, law: FrictionLaw) -> Any:
     return dictionary.index(law)
 
 
-def _rest(
-    data: FrictionData, friction: JointFriction, axis: int, recording: int, joints: Any,
-    noise: FloatArray,
-) -> FloatArray:
-    """Return (rows, b + 1): links, rotors, friction of the other axes, filtered effort."""
-    samples = data.recordings[recording]
-    assert samples.effort is not None
-    columns = Regression(data.model, samples).columns(slice(0, len(samples)))
-    owners = np.repeat(np.arange(len(friction.laws)), [len(x.parameters) for x in friction.laws])
-    history = friction.history(samples)[owners != axis]
-    acting = friction.axes.effort[owners[owners != axis]]
-    return np.vstack([np.vstack([columns[j], acting[:, j][:, None] * history,
-                                 samples.effort[None, :, j]]).T / noise[j] for j in joints])
+def _frame(
+    data: FrictionData, friction: JointFriction, axis: int, joint: int, noise: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of a joint as a frame (N, k) times a triangle (k, b + 1).
+
+    Their columns are links, rotors, the friction of the other axes, and the filtered effort, all
+    divided by ``noise`` [N m].
+    """
+    counts = [len(law.parameters) for law in friction.laws]
+    owners = np.repeat(np.arange(len(counts)), counts)
+    owners = owners[owners != axis]
+    links = np.flatnonzero(data.model.structure[joint])
+    acting = friction.axes.effort[owners, joint]
+    beside = len(data.model.reduction.kept)
+    columns = np.concatenate([links, beside + np.flatnonzero(acting), [beside + len(owners)]])
+    rows = np.empty((sum(map(len, data.recordings)), len(columns)), order='F')
+    first = 0
+    for samples in data.recordings:
+        assert samples.effort is not None
+        own = rows[first:first + len(samples)]
+        first += len(samples)
+        regression = Regression(data.model, samples)
+        for part in chunks(samples):
+            own[part, :len(links)] = regression.columns(part)[joint, links].T
+        own[:, len(links):-1] = friction.history(
+            samples, np.unique(owners[acting != 0.0]).tolist()).T * acting[acting != 0.0]
+        own[:, -1] = samples.effort[:, joint]
+    rows /= noise
+    frame, r = qr(rows, overwrite_a=True, mode='economic', check_finite=False)
+    triangle = np.zeros((len(r), beside + len(owners) + 1))
+    triangle[:, columns] = r
+    return np.asarray(frame), triangle
 
 
 def refined(
