@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,13 +107,12 @@ class JointFriction:
         known = samples if samples.whole is None else samples.whole
         history = np.empty((sum(len(self.laws[i].parameters) for i in chosen), len(samples)))
         first = 0
-        for i, motion in zip(chosen, self.motions(known, chosen), strict=True):
-            columns = self.laws[i].columns(motion)
-            for begin in range(0, len(columns), TOGETHER):
-                some = low_passed(columns[begin:begin + TOGETHER], known).T
-                history[first:first + some.shape[1]] = samples.at_stamps(
-                    some if samples.rows is None else some[samples.rows]).T
-                first += some.shape[1]
+        for columns in _together(self.laws[i].columns(motion) for i, motion in zip(
+                chosen, self.motions(known, chosen), strict=True)):
+            filtered = low_passed(columns, known).T
+            history[first:first + len(columns)] = samples.at_stamps(
+                filtered if samples.rows is None else filtered[samples.rows]).T
+            first += len(columns)
         return history
 
     def generic(self, samples: Samples) -> FloatArray:
@@ -149,3 +148,16 @@ def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:
             filtered[:, segment] = zero_phase_low_pass(
                 columns[:, segment].T, samples.cutoff, step).T
     return filtered
+
+
+def _together(found: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Yield the columns (k, N) of several axes again, about TOGETHER at a time."""
+    waiting: list[FloatArray] = []
+    for columns in found:
+        for first in range(0, len(columns), TOGETHER):
+            waiting.append(columns[first:first + TOGETHER])
+            if sum(map(len, waiting)) >= TOGETHER:
+                yield np.concatenate(waiting)
+                waiting = []
+    if waiting:
+        yield np.concatenate(waiting)

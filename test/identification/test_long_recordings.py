@@ -6,21 +6,28 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tolerances import IN_PARTS, PEAK_GROWTH
+from tolerances import COLUMNS_IN_MEMORY, IN_PARTS, PEAK_GROWTH
 
 from robot_dynid.errors import DataError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.friction_selection.law_selection import bases, choose_laws
+from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.validate import validate
+from robot_dynid.identified.structure import Structure
 from robot_dynid.io.arrays import map_arrays
+from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench.synthetic import write_recording
@@ -123,3 +130,22 @@ def test_arrays_are_read_part_by_part(robot: RobotModel, tmp_path: Path) -> None
     logs = map_arrays(tmp_path, robot.joints, seconds=15.0)
     assert len(logs) == 4
     assert found(robot, logs).experiment.information.samples > 1000
+
+
+def test_laws_are_chosen_without_the_columns_of_all_axes_in_memory(tmp_path: Path) -> None:
+    arm = load_robot('seven_axis')
+    write_recording(tmp_path, arm, load_truth(arm), (15.0, 1000.0))
+    samples = prepare(arm, repair(arm, map_arrays(tmp_path, arm.joints)[0]), Preprocessing(110.0))
+    assert len(samples) > 14_000  # so high a cut-off leaves every row
+    structure = Structure.uniform(arm, Recipe().rotor_inertia, 'coulomb', {'width': 0.01})
+    links = TorqueModel.of(arm, structure.blocks(arm)[:-1])
+    data = FrictionData(links, axes_of(arm), [samples])
+    tracemalloc.start()
+    try:
+        choose_laws(data, 'auto', structure.laws, load=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    candidates = [bases('auto', law, alone=True) for law in structure.laws]
+    columns = len(data.factors(candidates, None).friction.names)
+    assert peak < COLUMNS_IN_MEMORY * columns * samples.time.nbytes

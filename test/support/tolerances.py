@@ -317,3 +317,8 @@ IN_PARTS: Final = 0.4
 # Growth [MB] of the peak memory from 2 to 12 parts of 20 thousand rows of three joints: in one
 # piece some 100 for every 100 thousand rows. Measured: 13, samples that are kept.
 PEAK_GROWTH: Final = 40.0
+
+# Memory while friction laws are chosen over that of the candidate columns of all seven axes:
+# columns of one axis, factors and what is filtered at a time. Measured: 0.9; one copy of all
+# columns is one more.
+COLUMNS_IN_MEMORY: Final = 1.4

@@ -51,6 +51,29 @@ class Dictionary(FrictionLaw):
 
 
 @dataclass(frozen=True, eq=False)
+class Factor:
+    """A triangular factor of many columns, most of them zero.
+
+    ``own`` (k, c + 1) are those that are not, and zeros; ``place`` (d,) is where each of all
+    columns is among them.
+    """
+
+    own: FloatArray
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, own: FloatArray, active: NDArray[np.int64], count: int) -> Factor:
+        """Return the factor of ``count`` columns of which the ``active`` ones are ``own``."""
+        place = np.full(count, len(active))
+        place[active] = np.arange(len(active))
+        return cls(np.hstack([own, np.zeros((len(own), 1))]), place)
+
+    def columns(self, chosen: Sequence[int] | NDArray[np.int64]) -> FloatArray:
+        """Return some of all columns (k, len(chosen)); -2 is the filtered effort, -1 the raw."""
+        return self.own[:, self.place[chosen]]
+
+
+@dataclass(frozen=True, eq=False)
 class Factors:
     """Triangular factors by fold and joint of ``[links and rotors, dictionaries, filtered, raw]``.
 
@@ -78,14 +101,17 @@ class Factors:
         first = links + np.concatenate([[0], np.cumsum(counts)])
         active = _active(model, friction, first)
         edges = np.linspace(0, sum(len(s) for s in recordings), FOLDS + 1).astype(np.int64)
+        regressed = [s.moved for s in recordings]  # once, not for every joint
         by_joint: dict[int, list[FloatArray]] = {}
         for joints, axes in _apart(friction.axes.effort):
             parts: dict[int, list[list[FloatArray]]] = {
                 j: [[] for _ in range(FOLDS)] for j in joints}
             done = 0
-            for samples in recordings:
-                regression = Regression(model, samples)
-                for rows, tables in _tables(regression, friction, (joints, axes), edges - done):
+            for samples, moved in zip(recordings, regressed, strict=True):
+                regression = Regression(model, moved)  # links and rotors have no history
+                history = friction.history(samples, axes)
+                for rows, tables in _tables(regression, (joints, _acting(friction, axes), history),
+                                            edges - done):
                     fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
                     for j, table in zip(joints, tables, strict=True):
                         parts[j][fold].append(triangle(table))
@@ -100,29 +126,25 @@ class Factors:
                    (acting * reach[:, None]).T)
 
     @cached_property
-    def whole(self) -> tuple[FloatArray, ...]:
-        """Factors over all folds, one (rows, first[-1] + 2) per joint with all columns."""
+    def whole(self) -> tuple[Factor, ...]:
+        """Factors over all folds, one per joint."""
         return self._merged(self.folds)
 
     @cached_property
-    def train(self) -> tuple[tuple[FloatArray, ...], ...]:
-        """Factors (rows, first[-1] + 2) by fold left out and joint, over all other folds."""
+    def train(self) -> tuple[tuple[Factor, ...], ...]:
+        """Factors by fold left out and joint, over all other folds."""
         return tuple(self._merged([f for i, f in enumerate(self.folds) if i != fold])
                      for fold in range(len(self.folds)))
 
     @cached_property
-    def test(self) -> tuple[tuple[FloatArray, ...], ...]:
-        """Factors (rows, first[-1] + 2) by fold and joint, over that fold."""
+    def test(self) -> tuple[tuple[Factor, ...], ...]:
+        """Factors by fold and joint, over that fold."""
         return tuple(self._merged([fold]) for fold in self.folds)
 
-    def _merged(self, folds: Sequence[tuple[FloatArray, ...]]) -> tuple[FloatArray, ...]:
-        found = []
-        for j, columns in enumerate(self.active):
-            factor = merged([fold[j] for fold in folds])
-            wide = np.zeros((len(factor), int(self.first[-1]) + 2))
-            wide[:, columns] = factor
-            found.append(wide)
-        return tuple(found)
+    def _merged(self, folds: Sequence[tuple[FloatArray, ...]]) -> tuple[Factor, ...]:
+        return tuple(Factor.of(merged([fold[j] for fold in folds]), columns,
+                               int(self.first[-1]) + 2)
+                     for j, columns in enumerate(self.active))
 
 
 def _active(
@@ -150,21 +172,25 @@ def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
         yield joints.tolist(), np.flatnonzero(acts[:, joints].any(axis=1)).tolist()
 
 
+def _acting(friction: JointFriction, axes: Sequence[int]) -> FloatArray:
+    """Return the effort (h, rows) on the joints of a unit torque of each column of ``axes``."""
+    return np.vstack([np.zeros((0, friction.axes.effort.shape[1])), *(
+        np.tile(friction.axes.effort[a], (len(friction.laws[a].parameters), 1)) for a in axes)])
+
+
 def _tables(
-    regression: Regression, friction: JointFriction, group: tuple[list[int], list[int]],
+    regression: Regression, group: tuple[list[int], FloatArray, FloatArray],
     edges: NDArray[np.int64],
 ) -> Iterator[tuple[slice, Iterator[FloatArray]]]:
     """Yield rows within one fold and, for every joint of a group, its table (rows, active).
 
-    ``group`` are joints and the axes that act on them.
+    ``group`` are joints, the effort (h, rows) that a unit torque of each friction column has on
+    all of them, and these columns (h, N).
     """
     samples, structure = regression.samples, regression.model.structure
     assert samples.effort is not None and samples.measured is not None
     effort, measured = samples.effort, samples.measured
-    joints, axes = group
-    history = friction.history(samples, axes)
-    acting = friction.axes.effort[np.repeat(
-        axes, [len(friction.laws[a].parameters) for a in axes]).astype(np.int64)]
+    joints, acting, history = group
     cuts = sorted({0, len(samples), *(int(e) for e in edges if 0 < e < len(samples)),
                    *range(0, len(samples), CHUNK)})
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
+from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factor, Factors
 from robot_dynid.estimation.information import triangle
 from robot_dynid.estimation.least_squares import OPEN_SHARE
 from robot_dynid.friction import FrictionLaw
@@ -57,10 +57,10 @@ class LawScores:
         for joints, factor in zip(factors.train, factors.test, strict=True):
             fitted, explained = _eliminated(joints, rest, own, noise)
             train.append(fitted)
-            left = [(factor[j][:, [*own, -1]] - factor[j][:, rest] @ explained) / noise[j]
-                    for j in rows]
+            left = [(factor[j].columns([*own, -1]) - factor[j].columns(rest) @ explained)
+                    / noise[j] for j in rows]
             test.append(triangle(np.asfortranarray(np.vstack(left))))
-        norms = np.sqrt(sum(np.sum((factors.whole[j][:, own] / noise[j])**2, axis=0)
+        norms = np.sqrt(sum(np.sum((factors.whole[j].columns(own) / noise[j])**2, axis=0)
                             for j in rows))
         return cls(_dictionary(factors, axis), whole, tuple(train), tuple(test), factors.samples,
                    norms, _relative_reach(factors)[own - factors.links])
@@ -135,7 +135,8 @@ class LawScores:
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
     """Return the residual deviation (n,) of every joint with ``laws``, weighted by ``noise``."""
     columns, values = solution(factors, laws, noise)
-    energy = np.array([np.sum((w[:, -2] - w[:, columns] @ values) ** 2) for w in factors.whole])
+    energy = np.array([np.sum((w.columns([-2])[:, 0] - w.columns(columns) @ values) ** 2)
+                       for w in factors.whole])
     found = np.sqrt(energy / factors.samples.sum())
     least = 1e-9 * max(float(found.max(initial=0.0)), 1e-12)
     return np.asarray(np.maximum(found, least))
@@ -150,7 +151,7 @@ def solution(
     """
     columns = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _dictionary(factors, a).index(law) for a, law in enumerate(laws))])
-    tall = np.vstack([w[:, [*columns, -2]] / s
+    tall = np.vstack([w.columns([*columns, -2]) / s
                       for w, s in zip(factors.whole, noise, strict=True)])
     _, inverse = _range(tall[:, :-1])
     return columns, inverse @ tall[:, -1]
@@ -161,7 +162,7 @@ def _relative_reach(factors: Factors) -> FloatArray:
 
     As `estimation.least_squares.unknown_columns`.
     """
-    size = np.array([np.linalg.norm(w[:, -1]) for w in factors.whole]) / np.sqrt(
+    size = np.array([np.linalg.norm(w.columns([-1])) for w in factors.whole]) / np.sqrt(
         factors.samples.sum())
     most = np.argmax(factors.reach, axis=0)
     return np.asarray(factors.reach.max(axis=0) / np.maximum(size[most], np.finfo(float).tiny))
@@ -187,11 +188,12 @@ def _range(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _eliminated(
-    joints: Sequence[FloatArray], rest: NDArray[np.int64], own: NDArray[np.int64],
+    joints: Sequence[Factor], rest: NDArray[np.int64], own: NDArray[np.int64],
     noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the factor of ``[own, filtered]`` clear of ``rest``, and what each is of ``rest``."""
-    tall = np.vstack([w[:, [*rest, *own, -2]] / s for w, s in zip(joints, noise, strict=True)])
+    tall = np.vstack([w.columns([*rest, *own, -2]) / s
+                      for w, s in zip(joints, noise, strict=True)])
     target = tall[:, len(rest):]
     basis, inverse = _range(tall[:, :len(rest)])
     clear = target - basis @ (basis.T @ target)

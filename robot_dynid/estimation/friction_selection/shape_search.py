@@ -78,7 +78,7 @@ def reduce(
     others = [j for j in range(len(noise)) if j not in joints]
     chosen = np.concatenate([np.arange(factors.links), *(
         factors.first[a] + _index(factors, a, law) for a, law in enumerate(laws) if a != axis)])
-    more = [factors.whole[j][:, [*chosen, -2]] / noise[j] for j in others]
+    more = [factors.whole[j].columns([*chosen, -2]) / noise[j] for j in others]
     tall = np.vstack([*triangles, *more])
     rest, target = tall[:, :-1], tall[:, -1]
     scale = np.linalg.norm(rest, axis=0)
