@@ -143,10 +143,11 @@ class Recordings(Sequence[Repaired]):
     def _spaced(self, rows: int) -> list[Repaired]:
         """Return evenly spaced recordings (at least one).
 
-        The first one stands for the length of all, so a lazy sequence is not read through.
+        Of a lazy sequence the first one stands for the length of all: it is not read through.
         """
         first: Repaired = self[0]
-        whole = len(self) * sum(len(p.time) for p in first.parts)
+        whole = self.logs.rows if isinstance(self.logs, Parts) else \
+            len(self) * sum(len(p.time) for p in first.parts)
         step = max(1, int(np.ceil(whole / rows)))
         return [first, *(self[i] for i in range(step, len(self), step))]
 

@@ -20,12 +20,14 @@ from robot_dynid.estimation.friction_selection.law_selection import bases, choos
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.validate import validate
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.arrays import map_arrays
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import take
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
@@ -92,6 +94,15 @@ def test_averaging_joins_parts_or_refuses(
     monkeypatch.setattr(parts, 'WHOLE_ROWS', 1000)
     with pytest.raises(DataError, match='averaging over periods needs a recording in one piece'):
         identify(robot, [log], recipe=Recipe(period=20.0))
+
+
+def test_a_short_first_recording_does_not_stand_for_long_ones(
+    robot: RobotModel, log: RawLog
+) -> None:
+    logs = Parts((take(log, slice(0, 500)), *(
+        take(log, slice(5000 * i, 5000 * (i + 1))) for i in range(1, 6))))
+    chosen = Recordings(robot, logs, FIXED).excerpt(rows=10_000)
+    assert sum(len(part.time) for one in chosen for part in one.parts) < 10_000
 
 
 MEASURE = """
