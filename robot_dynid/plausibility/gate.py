@@ -19,7 +19,7 @@ from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import check_usable
-from robot_dynid.types import DAMAGE, RawLog, take
+from robot_dynid.types import DAMAGE, RawLog
 
 #: recordings share samples from the first share on; from the second on one is a copy
 PART, COPY = 0.03, 0.9
@@ -80,14 +80,12 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
 def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
     """Examine a long recording that is read part by part: WINDOWS of them, all for their samples.
 
-    ``parts`` overlap; what is around the rows of their own does not count.
+    ``parts`` may overlap: a sample counts once.
     """
     chosen = set(np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int).tolist())
     found, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
     for i, log in enumerate(parts):
-        if log.part is not None:
-            log = take(log, log.part.own(log.time))
-        if i in chosen and len(log.time):
+        if i in chosen:
             check_usable(robot, log)
             one = examine(robot, log)
             found = {(f.kind, f.joints): f for f in one.findings} | found

@@ -287,7 +287,15 @@ def test_the_command_says_how_long_it_was_blind(
 ) -> None:
     original = contact_events
     monkeypatch.setattr(search, 'contact_events', lambda m, logs, _: original(m, logs, SETTINGS))
-    write_csv(tmp_path / 'rest.csv', still(model))
+    log = still(model)
+    write_csv(tmp_path / 'rest.csv', log)
+    assert log.effort is not None
+    effort = log.effort.copy()
+    effort[400:600, 0] = np.nan
+    write_csv(tmp_path / 'gap.csv', replace(log, effort=effort))
+    model.save(tmp_path / 'm.yaml')
+    assert main(['contact', str(tmp_path / 'm.yaml'), str(tmp_path / 'gap.csv')]) == 1
+    assert 'its values are no numbers' in capsys.readouterr().out
     for refused, code in (((), 0), (('joint_2',), 1)):
         replace(model, not_identified=refused).save(tmp_path / 'm.yaml')
         assert main(['contact', str(tmp_path / 'm.yaml'), str(tmp_path / 'rest.csv')]) == code
