@@ -63,7 +63,7 @@ class Factor:
 
     @classmethod
     def of(cls, own: FloatArray, active: NDArray[np.int64], count: int) -> Factor:
-        """Return the factor of ``count`` columns of which the ``active`` ones are ``own``."""
+        """Return the factor of ``count`` columns; the ``active`` ones (c,) are ``own`` (k, c)."""
         place = np.full(count, len(active))
         place[active] = np.arange(len(active))
         return cls(np.hstack([own, np.zeros((len(own), 1))]), place)
