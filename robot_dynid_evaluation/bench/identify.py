@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -85,18 +84,24 @@ def write_as_bag(folder: Path, robot: RobotModel) -> None:
             bag.commit()
 
 
+#: runs the command line, then prints the largest memory of its process
+COMMAND = f"""from robot_dynid.cli.main import main
+from {__name__} import peak_megabytes
+code = main()
+print(peak_megabytes())
+raise SystemExit(code)"""
+
+
 def by_the_command_line(folder: Path) -> tuple[float, float]:
     """Return seconds and peak megabytes of ``robot-dynid identify`` on the bag of ``folder``."""
-    command = [sys.executable, '-c', 'from robot_dynid.cli.main import main; raise SystemExit('
-               'main())', 'identify', str(folder / 'bag'), '--robot', ROBOT,
-               '--out', str(folder / 'model.yaml'), '--json']
     begin = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise DynIdError(f'the command line failed with exit code {process.returncode}')
-    return time.perf_counter() - begin, usage.ru_maxrss / 1024.0
+    done = subprocess.run(
+        [sys.executable, '-c', COMMAND, 'identify', str(folder / 'bag'), '--robot', ROBOT,
+         '--out', str(folder / 'model.yaml'), '--json'],
+        stdout=subprocess.PIPE, check=False, text=True)
+    if done.returncode:
+        raise DynIdError(f'the command line failed with exit code {done.returncode}')
+    return time.perf_counter() - begin, float(done.stdout.splitlines()[-1])
 
 
 def in_a_process_of_its_own(folder: str) -> dict[str, float]:
