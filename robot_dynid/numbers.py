@@ -6,7 +6,7 @@ would take the computer for days. What is unusual but possible is none of their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -149,11 +149,6 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(one)
         else:
             yield one
-
-
-def finite_numbers(content: Mapping[str, Any]) -> bool:
-    """Return whether every value of a mapping is a finite number."""
-    return all(is_number(value) and _finite(value) for value in content.values())
 
 
 # Ranges of physical quantities; for prismatic joints read m for rad and N for N m.

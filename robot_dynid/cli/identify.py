@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress, arguments.accept)
         result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
-        result = with_recordings(result, [file_digest(path) for path in arguments.data])
+        result = with_recordings(result, {
+            str(Path(path)): file_digest(path) for path in arguments.data})
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         if arguments.report:

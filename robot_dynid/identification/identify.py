@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,10 +137,15 @@ def identify(
 
 
 def with_recordings(
-    result: IdentificationResult, digests: Sequence[str]
+    result: IdentificationResult, digests: Mapping[str, str]
 ) -> IdentificationResult:
-    """Return the result with the digests of the files its recordings came from, in order."""
-    record = replace(result.model.record, recording_digests=tuple(digests))
+    """Return the result with the digest of the file of every recording that was used.
+
+    ``digests`` by source; '' stands for a recording without one. Copies were left out.
+    """
+    record = result.model.record
+    record = replace(record, recording_digests=tuple(
+        digests.get(source, '') for source in record.recordings))
     return replace(result, model=replace(result.model, record=record))
 
 

@@ -200,7 +200,7 @@ class _Loose:
     def taken(self) -> tuple[ByteArray, list[Row]]:
         """Return the bytes and rows so far, and begin anew."""
         whole, rows = np.frombuffer(b''.join(self._pieces), np.uint8), self.rows
-        self.__init__()  # type: ignore[misc]
+        self.rows, self._pieces, self._size = [], [], 0
         return whole, rows
 
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
+from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError
+from robot_dynid.files import file_digest
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.validate import validate
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.plausibility.content import digests, shared
 from robot_dynid.plausibility.gate import plausible_recordings
@@ -44,6 +47,20 @@ def test_ten_copies_are_one_recording(log: RawLog) -> None:
     assert found.model.record.recordings == ('seed 1',)
     both = validate(found.model, [log, later(log)])
     assert len(both.traces) == 1 and 'another name' in both.warnings[0]
+
+
+def test_digests_are_those_of_the_recordings_that_were_used(log: RawLog, tmp_path: Path) -> None:
+    files = [f'{tmp_path}/{name}' for name in ('a.csv', 'copy.csv', './b.csv')]
+    for file, one in zip(files, (log, later(log), recording(ROBOT, 2)), strict=True):
+        write_csv(file, one)
+    recipe = tmp_path / 'recipe.yaml'
+    recipe.write_text('{cutoff: 10, friction: coulomb, ramp_width: 0.01, effort_lag: 0}')
+    out = str(tmp_path / 'm.yaml')
+    assert main(['identify', *files, '--robot', 'planar_3r', '--recipe', str(recipe),
+                 '--out', out]) == 0
+    record = IdentifiedModel.load(out).record
+    assert record.recordings == (files[0], str(tmp_path / 'b.csv'))
+    assert record.recording_digests == (file_digest(files[0]), file_digest(files[2]))
 
 
 def test_a_copy_is_known_in_another_format(log: RawLog, tmp_path: Path) -> None:

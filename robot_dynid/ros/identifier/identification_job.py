@@ -190,16 +190,12 @@ def _identified(
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         require_any_joint(result.model)
-        return with_recordings(result, [_digest(source) for source in job.sources])
+        files = [Path(source).expanduser() for source in job.sources if isinstance(source, str)]
+        return with_recordings(result, {str(file): file_digest(file) for file in files})
     except (Cancelled, UsageError, UnexpectedError):
         raise
     except DynIdError as error:
         raise _Failure(Code.NOT_IDENTIFIABLE, error) from None
-
-
-def _digest(source: str | Recorded | RawLog) -> str:
-    """Return the digest of a file; empty for a recording that is still growing."""
-    return file_digest(Path(source).expanduser()) if isinstance(source, str) else ''
 
 
 def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
