@@ -19,6 +19,7 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.rollout import Springs
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.friction import AxisFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -72,37 +73,35 @@ class ElasticDynamics:
     """Forward dynamics of one robot with elastic joints, for many states at once.
 
     ``parameters`` (n, 10) standard parameters; ``rotors`` of the joints, or their inertia (n, n)
-    kg m^2, of which those of elastic joints turn by themselves. Raises ModelError for gears that
-    cannot be.
+    kg m^2, of which those of elastic joints turn by themselves; ``friction``, by default none, of
+    the n+e coordinates. Raises ModelError for gears that cannot be.
     """
 
     def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
-                 gears: Gears) -> None:
+                 gears: Gears, friction: AxisFriction | None = None) -> None:
         gears.require_possible(robot.joints)
         self.gears, self._robot, self._parameters = gears, robot, parameters
         self.rotors, self._own = all_rotors(rotors, gears), list(gears.joints)
-        stiff = self.rotors.inertia[:robot.n, :robot.n]
-        self._links = rigid_body.ForwardDynamics(robot, parameters, stiff)
+        self._dynamics = rigid_body.ForwardDynamics(robot, parameters, self.rotors, friction)
         self._motors = list(gears.motors(robot.n))
 
     def __call__(
-        self, position: FloatArray, velocity: FloatArray, effort: FloatArray
+        self, position: FloatArray, velocity: FloatArray, effort: FloatArray,
+        external: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return accelerations (K, n+e) and the least pivot (K,) of each mass matrix.
+        """Return accelerations (K, n+e) and verdicts (K,), as `rigid_body.ForwardDynamics` does.
 
-        ``position`` and ``velocity`` (K, n+e); ``effort`` (K, n) of the drives with friction taken
-        off. Where a pivot is not positive the acceleration means nothing.
+        ``position`` and ``velocity`` (K, n+e); ``effort`` (K, n) of the drives; ``external``
+        (K, n) torque from outside on the links.
         """
         n, own = self._robot.n, self._own
         transmitted = self.gears.torque(position[:, n:] - position[:, own],
                                         velocity[:, n:] - velocity[:, own])
-        load = effort.copy()
+        load = np.hstack([effort, effort[:, own] - transmitted])
         load[:, own] = transmitted
-        net = effort[:, own] - transmitted
-        if self.rotors.coupled:
-            return self._coupled(position, velocity, np.hstack([load, net]))
-        links, pivots = self._links(position[:, :n], velocity[:, :n], load)
-        return np.hstack([links, net / self.gears.inertia]), pivots
+        if external is not None:
+            load[:, :n] += external
+        return self._dynamics(position, velocity, load)
 
     def mass_matrix(self, position: FloatArray) -> FloatArray:
         """Return the inertia (K, n+e, n+e) kg m^2 of positions (K, n+e)."""
@@ -123,15 +122,6 @@ class ElasticDynamics:
     def per_joint(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parts of links and of motors, each (..., n), of values (..., n+e)."""
         return values[..., :self._robot.n], values[..., self._motors]
-
-    def _coupled(
-        self, position: FloatArray, velocity: FloatArray, load: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        matrix = self.mass_matrix(position)
-        right = load - self.bias(position, velocity)
-        least: FloatArray = np.linalg.eigvalsh(matrix).min(axis=1)
-        acceleration = np.linalg.solve(matrix, right[:, :, None])[:, :, 0]
-        return np.asarray(acceleration, dtype=np.float64), least
 
 
 def stiff_rotors(rotors: FloatArray, gears: Gears) -> FloatArray:

@@ -1,13 +1,13 @@
-"""Generalised momentum, its rate and inverse dynamics, prepared for single joint states."""
+"""Generalised momentum and its rate, prepared for single joint states."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynid.dynamics.rigid_body import _parameters, _read_only, _tree, rotor_effort
+from robot_dynid.dynamics.rigid_body import _parameters, _read_only, _tree
 from robot_dynid.dynamics.rotors import Rotors
-from robot_dynid.kernels import newton_euler, single_state
+from robot_dynid.kernels import single_state
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -35,24 +35,3 @@ class Momentum:
         single_state.momentum(
             self._tree, self._links, (_read_only(q), _read_only(qd)), (p, rate))
         return p, rate
-
-
-class InverseDynamics:
-    """`rigid_body.inverse_dynamics` of one robot, prepared for many short calls.
-
-    With ``rotors``, or their inertia (n, n) kg m^2, also what these take.
-    """
-
-    def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
-                 rotors: Rotors | FloatArray | None = None) -> None:
-        self._constants = (*_tree(robot), _parameters(robot, parameters))
-        self._robot, self._rotors = robot, None if rotors is None else Rotors.of(rotors)
-
-    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the effort (N, n) of float states (N, n), unchecked."""
-        out = np.empty(q.shape)
-        inputs = (_read_only(q), _read_only(qd), _read_only(qdd))
-        newton_euler.inverse_dynamics(*self._constants, inputs, out)
-        if self._rotors is not None:
-            out += rotor_effort(self._robot, self._rotors, q, qd, qdd)
-        return out

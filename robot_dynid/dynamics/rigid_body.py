@@ -9,15 +9,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynid.dynamics.regressor_columns import RegressorColumns, Signals
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import UsageError
+from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels import forward_dynamics as forward_kernels
-from robot_dynid.kernels import newton_euler
+from robot_dynid.kernels import inverse_dynamics as inverse_kernels
+from robot_dynid.kernels import newton_euler, single_state
 from robot_dynid.kernels import rotors as rotor_kernels
-from robot_dynid.kernels.regressor import rigid_regressor
+from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.kernels.regressor_gradient import rigid_pullback
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.threads import shared_out
 from robot_dynid.types import FloatArray
+
+#: least states [1 us each] that are worth a thread
+LEAST_STATES = 8 * LANES
 
 
 def _constant(array: ArrayLike) -> FloatArray:
@@ -130,21 +137,65 @@ def forward_dynamics(
 
 
 class ForwardDynamics:
-    """`forward_dynamics` of one robot, prepared for many short calls; arguments as there."""
+    """Accelerations of one robot, prepared for many calls.
+
+    ``parameters`` and ``rotors`` as of `forward_dynamics`; of the N coordinates that rotors have
+    those beyond the joints move by their rotors alone. ``friction``, by default none, acts on all
+    of them; where it grows with load, that is the load under these accelerations.
+    """
 
     def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
-                 rotors: Rotors | FloatArray | None = None) -> None:
+                 rotors: Rotors | FloatArray | None = None,
+                 friction: AxisFriction | None = None) -> None:
         own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
-        self._constants = (*_tree(robot), _parameters(robot, parameters), own.tables)
+        rough = AxisFriction.none(len(own.inertia)) if friction is None else friction
+        self._constants = (
+            _tree(robot), (_parameters(robot, parameters), own.tables), rough.tables)
 
     def __call__(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return accelerations (N, n) and least pivots (N,) of float states (N, n), unchecked."""
-        inputs = (_read_only(q), _read_only(qd), _read_only(effort))
-        out, pivots = np.empty(q.shape), np.empty(len(q))
-        forward_kernels.forward_dynamics(*self._constants, inputs, out, pivots)
-        return out, pivots
+        """Return accelerations (K, N) and verdicts (K,) of float states (K, N), unchecked.
+
+        A verdict is the least pivot of the mass matrix. Where it is not positive that is not
+        definite, or, at `UNSETTLED`, friction under load leaves no acceleration: what is returned
+        means nothing there.
+        """
+        out, verdicts = np.empty(q.shape), np.empty(len(q))
+        kernel = forward_kernels if len(q) > single_state.FEW else single_state
+
+        def compute(part: slice) -> None:
+            kernel.forward_dynamics(
+                *self._constants, (_read_only(q[part]), _read_only(qd[part]),
+                                   _read_only(effort[part])), out[part], verdicts[part])
+
+        shared_out(compute, len(q), LANES, LEAST_STATES)
+        return out, verdicts
+
+
+class InverseDynamics:
+    """Efforts of one robot, prepared for many calls; arguments as of `ForwardDynamics`."""
+
+    def __init__(self, robot: RobotModel, parameters: ArrayLike | None = None,
+                 rotors: Rotors | FloatArray | None = None,
+                 friction: AxisFriction | None = None) -> None:
+        own = Rotors.of(np.zeros((robot.n, robot.n)) if rotors is None else rotors)
+        rough = AxisFriction.none(robot.n) if friction is None else friction
+        self._constants = (
+            _tree(robot), (_parameters(robot, parameters), own.tables), rough.tables)
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the efforts (K, n) of float states (K, n), unchecked."""
+        out = np.empty(q.shape)
+        kernel = inverse_kernels if len(q) > single_state.FEW else single_state
+
+        def compute(part: slice) -> None:
+            kernel.inverse_dynamics(
+                *self._constants, (_read_only(q[part]), _read_only(qd[part]),
+                                   _read_only(qdd[part])), out[part])
+
+        shared_out(compute, len(q), LANES, LEAST_STATES)
+        return out
 
 
 def regressor(
@@ -159,10 +210,10 @@ def regressor(
     Source: Atkeson, An, Hollerbach 1986, in base coordinates.
     """
     inputs = _states(robot, *motion)
-    table = _column_table(robot, columns)
+    known = RegressorColumns.of_links(robot, _chosen(robot, columns))
     if out is None:
-        out = np.zeros((robot.n, int(table.max()) + 1, len(inputs[0])))
-    rigid_regressor(*_tree(robot), table, inputs, out)
+        out = np.zeros((robot.n, known.count, len(inputs[0])))
+    known.fill_array(Signals.of(inputs), slice(0, len(inputs[0])), out)
     return out
 
 
@@ -176,18 +227,15 @@ def regressor_pullback(
     recursions, at a few times the cost of the regressor.
     """
     inputs = _states(robot, *motion)
+    table = RegressorColumns.of_links(robot, _chosen(robot, columns)).links
     gradients = (np.zeros(inputs[0].shape), np.zeros(inputs[0].shape), np.zeros(inputs[0].shape))
-    rigid_pullback(*_tree(robot), _column_table(robot, columns), inputs,
-                   (_constant(weights), *gradients))
+    rigid_pullback(*_tree(robot), table, inputs, (_constant(weights), *gradients))
     return gradients
 
 
-def _column_table(robot: RobotModel, columns: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return (n, 10): where each standard parameter has its column, -1 where it has none."""
-    chosen = np.arange(10 * robot.n) if columns is None else np.asarray(columns)
-    table = np.full(10 * robot.n, -1, dtype=np.int64)
-    table[chosen] = np.arange(len(chosen))
-    return table.reshape(robot.n, 10)
+def _chosen(robot: RobotModel, columns: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return the indices of standard parameters, by default of all."""
+    return np.arange(10 * robot.n) if columns is None else np.asarray(columns)
 
 
 def stacked(columns: FloatArray) -> FloatArray:

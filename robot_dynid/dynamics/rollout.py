@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
-from robot_dynid.kernels import rollout
+from robot_dynid.kernels import rollout, single_state
 from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
+from robot_dynid.threads import shared_out, thread_count
 from robot_dynid.types import FloatArray, Progress
 
 #: longest internal step [s]; longer samples are divided
 LONGEST_STEP = 1e-3
 #: internal steps computed in one go, counted as `work_of` does: some 20 to 500 ms
 PIECE = 20_000
+#: least internal steps [1 us each] that are worth a thread
+LEAST_STEPS = 256
 #: what to do about parameters of no body: where nothing but efforts without rotors, else
 SENSORS = ('if the efforts are those of torque sensors behind the gears, which do not see rotors, '
-           'put rotor_inertia: false into the recipe')
+           'put sensor: link into the robot YAML, or put rotor_inertia: false into the recipe')
 FEASIBLE = 'identify with --method feasible, which finds only what bodies can have'
 CAUSES = {
     rollout.INDEFINITE:
@@ -164,8 +167,11 @@ class Integrator:
         """
         result = Rollout.empty(self._joints, effort.shape)
         (motions, samples, _), steps = effort.shape, step_count(dt)
-        tiles = max(1, PIECE // (LANES * samples * steps)) if samples else 1
-        length, most = max(1, PIECE // (LANES * steps)), PIECE // LANES
+        whole = PIECE // (LANES * samples * steps) if samples else 1
+        beside = max(1, min(thread_count(), -(-motions // LANES), PIECE // (LANES * steps)))
+        tiles = max(beside, whole)
+        length = max(1, PIECE // (LANES * beside * steps))
+        most = max(1, PIECE // (LANES * beside))
         for k in range(0, motions, tiles * LANES):
             own = slice(k, min(k + tiles * LANES, motions))
             state = q0[own], qd0[own]
@@ -188,25 +194,31 @@ class Integrator:
         """Return the motions from ``state`` with ``count`` internal steps in each sample."""
         q0, qd0 = state
         result = Rollout.empty(self._joints, effort.shape)
-        rollout.rollout(
-            self._tree, self._gravity, self._friction, self._limits,
-            (_constant(q0), _constant(qd0)), _constant(effort), (step, count),
-            (result.position, result.velocity),
-            (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause))
+        found = (result.position, result.velocity)
+        events = (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause)
+        kernel = rollout if len(q0) > single_state.FEW else single_state
+
+        def compute(part: slice) -> None:
+            kernel.rollout(
+                self._tree, self._gravity, self._friction, self._limits,
+                (_constant(q0[part]), _constant(qd0[part])), _constant(effort[part]),
+                (step, count), tuple(own[part] for own in found),
+                tuple(own[part] for own in events))
+
+        shared_out(compute, len(q0), LANES, max(LANES, LEAST_STEPS // (count * effort.shape[1])))
         return result
 
 
 def _tables_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, ...]:
     """Return the tables of the kernel, in steady sliding: axes with friction, then springs."""
-    own = friction.sliding
-    axes, straight = own.axes, np.pad(own.straight, ((0, 0), (0, 1)))
+    axes, straight, *others = friction.tables
+    straight = np.pad(straight, ((0, 0), (0, 1)))
     if springs is not None:
         gears = np.zeros((len(springs.axes), 3))
         gears[:, VISCOUS], gears[:, OFFSET] = springs.damping, springs.offset
         gears[:, STIFFNESS] = springs.stiffness
         axes, straight = np.vstack([axes, springs.axes]), np.vstack([straight, gears])
-    return tuple(_constant(table) for table in (
-        axes, straight, own.terms, own.transmission, own.links))
+    return _constant(axes), _constant(straight), *others
 
 
 def _constant(array: FloatArray) -> FloatArray:

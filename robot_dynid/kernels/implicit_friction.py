@@ -11,20 +11,16 @@ from __future__ import annotations
 
 from robot_dynid.kernels.forward_dynamics import _eliminate, _substitute
 from robot_dynid.kernels.friction import (
-    ABOVE,
-    FADE,
     HIGHEST,
-    KIND,
     LOAD,
     LOWEST,
-    RAMP,
     ROW,
     SCALE,
-    SIDE,
     WEIGHT,
     tangent,
 )
 from robot_dynid.kernels.newton_euler import LANES, inlined
+from robot_dynid.kernels.sliding_friction import _along, _is_ramp
 
 #: columns of what is straight: viscous, offset, stiffness
 VISCOUS, OFFSET, STIFFNESS = 0, 1, 2
@@ -36,24 +32,6 @@ MOST_CHANGES = 10
 AT, REST, SLOPE, BOUND, SIZES, STALE = 0, 1, 2, 3, 4, 5
 #: share of the friction of an axis by which the tangents of two rounds may differ at the end
 SETTLED = 1e-10
-
-
-@inlined
-def _along(axis, motion, out):
-    """Fill ``out`` with the motion of one axis."""
-    for k in range(LANES):
-        out[k] = 0.0
-    for j in range(motion.shape[0]):
-        share = axis[j]
-        if share != 0.0:
-            for k in range(LANES):
-                out[k] += share * motion[j, k]
-
-
-@inlined
-def _is_ramp(term):
-    return (term[KIND] == RAMP and term[SIDE] == 0.0 and term[FADE] == 0.0
-            and term[ABOVE] == 0.0)
 
 
 @inlined

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.kernels.friction import friction_torque
+from robot_dynid.kernels.adaptation import DRY as DRY_COLUMN
+from robot_dynid.kernels.adaptation import MOVES, VISCOUS, corrected, take, uncertain
+from robot_dynid.kernels.friction import along, friction_torque
 from robot_dynid.kernels.newton_euler import ROWS, compiled, inlined
 from robot_dynid.kernels.single_state import (
     add_rotor_effort,
@@ -24,9 +26,12 @@ from robot_dynid.kernels.single_state import (
 FIRST, SECOND, MOMENTUM, DRIVE, OUTSIDE = 0, 4, 8, 9, 10
 SLOW, CLAIM, SECONDS, STATES, TOUCHED, MEMORY_ROWS = 11, 12, 13, 14, 15, 16
 #: rows of a result, each (n,)
-PREDICTED, RESIDUAL, EXTERNAL, CLAIMED, THRESHOLD, CONTACT, FRICTION, DRY, RESULT_ROWS = range(9)
+PREDICTED, RESIDUAL, EXTERNAL, CLAIMED, THRESHOLD, CONTACT, FRICTION, DRY = range(8)
+VISCOUS_SCALE, DRY_SCALE, RESULT_ROWS = 8, 9, 10
 #: rows of the levels of contact, each (n,)
 MOVING, HOLDING, SPEED = 0, 1, 2
+#: deviations of what slow coefficients explain that a threshold is raised by
+RAISED = 2.0
 #: places of the settings: gain and corner of the low-pass [1/s], and of contact
 GAIN, CORNER, RELEASE, DURATION, LEAST = 0, 1, 2, 3, 4
 
@@ -46,8 +51,12 @@ def _observe(memory, p, drive, gain, step):
 
 
 @inlined
-def _detect(memory, contact, velocity, dry, step, result):
-    """Update contact, and fill CLAIMED, THRESHOLD and CONTACT of ``result``."""
+def _detect(memory, contact, state, step, result):
+    """Update contact, and fill CLAIMED, THRESHOLD and CONTACT of ``result``.
+
+    ``state`` (3, n): velocity, dry friction, by how much thresholds are raised.
+    """
+    velocity, dry, raised = state
     levels, settings = contact
     share = -np.expm1(-settings[GAIN] * step)
     for j in range(velocity.shape[0]):
@@ -58,7 +67,7 @@ def _detect(memory, contact, velocity, dry, step, result):
         else:
             memory[SLOW, j] = 1.0
             memory[CLAIM, j] = memory[TOUCHED, j] = 0.0
-        threshold = levels[MOVING, j] + levels[HOLDING, j] * memory[SLOW, j]
+        threshold = levels[MOVING, j] + levels[HOLDING, j] * memory[SLOW, j] + raised[j]
         size = abs(memory[OUTSIDE, j] - memory[CLAIM, j])
         touched = memory[TOUCHED, j] != 0.0
         if step > 0.0 and (size < settings[RELEASE] * threshold if touched else size > threshold):
@@ -103,34 +112,78 @@ def _compare(tree, links, rotors, middle, work, result):
         result[RESIDUAL, j] = middle[2, j] - result[PREDICTED, j]
 
 
+@inlined
+def _adapt(friction, adaptation, state, total, columns):
+    """Add what changes slowly to the friction ``total`` (2, n); ``columns`` (n, 2) by joint.
+
+    ``state``: velocity (n,) and the step.
+    """
+    tables, memory = adaptation
+    axes, _, straight, _ = friction
+    velocity, step = state
+    columns[:] = 0.0
+    for i in range(axes.shape[0]):
+        viscous, offset = straight[i, 0] * along(axes[i], velocity), straight[i, 1]
+        for j in range(axes.shape[1]):
+            columns[j, VISCOUS] += axes[i, j] * viscous
+            columns[j, DRY_COLUMN] -= axes[i, j] * (viscous + offset)
+    for j in range(axes.shape[1]):
+        columns[j, DRY_COLUMN] += total[0, j]
+        total[0, j] += corrected(tables, memory, j, columns[j], velocity[j], step)
+
+
+@inlined
+def _learn(adaptation, memory, velocity, step, columns):
+    """Learn slow coefficients of joints that move, unless a contact is there or about to be."""
+    tables, slow = adaptation
+    free = step > 0.0
+    for j in range(columns.shape[0]):
+        free = free and memory[TOUCHED, j] == 0.0 and memory[SECONDS, j] == 0.0
+    for j in range(columns.shape[0]):
+        if free and abs(velocity[j]) >= tables[3][j, MOVES]:
+            take(tables, slow, j, columns[j], memory[OUTSIDE, j], step)
+
+
 @compiled
 def follow(model, contact, memories, states, results):
     """Fill ``results`` (N, RESULT_ROWS, n) of ``states``: position, velocity, effort (N, 3, n),
     steps (N,) [s] since the state before.
 
-    A step of zero begins anew; there is no residual then, but NaN.
+    A step of zero begins anew; there is no residual then, but NaN. Slow changes go on.
     """
-    tree, links, rotors, friction, load_links = model
+    tree, links, rotors, friction, load_links, slow_tables = model
     settings = contact[1]
-    memory, past = memories
+    memory, past, slow_memory = memories
     inputs, steps = states
     n = links.shape[0]
     work = np.zeros((n + 1, ROWS, 1))
     still, load, p, drive, total = (
         np.zeros(n), np.zeros(n), np.empty(n), np.empty(n), np.empty((2, n)))
-    middle = np.empty((5, n))
+    middle, seen, columns = np.empty((5, n)), np.empty((3, n)), np.empty((n, 2))
+    adaptation = (slow_tables, slow_memory)
+    adapts = slow_tables[3].shape[0] > 0
     for k in range(steps.shape[0]):
         state, result, step = inputs[k], results[k], steps[k]
         place(tree, state[0], state[1], still, work)
         if load_links.shape[0] > 0:
             effort_of(tree[1], load_links, work, load)
         friction_torque(friction, state, load, past, step <= 0.0, total)
+        result[VISCOUS_SCALE], result[DRY_SCALE] = 1.0, 1.0
+        if adapts:
+            _adapt(friction, adaptation, (state[1], step), total, columns)
+            result[VISCOUS_SCALE], result[DRY_SCALE] = slow_memory[2]
         momentum_of(tree, links, work, p, drive)
         add_rotor_momentum(tree[1], rotors, state[1], work, (p, drive))
         for j in range(n):
             drive[j] += state[2, j] - total[0, j]
         _observe(memory, p, drive, settings[GAIN], step)
-        _detect(memory, contact, state[1], total[1], step, result)
+        seen[0], seen[1], seen[2] = state[1], total[1], 0.0
+        if adapts:
+            for j in range(n):
+                seen[2, j] = RAISED * uncertain(slow_tables, slow_memory, j, columns[j])
+        _detect(memory, contact, seen, step, result)
+        if adapts:
+            _learn(adaptation, memory, state[1], step, columns)
         result[EXTERNAL] = memory[OUTSIDE]
         result[FRICTION], result[DRY] = total
         _smooth(memory, state, total[0], settings[CORNER], step, middle)

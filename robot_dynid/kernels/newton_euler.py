@@ -16,44 +16,56 @@ the pseudo-inertia, and ``I x = trace(SIG) x - SIG x``.
 
 from __future__ import annotations
 
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
-from numba import njit
 
-LANES = 32
-# LLVM would write out a loop over the lanes that does little before it looks for vectors, and then
-# finds none there: loops of that length stay loops. Rows of a matrix are still written out.
-binding.set_option('robot_dynid', f'-unroll-full-max-count={LANES // 2}')
+from robot_dynid.kernels import compilation
+from robot_dynid.kernels.compilation import Kernel
+
+LANES = compilation.LANES
 #: first row of each quantity in the work array of one joint
 ROT, POS, AXIS, VEL, ACC, MC, SIG, FORCE, MOMENT = 0, 9, 12, 18, 24, 30, 33, 39, 42
 INPUT, TRIG, ROWS = 45, 48, 50
 #: first column of each constant of a joint: R(q) = A + B cos q + C sin q, p(q) = P + D q
 G_A, G_B, G_C, G_P, G_D, G_AXIS = 0, 9, 18, 27, 30, 33
 
-# No reassociation: the range reduction of the sine depends on the order of its subtractions.
-FAST = {'contract', 'nsz'}
-compiled = njit(cache=True, nogil=True, fastmath=FAST, error_model='numpy')
+# No reassociation: the range reduction of the sine depends on the order of its subtractions. No
+# contraction into fused operations, which is other bits at another width: a state by itself is
+# computed as in a tile.
+FAST = {'nsz'}
+FLAGS = {'nogil': True, 'fastmath': FAST, 'error_model': 'numpy'}
+compiled = partial(Kernel, flags=FLAGS, stored=True)
 # Inlining lets the compiler see the constant row length of the work arrays, without which most of
 # the lane loops stay scalar; constants of a joint are read before the loops for the same reason.
-inlined = njit(nogil=True, fastmath=FAST, error_model='numpy', forceinline=True)
+inlined = partial(Kernel, flags=FLAGS | {'forceinline': True}, stored=False)
 
 
 def at_width(lanes: int, *passes: Any) -> tuple[Any, ...]:
-    """Return ``passes`` of one module for tiles of ``lanes`` samples; those they call follow.
+    """Return ``passes`` for tiles of ``lanes`` samples; those of all modules they call follow.
 
     Numba compiles globals as constants, so a pass of another width is the same code with another
-    LANES. A tile of one sample costs a fifth of a full one.
+    LANES. A tile of one sample costs a seventh of a full one.
     """
-    plain = [getattr(one, 'py_func', one) for one in passes]
-    scope = dict(plain[0].__globals__, LANES=lanes)
-    for name, one in tuple(scope.items()):
+    made: dict[Any, Any] = {}
+
+    def widened(one: Any) -> Any:
         code = getattr(one, 'py_func', one)
-        if isinstance(code, FunctionType) and code.__globals__ is plain[0].__globals__:
-            scope[name] = inlined(FunctionType(code.__code__, scope, name))
-    return tuple(scope[one.__name__] for one in plain)
+        if not isinstance(code, FunctionType) or not code.__module__.startswith(__package__):
+            return one
+        if code not in made:
+            known = code.__globals__
+            used = {name: known[name] for name in code.__code__.co_names if name in known}
+            other = {name: lanes if name == 'LANES' else widened(own)
+                     for name, own in used.items()}
+            same = all(other[name] is own for name, own in used.items())
+            made[code] = one if same else inlined(
+                FunctionType(code.__code__, {**known, **other}, code.__name__))
+        return made[code]
+
+    return tuple(widened(one) for one in passes)
 
 
 @inlined

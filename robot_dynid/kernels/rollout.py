@@ -22,10 +22,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.kernels.forward_dynamics import _eliminate, _mass_matrix
+from robot_dynid.kernels.forward_dynamics import _eliminate, _first_loading, _mass_matrix
 from robot_dynid.kernels.implicit_friction import (
     SIZES,
-    _along,
     _explicit_friction,
     _first_speeds,
     _implicit_step,
@@ -46,7 +45,9 @@ from robot_dynid.kernels.newton_euler import (
     compiled,
     inlined,
 )
+from robot_dynid.kernels.references import borrowed, keep
 from robot_dynid.kernels.rotors import ROOM, _rotor_effort, _rotor_inertia
+from robot_dynid.kernels.sliding_friction import _along
 
 STAGES = 3
 EXPLICIT = np.array([[0.0, 0.0, 0.0], [4 / 9, 0.0, 0.0], [-91 / 150, 77 / 50, 0.0]])
@@ -74,7 +75,7 @@ def _equations(tree, work, state, effort, scratch, equations):
         _inertia(own, parameters[j], turned)
         _inertial_force(own, parameters[j, 0], wrench)
         mass[j] = parameters[j, 0]
-    _mass_matrix(work, parents, mass, matrix, wrench)
+    _mass_matrix(work, parents, 0, mass, matrix, wrench)
     for j in range(n):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], load[j])
     for j in range(n, load.shape[0]):
@@ -95,15 +96,15 @@ def _press(tree, work, load, scratch, pressing):
     """
     friction, transmission, links = load
     _, turned, wrench = scratch[:3]
-    effort, pressed, lines = pressing
+    effort, pressed, first, lines = pressing
     parents = tree[1]
     n = parents.shape[0]
-    for j in range(n):
+    for j in range(first, n):
         _inertia(work[j + 1], links[j], turned)
         _inertial_force(work[j + 1], links[j, 0], wrench)
-    for j in range(n - 1, -1, -1):
+    for j in range(n - 1, first - 1, -1):
         _project(work[j + 1, AXIS:], work[j + 1, FORCE:], effort[j])
-        if parents[j] >= 0:
+        if parents[j] >= first:
             _accumulate(work[parents[j] + 1], work[j + 1], FORCE, 6)
     for i in range(transmission.shape[0]):
         _along(transmission[i], effort, pressed[i])
@@ -248,9 +249,50 @@ def _memory(joints, n, friction, gravity):
              np.zeros((1, LANES)))
     scratch = ((np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
                 np.zeros(LANES)), np.zeros(LANES), np.zeros(LANES))
-    pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES))
+    pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES)), _first_loading(friction)
     _set_sizes(friction, pressing[1], lines)
     return links, passes, stages, equations, change, lines, pivots, scratch, pressing
+
+
+@inlined
+def _motions(model, start, effort, clock, results, memory):
+    """Integrate the motions of `rollout`, tile by tile; ``memory`` as of `_memory`."""
+    tree, friction, limits = model
+    motion, (limit_step, limit_joint, stop_step, cause) = results
+    h, steps = clock
+    count, samples, n = effort.shape
+    state, held, step = memory
+    q, v = state
+    for first in range(0, count, LANES):
+        used = min(LANES, count - first)
+        for k in range(LANES):
+            for j in range(n):
+                q[j, k] = start[0][first + k, j] if k < used else 0.0
+                v[j, k] = start[1][first + k, j] if k < used else 0.0
+                held[j, k] = 0.0
+        for t in range(samples):
+            for k in range(used):
+                for j in range(n):
+                    held[j, k] = effort[first + k, t, j]
+            for _ in range(steps):
+                _step(tree, friction, state, held, h, step)
+                _stop(state, step[6], cause, stop_step, (first, used, t))
+                _watch_limits(q, limits, limit_joint, limit_step, (first, used, t))
+            for k in range(used):
+                for j in range(n):
+                    motion[0][first + k, t, j] = q[j, k]
+                    motion[1][first + k, t, j] = v[j, k]
+
+
+@inlined
+def _rollout(tree, gravity, friction, limits, start, effort, clock, motion, events):  # noqa: PLR0913
+    """Do what `rollout` does."""
+    n = effort.shape[2]
+    memory = ((np.zeros((n, LANES)), np.zeros((n, LANES))), np.zeros((n, LANES)),
+              _memory(tree[1].shape[0], n, friction, gravity))
+    _motions(borrowed((tree, friction, limits)), borrowed(start), borrowed(effort), clock,
+             borrowed((motion, events)), borrowed(memory))
+    keep(memory)
 
 
 @compiled
@@ -265,27 +307,4 @@ def rollout(tree, gravity, friction, limits, start, effort, clock, motion, event
     sample). Fills ``motion`` q, v (K, T, n) and ``events`` (K,) each: sample and joint of the
     first excess of a limit, sample and cause of a stop.
     """
-    h, steps = clock
-    limit_step, limit_joint, stop_step, cause = events
-    count, samples, n = effort.shape
-    q, v, held = np.zeros((n, LANES)), np.zeros((n, LANES)), np.zeros((n, LANES))
-    memory = _memory(tree[1].shape[0], n, friction, gravity)
-    for first in range(0, count, LANES):
-        used = min(LANES, count - first)
-        for k in range(LANES):
-            for j in range(n):
-                q[j, k] = start[0][first + k, j] if k < used else 0.0
-                v[j, k] = start[1][first + k, j] if k < used else 0.0
-                held[j, k] = 0.0
-        for t in range(samples):
-            for k in range(used):
-                for j in range(n):
-                    held[j, k] = effort[first + k, t, j]
-            for _ in range(steps):
-                _step(tree, friction, (q, v), held, h, memory)
-                _stop((q, v), memory[6], cause, stop_step, (first, used, t))
-                _watch_limits(q, limits, limit_joint, limit_step, (first, used, t))
-            for k in range(used):
-                for j in range(n):
-                    motion[0][first + k, t, j] = q[j, k]
-                    motion[1][first + k, t, j] = v[j, k]
+    _rollout(tree, gravity, friction, limits, start, effort, clock, motion, events)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.kernels import forward_dynamics as forward
+from robot_dynid.kernels import inverse_dynamics as inverse
 from robot_dynid.kernels import newton_euler, rotors
+from robot_dynid.kernels import rollout as motions
 from robot_dynid.kernels.newton_euler import (
     AXIS,
     FORCE,
@@ -27,6 +30,12 @@ _base, _place, _inertia, _wrench, _effort, _project, _accumulate = at_width(
     newton_euler._effort, newton_euler._project, newton_euler._accumulate)
 _line, _spin, _along, _reflected, _rotor_effort = at_width(
     1, rotors._line, rotors._spin, rotors._along, rotors._reflected, rotors._rotor_effort)
+
+_accelerations, _efforts, _rollout = at_width(
+    1, forward._accelerations, inverse._efforts, motions._rollout)
+
+#: most states of a call that are faster one by one than as a tile
+FEW = 6
 
 
 @inlined
@@ -146,3 +155,21 @@ def momentum(tree, links, inputs, results):
         place(tree, q[k], qd[k], still, work)
         momentum_of(tree, parameters, work, out[k], rate[k])
         add_rotor_momentum(tree[1], rotors, qd[k], work, (out[k], rate[k]))
+
+
+@compiled
+def forward_dynamics(tree, links, friction, inputs, out, verdicts):
+    """Fill ``out`` and ``verdicts`` as `forward_dynamics.forward_dynamics`, state by state."""
+    _accelerations(tree, links, friction, inputs, out, verdicts)
+
+
+@compiled
+def inverse_dynamics(tree, links, friction, inputs, out):
+    """Fill ``out`` as `inverse_dynamics.inverse_dynamics`, state by state."""
+    _efforts(tree, links, friction, inputs, out)
+
+
+@compiled
+def rollout(tree, gravity, friction, limits, start, effort, clock, motion, events):  # noqa: PLR0913
+    """Integrate motions as `rollout.rollout`, motion by motion."""
+    _rollout(tree, gravity, friction, limits, start, effort, clock, motion, events)

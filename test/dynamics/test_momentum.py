@@ -11,7 +11,7 @@ from random_robots import Peer, random_urdf  # noqa: E402
 from tolerances import DIFFERENCE, SAME_FORMULA  # noqa: E402
 
 from robot_dynid.dynamics import rigid_body  # noqa: E402
-from robot_dynid.dynamics.momentum import InverseDynamics, Momentum  # noqa: E402
+from robot_dynid.dynamics.momentum import Momentum  # noqa: E402
 from robot_dynid.robot.model import RobotModel  # noqa: E402
 from robot_dynid.robot.urdf import robot_from_urdf  # noqa: E402
 
@@ -69,4 +69,5 @@ def test_prepared_inverse_dynamics_is_the_other_one() -> None:
     robot, _, rng = pair(6)
     q, qd, qdd = rng.normal(size=(3, STATES, robot.n))
     np.testing.assert_array_equal(
-        InverseDynamics(robot)(q, qd, qdd), rigid_body.inverse_dynamics(robot, q, qd, qdd))
+        rigid_body.InverseDynamics(robot)(q, qd, qdd),
+        rigid_body.inverse_dynamics(robot, q, qd, qdd))

@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from friction_models import with_law
 from nominal import nominal_model
 from scipy.integrate import solve_ivp
 from stepped_rollout import stepped_rollout
 from tolerances import ROLLOUT, STEPPED
 
 from robot_dynid.friction import ADDITIONS, LAWS
-from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.structure import Structure
-from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.signals.prepare import Preprocessing
 
 
 @pytest.mark.parametrize('name', ['planar_3r', 'tx40'])
@@ -137,22 +134,6 @@ def test_resolved_ramp_and_negative_coefficients_follow_an_adaptive_integrator()
 
 NAMES = [*LAWS, *(f'{law}+{added}' for law in LAWS for added in ADDITIONS),
          'maxwell+levelling+load+drift+temperature', 'stribeck+load+breakaway']
-
-
-def with_law(name, law, scale=0.3):
-    """Return nominal links and random friction, small parameters that may be below zero."""
-    robot = load_robot(name)
-    settings = {'drift': {'longest': 40.0}} if 'drift' in law else {}
-    load = [tuple(row) for row in robot.nominal.tolist()] if 'load' in law else None
-    structure = replace(Structure.uniform(robot, True, law, settings), load=load)
-    model = structure.torque_model(robot)
-    rng = np.random.default_rng(7)
-    standard = [rng.uniform(0.5, 1.0) * (0.02 if n.startswith('fw') else scale)
-                for n in model.reduction.standard]
-    standard[:10 * robot.n] = robot.nominal.ravel()
-    values = model.reduction.base(np.array(standard))
-    return IdentifiedModel(robot, structure, model.reduction, values, 0.0 * values, values,
-                           Preprocessing(10.0))
 
 
 @pytest.mark.parametrize(('name', 'law'), [*(('planar_3r', law) for law in NAMES), *(

@@ -1,0 +1,56 @@
+"""The coordinates of a mechanism: its joints, then the motors that move apart from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.dynamics.elastic import all_rotors
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rollout import Springs
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.friction import AxisFriction
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """N coordinates, n joints and then the motors of elastic ones, and what acts between them.
+
+    ``names`` (N,); ``motors`` (n,) the coordinate on which the drive of each joint acts, its own
+    where the joint is rigid; ``friction`` in steady sliding.
+    """
+
+    names: tuple[str, ...]
+    motors: tuple[int, ...]
+    rotors: Rotors
+    friction: AxisFriction
+    springs: Springs
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Coordinates:
+        """Return those of a mechanism; without gears they are its joints."""
+        joints, gears = mechanism.robot.joints, mechanism.gears
+        n = len(joints)
+        if gears is None:
+            none = Springs(np.zeros((0, n)), *np.zeros((3, 0)))
+            return cls(joints, tuple(range(n)), mechanism.rotors, mechanism.friction.sliding, none)
+        names = (*joints, *(f'motor of {joints[j]}' for j in gears.joints))
+        motors = gears.motors(n)
+        return cls(names, motors, all_rotors(mechanism.rotors, gears),
+                   mechanism.friction.on(motors, len(names)).sliding, gears.springs(n))
+
+    def straight(self) -> FloatArray:
+        """Return stiffness, damping and inertia (3, N, N) that no state changes."""
+        friction, springs = self.friction, self.springs
+        return np.array([
+            springs.axes.T @ (springs.stiffness[:, None] * springs.axes),
+            friction.axes.T @ (friction.straight[:, :1] * friction.axes)
+            + springs.axes.T @ (springs.damping[:, None] * springs.axes),
+            self.rotors.inertia])
+
+    def offset(self) -> FloatArray:
+        """Return the effort (N,) that is there in every state: of friction and of gears."""
+        return np.asarray(self.friction.straight[:, 1] @ self.friction.axes
+                          + self.springs.offset @ self.springs.axes)

@@ -1,0 +1,27 @@
+"""A mechanism: all of an arm that moves it, without how it was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from robot_dynid.dynamics.elastic import Gears
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.friction import AxisFriction
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Links, rotors, friction and gears of a robot of n joints; efforts are N m (N) at the joints.
+
+    ``robot`` gives geometry, limits and the gravity that its drives feel; ``links`` (n, 10) are
+    standard parameters in the frames of the links; ``rotors`` those of the motors on the joint
+    side; ``friction`` acts on the motors, which move with their joints where ``gears`` is None.
+    """
+
+    robot: RobotModel
+    links: FloatArray
+    rotors: Rotors
+    friction: AxisFriction
+    gears: Gears | None = None
