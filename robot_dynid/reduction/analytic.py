@@ -1,4 +1,4 @@
-"""Minimal set of a chain from its axes alone: the inertia constants of composite bodies.
+"""Minimal set of a robot from its axes alone: the inertia constants of composite bodies.
 
 Joint r is the first revolute one, s the first revolute one whose axis is not parallel to it. Of
 the constants of the composite bodies (model.composite) these reach some effort (Theorem 2):
@@ -10,7 +10,8 @@ the constants of the composite bodies (model.composite) these reach some effort 
 5. prismatic i between r and s, not parallel to r: -u_y k_x + u_x k_y and
    -u_z (u_x k_x + u_y k_y) + (1 - u_z^2) k_z with u the axis of r in its frame.
 
-Without s items 1 and 5 hold to the end of the chain, without r only item 3.
+Without s items 1 and 5 hold to the end of the chain, without r only item 3. In a tree all this
+holds of the way from the base to each joint, and a link carries all its branches.
 
 "Nothing moves the axis sideways" (delta_j = 0 in the source): gravity is parallel to u_r, so are
 all prismatic axes before j, and the axes of all revolute joints before j are the axis of j.
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
-from robot_dynid.reduction.base import Reduction, check_size
+from robot_dynid.reduction.base import Reduction, check_size, combination_label
 from robot_dynid.reduction.composite_inertia import composite_map, driving_placements
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
@@ -52,6 +53,8 @@ CONSTANTS = ('m^{}', '(k{})x', '(k{})y', '(k{})z', '(U{})11', '(U{})12', '(U{})2
 #: axes closer than this [rad, lengths of the robot] are parallel, or meet: they are so in all but
 #: the rounding of a description (1.5708 for pi/2)
 PARALLEL = 1e-5
+#: coefficients this small beside the largest of their row come from angles in ten digits
+ROUNDING = 1e-8
 M, KX, KY, KZ, U11, U12, U22, U13, U23, U33 = np.eye(10)
 
 
@@ -61,16 +64,39 @@ class InertiaConstants:
 
     ``names`` (b,) such as ``(U2)11-(U2)22``, ``(k3)z``, ``m^3``; ``rows`` (b, 10 n):
     constants = rows @ standard parameters; ``joints`` (b,) index of the composite body.
+    ``standard`` (10 n,) are the names of the standard parameters.
     """
 
     names: tuple[str, ...]
     rows: FloatArray
     joints: NDArray[np.int64]
+    standard: tuple[str, ...]
+
+    @property
+    def clean_rows(self) -> FloatArray:
+        """The rows (b, 10 n) without rounding of angles."""
+        sizes = np.abs(self.rows)
+        return np.where(sizes > ROUNDING * sizes.max(axis=1, keepdims=True), self.rows, 0.0)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Each constant as a combination of standard parameters, its own link's first."""
+        clean = self.clean_rows
+        own = [10 * int(j) + int(np.argmax(np.abs(row[10 * j:10 * j + 10])))
+               for row, j in zip(clean, self.joints, strict=True)]
+        return tuple(combination_label(row, self.standard, i)
+                     for row, i in zip(clean, own, strict=True))
+
+    def values(self, robot: RobotModel) -> FloatArray:
+        """Return the constants (b,) [kg, kg m, kg m^2] of the nominal links of a robot."""
+        return np.asarray(self.clean_rows @ robot.nominal.ravel())
 
 
 @dataclass(frozen=True, eq=False)
 class _Axes:
-    """Axes of a chain at q = 0: poses (n, 4, 4) in the base frame, gravity of length 1 or 0.
+    """Axes of the n joints of a way from the base on, at q = 0.
+
+    Poses (n, 4, 4) in the base frame, gravity of length 1 or 0.
 
     What is less than ``tolerance`` [rad, lengths of the robot] apart is parallel, or meets.
     """
@@ -82,14 +108,17 @@ class _Axes:
     tolerance: float
 
     @classmethod
-    def of(cls, robot: RobotModel, tolerance: float) -> _Axes:
-        poses = driving_placements(robot)
-        for j in range(1, robot.n):
-            poses[j] = poses[j - 1] @ poses[j]
-        size = float(np.linalg.norm(robot.gravity))
+    def of(cls, robot: RobotModel, tolerance: float) -> tuple[_Axes, ...]:
+        """Return the axes of the way to each joint, that of the joint last."""
+        poses, ways = driving_placements(robot), list[list[int]]()
+        size, length = float(np.linalg.norm(robot.gravity)), length_of(robot)
         gravity = robot.gravity / size if size > 0.0 else np.zeros(3)
-        return cls(poses, np.asarray(robot.types == REVOLUTE), gravity, length_of(robot),
-                   tolerance)
+        for j, parent in enumerate(robot.parents):
+            if parent >= 0:
+                poses[j] = poses[parent] @ poses[j]
+            ways.append([*(ways[parent] if parent >= 0 else ()), j])
+        return tuple(cls(poses[way], np.asarray(robot.types[way] == REVOLUTE), gravity, length,
+                         tolerance) for way in ways)
 
     def direction(self, j: int) -> FloatArray:
         return self.poses[j, :3, 2]
@@ -139,31 +168,34 @@ class _Axes:
         return float((point - self.poses[j, :3, 3]) @ self.direction(j))
 
 
+@one_blas_thread()
 def inertia_constants(
     robot: RobotModel, tolerance: float = PARALLEL
 ) -> InertiaConstants:
     """Return the inertia constants of Theorem 2, joint by joint.
 
     Axes closer than ``tolerance`` [rad, lengths of the robot] are parallel, or meet.
-    Raises UsageError when the robot is not a chain.
     """
-    if not np.array_equal(robot.parents, np.arange(robot.n) - 1):
-        raise UsageError(f'{robot.name} branches: the analytic reduction is for chains; use '
-                         'the numeric method')
     bodies, found = composite_map(robot), _set(_Axes.of(robot, tolerance))
     return InertiaConstants(
         tuple(_name(constant, j + 1) for j, constant in found),
         np.array([constant @ bodies[j] for j, constant in found]),
-        np.array([j for j, _ in found]))
+        np.array([j for j, _ in found]), standard_names(robot))
 
 
-def _set(axes: _Axes) -> list[tuple[int, FloatArray]]:
+def standard_names(robot: RobotModel) -> tuple[str, ...]:
+    """Return the names (10 n,) of the standard parameters of all links."""
+    return tuple(f'{p}{i + 1}' for i in range(robot.n) for p in PARAMETERS)
+
+
+def _set(ways: tuple[_Axes, ...]) -> list[tuple[int, FloatArray]]:
     """Return joint by joint the combinations (10,) of its constants that reach an effort."""
-    return [(j, constant) for j in range(len(axes.poses)) for constant in _constants(axes, j)]
+    return [(j, constant) for j, axes in enumerate(ways) for constant in _constants(axes)]
 
 
-def _constants(axes: _Axes, j: int) -> list[FloatArray]:
-    """Return the part of composite body j in the efforts, as combinations of its constants."""
+def _constants(axes: _Axes) -> list[FloatArray]:
+    """Return combinations of the constants of the last composite body that are in the efforts."""
+    j = len(axes.poses) - 1
     if axes.revolute[j]:
         if j < axes.second:
             return [U33, KX, KY] if axes.moves_sideways(j) else [U33]
@@ -193,12 +225,12 @@ def _name(constant: FloatArray, number: int) -> str:
 
 @one_blas_thread()
 def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reduction:
-    """Return the minimal set of the links of a chain by Theorem 2.
+    """Return the minimal set of the links of a robot by Theorem 2.
 
     Kept are the leftmost independent columns, as `reduce_numeric` does, so names are the same.
     ``gap`` is infinite: the rank is counted from the axes, nothing is measured. A warning names
     the constants that depend on whether axes are taken as parallel, or as meeting.
-    Raises UsageError when the robot is not a chain, or ``blocks`` hold more than its links.
+    Raises UsageError when ``blocks`` hold more than its links.
     """
     check_size(robot)
     more = [type(block).__name__ for block in blocks if not isinstance(block, RigidLinks)]
@@ -208,8 +240,7 @@ def reduce_analytic(robot: RobotModel, blocks: Sequence[Block] = ()) -> Reductio
     rows, sizes = inertia_constants(robot).rows, parameter_sizes(robot.n, length_of(robot))
     _, directions = row_space(rows / sizes)
     kept, matrix = row_echelon(rows / sizes, directions[:len(rows)], sizes)
-    names = tuple(f'{p}{i + 1}' for i in range(robot.n) for p in PARAMETERS)
-    return Reduction(names, kept, matrix, float('inf'), tuple(_doubts(robot)))
+    return Reduction(standard_names(robot), kept, matrix, float('inf'), tuple(_doubts(robot)))
 
 
 def _doubts(robot: RobotModel) -> list[str]:

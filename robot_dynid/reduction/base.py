@@ -65,11 +65,12 @@ class Reduction:
 
 def combination_label(row: FloatArray, names: tuple[str, ...], own: int) -> str:
     """Return the linear combination ``row`` (p,) of ``names`` as text, its own one first."""
-    terms = [names[own]]
-    for i in np.flatnonzero(row):
-        if i == own:
-            continue
-        size = f'{float(f"{abs(row[i]):.9g}"):.6g}'  # rounding must not decide the sixth digit
-        term = names[i] if size == '1' else f'{size}*{names[i]}'
-        terms.append(f'{"-" if row[i] < 0 else "+"} {term}')
+    terms = [('-' if row[own] < 0.0 else '') + _term(row, names, own)]
+    terms += [f'{"-" if row[i] < 0.0 else "+"} {_term(row, names, i)}'
+              for i in np.flatnonzero(row).tolist() if i != own]
     return ' '.join(terms)
+
+
+def _term(row: FloatArray, names: tuple[str, ...], i: int) -> str:
+    size = f'{float(f"{abs(row[i]):.9g}"):.6g}'  # rounding must not decide the sixth digit
+    return names[i] if size == '1' else f'{size}*{names[i]}'

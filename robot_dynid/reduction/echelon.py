@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import svd
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.types import FloatArray
@@ -97,6 +96,8 @@ def _exchanged(tall: FloatArray, kept: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def row_space(tall: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the singular values (p,) of (N, p) from the largest, and their directions (p, p)."""
+    from scipy.linalg import svd
+
     with one_blas_thread():
         # by QR iteration: divide and conquer, which is NumPy's, may not converge at low rank
         _, values, directions = svd(np.linalg.qr(tall, mode='r'), lapack_driver='gesvd')

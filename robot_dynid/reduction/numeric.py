@@ -13,6 +13,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.reduction.base import Reduction, check_size
 from robot_dynid.reduction.echelon import row_echelon, row_space
 from robot_dynid.reduction.scale import length_of, parameter_sizes
+from robot_dynid.regressor.assembly import Assembly
 from robot_dynid.regressor.block import Block
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.regressor.rigid import RigidLinks
@@ -43,7 +44,7 @@ def states_at(robot: RobotModel, speed: float) -> Samples:
 
 def full_regressor(robot: RobotModel, blocks: Sequence[Block], samples: Samples) -> FloatArray:
     """Return the regressor (rows, p, N) of all standard parameters of all blocks."""
-    return _assembled(robot, blocks, samples, [block.history(samples) for block in blocks])
+    return Assembly.of(blocks).columns_of(samples).array(robot.rows)
 
 
 def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
@@ -58,18 +59,7 @@ def generic_regressor(
     """Return the regressor (rows, p, N) at unrelated states, its friction columns independent."""
     histories = [block.generic(samples) if isinstance(block, JointFriction)
                  else block.history(samples) for block in blocks]
-    return _assembled(robot, blocks, samples, histories)
-
-
-def _assembled(
-    robot: RobotModel, blocks: Sequence[Block], samples: Samples, histories: Sequence[FloatArray]
-) -> FloatArray:
-    parts = []
-    for block, history in zip(blocks, histories, strict=True):
-        out = np.zeros((robot.rows, len(block.names), len(samples)))
-        block.fill(samples, history, np.arange(len(block.names)), out)
-        parts.append(out)
-    return np.concatenate(parts, axis=1)
+    return Assembly.of(blocks).columns_of(samples, histories).array(robot.rows)
 
 
 @one_blas_thread()

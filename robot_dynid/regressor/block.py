@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.regressor_columns import Entry, RegressorColumns, Signals
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -41,6 +44,22 @@ class Block(Protocol):
         ``history`` (h, N) are the rows of ``history()`` that belong to these samples, whose motion
         is that at the stamps of the effort, too (Samples.moved).
         """
+
+
+class KernelBlock(ABC):
+    """A block whose columns the kernel fills, together with those of others like it."""
+
+    @abstractmethod
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) parameters."""
+
+    def fill(
+        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
+    ) -> None:
+        """Write the columns of the ``chosen`` parameters into ``out`` (rows, len(chosen), N)."""
+        motion = (samples.position, samples.velocity, samples.acceleration)
+        self.kernel_columns(chosen).fill_array(
+            Signals.of(motion, [history]), slice(0, len(samples)), out)
 
 
 @runtime_checkable
@@ -94,10 +113,18 @@ def axes_of(robot: RobotModel) -> Axes:
     return Axes(tuple(labels), np.array(turns), np.array(acts))
 
 
-def spread(out: FloatArray, column: int, effort: FloatArray, values: FloatArray) -> None:
-    """Write the ``values`` (N,) of one axis into the rows that its ``effort`` (rows,) enters."""
-    for row in np.flatnonzero(effort):
-        out[row, column] = effort[row] * values
+def linear(
+    column: int, effort: FloatArray, kind: int, shares: FloatArray | Mapping[int, float]
+) -> Iterator[Entry]:
+    """Yield the entries of a ``column`` that is a sum of signals of one ``kind`` by index.
+
+    ``effort`` (rows,) are the equations that it enters.
+    """
+    found = shares if isinstance(shares, Mapping) else dict(enumerate(shares.tolist()))
+    for row in np.flatnonzero(effort).tolist():
+        for index, share in found.items():
+            if share != 0.0:
+                yield row, column, kind, index, float(effort[row]) * share
 
 
 def still(samples: Samples) -> tuple[FloatArray, FloatArray, FloatArray]:

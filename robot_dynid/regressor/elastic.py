@@ -17,6 +17,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.regressor_columns import (
+    ONE,
+    POSITION,
+    VELOCITY,
+    Entry,
+    RegressorColumns,
+)
+from robot_dynid.regressor.block import KernelBlock
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -41,7 +49,7 @@ class Gear:
 
 
 @dataclass(frozen=True, eq=False)
-class Springs:
+class Springs(KernelBlock):
     """Torque of the gears of elastic joints."""
 
     robot: RobotModel
@@ -70,15 +78,16 @@ class Springs:
         """Return an empty history (0, N): springs have no memory."""
         return np.empty((0, len(samples)))
 
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write deflection, its rate and ones into ``out`` (rows, k, N)."""
-        for column, index in enumerate(chosen):
-            place, parameter = divmod(int(index), len(GEAR))
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return deflection, its rate and ones, as far as ``chosen`` (k,)."""
+        entries: list[Entry] = []
+        for column, index in enumerate(chosen.tolist()):
+            place, parameter = divmod(index, len(GEAR))
             gear = self.gears[place]
             if GEAR[parameter] == OFFSET:
-                out[gear.row, column] = 1.0
+                entries.append((gear.row, column, ONE, 0, 1.0))
                 continue
-            signal = samples.position if GEAR[parameter] == STIFFNESS else samples.velocity
-            out[gear.row, column] = signal[:, gear.motor] - signal[:, gear.joint]
+            kind = POSITION if GEAR[parameter] == STIFFNESS else VELOCITY
+            entries += [(gear.row, column, kind, gear.motor, 1.0),
+                        (gear.row, column, kind, gear.joint, -1.0)]
+        return RegressorColumns(len(chosen), entries=tuple(entries))

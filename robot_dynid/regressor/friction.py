@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.regressor_columns import HISTORY, RegressorColumns
 from robot_dynid.friction import AxisFriction, AxisMotion, FrictionLaw
-from robot_dynid.regressor.block import Axes, spread
+from robot_dynid.regressor.block import Axes, KernelBlock, linear
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import TOGETHER, FloatArray, Samples
@@ -38,7 +39,7 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False)
-class JointFriction:
+class JointFriction(KernelBlock):
     """Friction torque of every axis; ``laws`` has one law per axis, ``load`` what they transmit.
 
     A coupled motor has no offset of its own: it would depend linearly on those of its joints.
@@ -57,6 +58,16 @@ class JointFriction:
     def nonnegative(self) -> tuple[str, ...]:
         """Those that the laws of the axes say."""
         return self._labelled(lambda law: law.nonnegative)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of every parameter, see FrictionLaw."""
+        return tuple(kind for law in self.laws for kind in law.kinds)
+
+    @property
+    def owners(self) -> tuple[int, ...]:
+        """The axis of every parameter."""
+        return tuple(i for i, law in enumerate(self.laws) for _ in law.parameters)
 
     def _labelled(self, of: Callable[[FrictionLaw], tuple[str, ...]]) -> tuple[str, ...]:
         return tuple(f'{p}{label}' for label, law in zip(self.axes.labels, self.laws, strict=True)
@@ -87,6 +98,8 @@ class JointFriction:
             n = self.load.robot.n
             load = self.load(samples.position[:, :n], samples.velocity[:, :n],
                              samples.acceleration[:, :n])
+            if samples.external is not None:
+                load = load - self.load.transmitted(samples.external)
         warm = samples.temperature
         for i in range(len(self.laws)) if axes is None else axes:
             axis = self.axes.matrix[i]
@@ -128,13 +141,29 @@ class JointFriction:
         odd = [p in law.odd for law in self.laws for p in law.parameters]
         return np.where(np.array(odd, dtype=bool)[:, None], noise, found)
 
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write the columns of the chosen parameters into ``out`` (rows, len(chosen), N)."""
-        owners = [i for i, law in enumerate(self.laws) for _ in law.parameters]
-        for column, parameter in enumerate(chosen):
-            spread(out, column, self.axes.effort[owners[parameter]], history[parameter])
+    def separable(self, samples: Samples) -> FloatArray:
+        """Return the history (h, N) of states of which those of an axis are independent.
+
+        It is that of `history`, but for moving axes whose law has a past, or more terms than
+        steady sliding shows: these are as in `generic`. Axes at rest stay without friction.
+        """
+        found, other = self.history(samples), self.generic(samples)
+        moves = np.abs(samples.velocity @ self.axes.matrix.T).T > 0.0
+        owners = np.array(self.owners)
+        for axis in range(len(self.laws)):
+            own = np.flatnonzero(owners == axis)
+            if moves[axis].any() and np.linalg.matrix_rank(found[own][:, moves[axis]]) < len(own):
+                found[np.ix_(own, moves[axis])] = other[np.ix_(own, moves[axis])]
+        return found
+
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
+        owners = self.owners
+        entries = tuple(
+            entry for column, parameter in enumerate(chosen.tolist())
+            for entry in linear(column, self.axes.effort[owners[parameter]], HISTORY,
+                                {parameter: 1.0}))
+        return RegressorColumns(len(chosen), entries=entries, past=len(owners))
 
 
 def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.dynamics.rigid_body import rotor_effort
+from robot_dynid.dynamics.regressor_columns import ACCELERATION, RegressorColumns, RotorColumns
 from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
-from robot_dynid.regressor.block import Axes, spread, still
+from robot_dynid.regressor.block import Axes, KernelBlock, linear, still
 from robot_dynid.regressor.rotor_pullback import rotor_pullback
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
-class RotorInertia:
+class RotorInertia(KernelBlock):
     """``Ia`` times the acceleration of each axis.
 
     Torque sensors on the link side do not see rotors: leave the block out for them. ``spinning``
@@ -40,25 +40,29 @@ class RotorInertia:
         """Return an empty history (0, N): rotors have no memory."""
         return np.empty((0, len(samples)))
 
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write into ``out`` (rows, k, N) the acceleration of the chosen axes.
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the acceleration of the ``chosen`` (k,) axes.
 
         And the inertial effort on the links that carry them, where those move.
         """
-        for column, index in enumerate(chosen):
-            if self.spinning is not None and self.spinning.mounted(int(index)):
-                out[:, column] = self._coupled(self.spinning, samples, int(index))
-                continue
-            spread(out, column, self.axes.effort[index],
-                   samples.acceleration @ self.axes.matrix[index])
-
-    def _coupled(self, spinning: SpinningRotors, samples: Samples, index: int) -> FloatArray:
-        """Return the effort (rows, N) of a rotor of inertia one on a moving link."""
-        effort = rotor_effort(spinning.robot, self._one(spinning, index), samples.position,
-                              samples.velocity, samples.acceleration)
-        return np.asarray((effort @ self._rows(spinning.robot)).T)
+        mounted = [] if self.spinning is None else [
+            (column, int(index)) for column, index in enumerate(chosen)
+            if self.spinning.mounted(int(index))]
+        coupled = {column for column, _ in mounted}
+        entries = tuple(
+            entry for column, index in enumerate(chosen) if column not in coupled
+            for entry in linear(column, self.axes.effort[index], ACCELERATION,
+                                self.axes.matrix[index]))
+        if self.spinning is None or not mounted:
+            return RegressorColumns(len(chosen), entries=entries)
+        robot = self.spinning.robot
+        parts = [self._one(self.spinning, index) for _, index in mounted]
+        rotors = Rotors(parts[0].inertia, *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ('carriers', 'axes', 'motions')))
+        columns = np.array([column for column, _ in mounted], dtype=np.int64)
+        return RegressorColumns(len(chosen), robot, None, RotorColumns(
+            columns, rotors, self._rows(robot)), entries)
 
     def _one(self, spinning: SpinningRotors, index: int) -> Rotors:
         return spinning.rotors(self.axes.matrix, np.eye(len(self.axes.labels))[index])

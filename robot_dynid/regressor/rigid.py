@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.regressor_columns import RegressorColumns
+from robot_dynid.regressor.block import KernelBlock
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
 
 @dataclass(frozen=True, eq=False)
-class RigidLinks:
+class RigidLinks(KernelBlock):
     """Torque of the links' inertia and weight."""
 
     robot: RobotModel
@@ -33,13 +35,9 @@ class RigidLinks:
         """Return an empty history (0, N): rigid links have no memory."""
         return np.empty((0, len(samples)))
 
-    def fill(
-        self, samples: Samples, history: FloatArray, chosen: NDArray[np.int64], out: FloatArray
-    ) -> None:
-        """Write the regressor of the chosen standard parameters into ``out`` (rows, k, N)."""
-        n = self.robot.n
-        motion = (samples.position[:, :n], samples.velocity[:, :n], samples.acceleration[:, :n])
-        rigid_body.regressor(self.robot, motion, chosen, out[:n])
+    def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
+        """Return the columns of the ``chosen`` (k,) standard parameters."""
+        return RegressorColumns.of_links(self.robot, chosen)
 
     def pullback(
         self, samples: Samples, chosen: NDArray[np.int64], weights: FloatArray

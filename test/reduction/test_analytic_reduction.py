@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from tolerances import COEFFICIENT, SAME_SPACE
 
 pytest.importorskip('pinocchio')
 from chains import chain, dimensionless, pinocchio_regressor, random_chain
+from random_robots import random_urdf
 from stanford import stanford_arm
 
 from robot_dynid.errors import UsageError
@@ -206,19 +208,42 @@ def test_parallel_and_tilted_axes_are_not_doubtful(angle, size):
     assert len(numeric.kept) == size
 
 
-def test_trees_and_further_blocks_are_refused():
+def test_further_blocks_are_refused():
     robot = load_robot('planar_3r')
     axes = axes_of(robot)
     with pytest.raises(UsageError, match=r'RotorInertia.*numeric'):
         reduce_analytic(robot, (RigidLinks(robot), RotorInertia(axes)))
     with pytest.raises(UsageError, match=r'JointFriction.*numeric'):
         reduce_analytic(robot, (JointFriction(axes, ()),))
-    joint = ('<joint name="{0}" type="continuous"><parent link="b"/><child link="{0}"/>'
-             '<axis xyz="0 0 1"/></joint><link name="{0}"/>')
-    tree = robot_from_urdf('<robot name="fork"><link name="b"/>'
-                           + joint.format('left') + joint.format('right') + '</robot>')
-    with pytest.raises(UsageError, match=r'fork branches.*numeric'):
-        reduce_analytic(tree)
+
+
+def test_both_reductions_agree_on_random_trees():
+    """URDFs with branches and fixed joints, axes askew, gravity along the base's axes or not."""
+    branching = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        robot = robot_from_urdf(random_urdf(rng, 1 + seed % 6, 0.5))
+        robot = robot.with_gravity([(0.0, 0.0, -9.81), STILL, (1.0, 2.0, -9.0)][seed % 3])
+        branching += bool(np.any(robot.parents != np.arange(robot.n) - 1))
+        analytic, numeric = reduce_analytic(robot), reduce_numeric(robot, (RigidLinks(robot),))
+        assert analytic.names == numeric.names, seed
+        constants = inertia_constants(robot)
+        sizes = parameter_sizes(robot.n, length_of(robot))
+        assert sine_between(constants.rows / sizes, numeric.matrix / sizes) < SAME_SPACE, seed
+    assert branching > 20
+
+
+def test_constants_as_combinations():
+    """Labels, nominal values and coefficients of the printed constants say the same."""
+    robot = stanford_arm()
+    constants = inertia_constants(robot)
+    values = constants.values(robot)
+    known = dict(zip(constants.standard, robot.nominal.ravel()))
+    for label, row, value in zip(constants.labels, constants.rows, values):
+        told = sum(float(f'{sign or ""}{size or 1.0}') * known[name] for sign, size, name in
+                   re.findall(r'(-)? ?(?:\+ )?(?:([\d.e-]+)\*)?([A-Za-z]+\d)', label))
+        assert told == pytest.approx(value, abs=1e-5)
+        assert row @ robot.nominal.ravel() == pytest.approx(value)
 
 
 def test_gap_of_the_analytic_reduction_is_not_measured():
