@@ -10,22 +10,27 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.io.cdr import CONTROLLER_STATE, IntArray
+from robot_dynid.io.cdr import CONTROLLER_STATE, JOINT_STATE, IntArray
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.joint_states import Series, Topic, alignment_note, decode_topics, sampled
 from robot_dynid.io.mcap import Contents
 from robot_dynid.io.storage import bag_batches
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.io.wrenches import CHANNEL, WrenchTopics, unknown_wrench
+from robot_dynid.types import FloatArray, RawLog, epoch_of
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Names of the topics of a recording; None takes the usual one if it is there."""
+    """Names of the topics of a recording; None takes the usual one if it is there.
+
+    ``wrenches`` are those of external wrenches, None: there are none.
+    """
 
     joint_states: str | None = None
     motor_states: str | None = None
     effort: str | None = None
     joint_torques: str | None = None
+    wrenches: WrenchTopics | None = None
 
 
 USUAL = Topics('/joint_states', '/motor_states', '/effort', '/joint_torques')
@@ -78,7 +83,9 @@ def log_from_topics(
     known: dict[str, Any] = dict(channels)
     if known.get('position') is None:
         raise DataError('the joint states have no positions')
-    log = RawLog(source, base.joints, time, **known, findings=tuple(found))
+    zero = float(base.time[0]) * 1e-9
+    log = RawLog(source, base.joints, time, **known, findings=tuple(found),
+                 epoch=epoch_of(zero, zero))
     if joined.efforts is None:
         return log
     stamps, values = joined.efforts
@@ -126,6 +133,9 @@ def assembled(
     reference = _reference(controllers, series, found)
     if reference is not None:
         channels['reference_position'] = reference
+    if names.wrenches is not None:
+        channels[CHANNEL] = names.wrenches.torque(
+            decoded, series.time, channels['position'], found)
     return Joined(series, channels, None if efforts is None else _messages(series, efforts))
 
 
@@ -148,7 +158,12 @@ def _recorded(name: str, values: FloatArray | None, found: list[str]) -> FloatAr
 
 
 def not_exported(channel: str) -> str:
-    """Return the finding about a channel that is NaN throughout."""
+    """Return the finding about a channel that is NaN throughout.
+
+    Raises DataError for that of external wrenches, without which the equations are others.
+    """
+    if channel == CHANNEL:
+        raise unknown_wrench()
     return f'{channel}: NaN in every message: the robot does not export this interface'
 
 
@@ -208,13 +223,15 @@ def chosen_topics(
     requested: Topics | None, present: Iterable[Topic], contents: Contents
 ) -> Topics:
     """Return the names of the topics to use. Raises DataError when that is not clear."""
-    topics = requested or Topics()
-    decoded = {topic.name for topic in present if topic.kind != CONTROLLER_STATE}
-    for name in vars(topics).values():
+    topics, present = requested or Topics(), tuple(present)
+    decoded = {topic.name for topic in present if topic.kind == JOINT_STATE}
+    for name in (getattr(topics, key) for key in ('joint_states', *BROUGHT)):
         if name is not None and name not in decoded:
             raise DataError(f'no JointState messages on topic {name}; {_listed(contents)}')
+    if topics.wrenches is not None:
+        topics.wrenches.require(present)
     usual = {key: getattr(topics, key) or _if_there(getattr(USUAL, key), decoded)
-             for key in vars(USUAL)}
+             for key in ('joint_states', *BROUGHT)}
     if usual['joint_states'] is None:
         others = [name for name in decoded if name not in usual.values()]
         if not others:
@@ -225,7 +242,7 @@ def chosen_topics(
                 f'{USUAL.joint_states}: say which one holds the joint states'
             )
         usual['joint_states'] = others[0]
-    return Topics(**usual)
+    return Topics(**usual, wrenches=topics.wrenches)
 
 
 def _if_there(name: str | None, decoded: Collection[str]) -> str | None:

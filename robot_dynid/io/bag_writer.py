@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 from robot_dynid.io.digest import DIGEST, TopicDigest
@@ -176,6 +177,15 @@ class BagWriter:
             self._spool.end()
         atomic_write(self.path / 'metadata.yaml', self._metadata)
 
+    def remove(self) -> None:
+        """Close, and remove the files of the bag and its folder, if nothing else is in it."""
+        with suppress(OSError, DynIdError):
+            self.close()
+        for path in (self.storage_file, self.path / 'metadata.yaml'):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
+
     def __enter__(self) -> BagWriter:
         """Return self."""
         return self
@@ -194,8 +204,12 @@ def write_bag(path: str | Path, log: RawLog, storage: str = 'mcap', start: int =
     """Write a recording as a bag; its time 0 becomes ``start`` (ns).
 
     Joint states go to /joint_states, motor states and joint torques (if any) to /motor_states and
-    /joint_torques. Stamps that are not finite cannot be written: DataError.
+    /joint_torques. Stamps that are not finite cannot be written, nor the torque of wrenches, of
+    which a bag holds themselves: DataError.
     """
+    if log.external_torque is not None:
+        raise DataError(f'{log.source}: a bag holds external wrenches, and not the torque that '
+                        'they put on the joints; write a CSV file')
     if not np.isfinite(log.time).all():
         raise DataError(f'{log.source}: time has stamps that are not finite, a bag needs all')
     stamps = start + np.round(log.time * 1e9).astype(np.int64)

@@ -18,10 +18,14 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.types import FloatArray
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+KINDS = (JOINT_STATE, CONTROLLER_STATE, WRENCH)
+#: parts the name of a component of a wrench from that of the frame
+IN_FRAME = '@'
 FIELDS = ('position', 'velocity', 'effort')
 #: how many of the fields follow the names, by message type
 LEADING = {JOINT_STATE: 3, CONTROLLER_STATE: 1}
@@ -140,7 +144,9 @@ class _Walker:
         return start, text[:-1]
 
     def doubles(self) -> tuple[int, int]:
-        count = self.count()
+        return self.numbers(self.count())
+
+    def numbers(self, count: int) -> tuple[int, int]:
         if count:
             self.align(8)
         return self.skip(8 * count), count
@@ -153,16 +159,11 @@ def layout_of(data: bytes, kind: str = JOINT_STATE) -> Layout:
     try:
         walker = _Walker(data)
         walker.skip(8)
-        walker.text()
-        count = walker.count()
-        if count > JOINTS:
-            raise DataError(f'the message has more than {JOINTS} joints')
-        names = tuple(walker.name() for _ in range(count))
-        arrays = [walker.doubles() for _ in range(LEADING[kind])]
+        names, arrays = _wrench(walker) if kind == WRENCH else _joint_arrays(walker, kind)
     except (struct.error, UnicodeDecodeError) as error:
         raise DataError(f'not a {kind} message: {error}') from None
     (p, np_), (v, nv), (e, ne) = (*arrays, (0, 0), (0, 0))[:len(FIELDS)]
-    if kind == JOINT_STATE and len(data) - walker.at > PADDING:
+    if kind != CONTROLLER_STATE and len(data) - walker.at > PADDING:
         raise DataError(f'the message goes on for {len(data) - walker.at} bytes behind its end')
     if len(set(names)) < len(names):
         raise DataError('the message has a joint twice')
@@ -171,6 +172,23 @@ def layout_of(data: bytes, kind: str = JOINT_STATE) -> Layout:
     return Layout(
         len(data), walker.order, names, (p, v, e), (np_, nv, ne), fixed, pattern
     )
+
+
+def _joint_arrays(walker: _Walker, kind: str) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
+    """Return the joints of a message, and place and length of the arrays behind them."""
+    walker.text()
+    count = walker.count()
+    if count > JOINTS:
+        raise DataError(f'the message has more than {JOINTS} joints')
+    names = tuple(walker.name() for _ in range(count))
+    return names, [walker.doubles() for _ in range(LEADING[kind])]
+
+
+def _wrench(walker: _Walker) -> tuple[tuple[str, ...], list[tuple[int, int]]]:
+    """Return the components of a wrench, with its frame in their names, as efforts."""
+    frame = walker.name()
+    names = tuple(f'{one}{IN_FRAME}{frame}' for one in WRENCH_COMPONENTS)
+    return names, [(0, 0), (0, 0), walker.numbers(len(names))]
 
 
 class JointStateDecoder:

@@ -16,9 +16,11 @@ from robot_dynid.files import atomic_writer
 from robot_dynid.io.findings import findings_of
 from robot_dynid.io.stored import RecordingWriter, StoredLog
 from robot_dynid.io.table import Table, read_table, table_pieces
+from robot_dynid.io.wrenches import CHANNEL, is_wrench, table_torque, unknown_wrench
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import LONGEST
-from robot_dynid.types import CHANNELS, FloatArray, RawLog
+from robot_dynid.types import CHANNELS, FloatArray, RawLog, epoch_of
 
 #: the name that a compressed table has in its head, and which no other file is replaced without
 COMPRESSED = 'robot_dynid.csv'
@@ -27,18 +29,24 @@ COMPRESSED_MARK = COMPRESSED.encode()
 HEADER_BYTES = 1000
 
 
-def read_csv(path: str | Path, joints: tuple[str, ...] | None = None) -> RawLog:
+def read_csv(
+    path: str | Path, joints: tuple[str, ...] | None = None, robot: RobotModel | None = None
+) -> RawLog:
     """Read a recording; columns may come in any order.
 
     ``joints`` chooses and orders the joints (None: order of first appearance). A channel that
-    only some joints have is NaN for the others. Whatever is conspicuous is in ``findings``.
+    only some joints have is NaN for the others. External wrenches become torque on the joints of
+    ``robot``, whose joints those are then. Whatever is conspicuous is in ``findings``.
 
-    Raises DataError when the file is damaged, or lacks time or the position of a joint.
+    Raises DataError when the file is damaged, or lacks time or the position of a joint, or a
+    wrench cannot be used.
     """
-    return _log(read_table(path), joints)
+    return _log(read_table(path), robot.joints if robot and joints is None else joints, robot)
 
 
-def open_csv(path: str | Path, joints: tuple[str, ...], scratch: Scratch) -> RawLog | StoredLog:
+def open_csv(
+    path: str | Path, joints: tuple[str, ...], scratch: Scratch, robot: RobotModel | None = None
+) -> RawLog | StoredLog:
     """Read a recording as `read_csv` does, one of more than LONGEST rows to scratch space.
 
     Raises DataError when the file is damaged, lacks time or the position of a joint, or the disk
@@ -53,23 +61,37 @@ def open_csv(path: str | Path, joints: tuple[str, ...], scratch: Scratch) -> Raw
                 break
         table = Table(source, columns, np.concatenate(first) if len(first) > 1 else first[0])
         if len(table.values) <= LONGEST:
-            return _log(table, joints)
+            return _log(table, joints, robot)
         _require_columns(table, joints)
         writer, found = RecordingWriter(source, joints, scratch), list[str]()
-        _write(writer, table, joints, found)
+        _write(writer, table, (joints, robot), found)
         for piece in pieces:
-            _write(writer, Table(source, columns, piece), joints, [])
+            _write(writer, Table(source, columns, piece), (joints, robot), [])
+        if writer.tally.never_measured(CHANNEL):
+            raise DataError(f'{source}: {unknown_wrench()}')
         log = writer.finished(found)
-        return replace(log, findings=(*log.findings, *_ignored(columns, joints)))
+        return replace(log, findings=(*log.findings, *_ignored(columns, joints, robot)))
 
 
 def _write(
-    writer: RecordingWriter, table: Table, joints: tuple[str, ...], found: list[str]
+    writer: RecordingWriter, table: Table, of: tuple[tuple[str, ...], RobotModel | None],
+    found: list[str],
 ) -> None:
     for first in range(0, len(table.values), LONGEST):  # a piece at a time, whatever the text's
         rows = Table(table.source, table.columns, table.values[first:first + LONGEST])
-        writer.add(rows.column('time'), {
-            name: _channel(rows, name, joints, [] if first else found) for name in CHANNELS})
+        writer.add(rows.column('time'), _channels(rows, *of, [] if first else found))
+
+
+def _channels(
+    table: Table, joints: tuple[str, ...], robot: RobotModel | None, found: list[str]
+) -> dict[str, FloatArray | None]:
+    """Return all channels (T, n), None for those without a column."""
+    channels = {name: _channel(table, name, joints, found) for name in CHANNELS}
+    torque = table_torque(table, robot, channels['position'])
+    if torque is not None:
+        given = channels[CHANNEL]
+        channels[CHANNEL] = torque if given is None else torque + given
+    return channels
 
 
 def _require_columns(table: Table, joints: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -85,18 +107,22 @@ def _require_columns(table: Table, joints: tuple[str, ...] | None) -> tuple[str,
     return chosen
 
 
-def _log(table: Table, joints: tuple[str, ...] | None) -> RawLog:
+def _log(
+    table: Table, joints: tuple[str, ...] | None, robot: RobotModel | None
+) -> RawLog:
     chosen = _require_columns(table, joints)
-    channels: dict[str, FloatArray | None] = {}
     found: list[str] = []
-    for name in CHANNELS:
-        channels[name] = _channel(table, name, chosen, found)
+    channels = _channels(table, chosen, robot, found)
+    torque = channels[CHANNEL]
+    if torque is not None and len(torque) and not np.isfinite(torque).any():
+        raise DataError(f'{table.source}: {unknown_wrench()}')
     time = table.column('time').copy()
-    found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen)
+    found += findings_of(time, chosen, channels) + _ignored(table.columns, chosen, robot)
     known: dict[str, Any] = dict(channels)
     if known['position'] is None:
         raise DataError(f'{table.source}: no joints asked for')
-    return RawLog(table.source, chosen, time, **known, findings=tuple(found))
+    return RawLog(table.source, chosen, time, **known, findings=tuple(found),
+                  epoch=epoch_of(float(time[0])) if len(time) else None)
 
 
 def write_csv(path: str | Path, log: RawLog) -> None:
@@ -189,9 +215,11 @@ def _require(
         )
 
 
-def _ignored(columns: tuple[str, ...], joints: tuple[str, ...]) -> tuple[str, ...]:
+def _ignored(
+    columns: tuple[str, ...], joints: tuple[str, ...], robot: RobotModel | None
+) -> tuple[str, ...]:
     used = {'time', *(f'{name}.{joint}' for name in CHANNELS for joint in joints)}
-    unused = [c for c in columns if c not in used]
+    unused = [c for c in columns if c not in used and (robot is None or not is_wrench(c))]
     return (f'columns not used: {clipped(_listed(unused), 400)}',) if unused else ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,9 +12,12 @@ from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_windows import open_bag
 from robot_dynid.io.csv import open_csv, read_csv
 from robot_dynid.io.storage import READERS
-from robot_dynid.io.stored import StoredLog, stored
+from robot_dynid.io.stored import stored
+from robot_dynid.io.wrenches import WrenchTopics
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.windows import Window, named, windowed
 from robot_dynid.types import RawLog, StoredRecording
 
 #: rows of recordings that stay in memory together: 50 MB for seven joints
@@ -32,29 +36,51 @@ class HasJoints(Protocol):
 def load_log(path: str | Path, robot: HasJoints, topics: Topics | None = None) -> RawLog:
     """Read a recording with its columns in the order of the robot's joints.
 
-    ``path`` is a CSV file (plain or .gz), a rosbag2 folder, or a .mcap or .db3 file; ``topics``
-    names the topics of a bag where they are not the usual ones.
+    ``path`` is a CSV file (plain or .gz), a rosbag2 folder, or a .mcap or .db3 file, with a window
+    of it in brackets or without: ``run.csv[12.0:40.5]``, in seconds since the recording began;
+    ``topics`` names the topics of a bag where they are not the usual ones. External wrenches
+    become torque on the joints of a RobotModel: columns of a table, topics that its YAML names.
 
-    Raises UsageError for another kind of file, DataError when the data cannot be used.
+    Raises UsageError for another kind of file or a window that cannot be, DataError when the data
+    cannot be used or none is in the window.
     """
-    file = Path(path)
-    if _is_bag(file):
-        return read_bag(file, robot.joints, topics)
-    return read_csv(file, robot.joints)
+    file, window = _named(path)
+    own = robot if isinstance(robot, RobotModel) else None
+    log = read_bag(file, robot.joints, with_wrenches(topics, own)) if _is_bag(file) else \
+        read_csv(file, robot.joints, own)
+    if window is None:
+        return log
+    cut = windowed(log, window)
+    assert isinstance(cut, RawLog)
+    return cut
 
 
 def open_log(
     path: str | Path, robot: HasJoints, scratch: Scratch, topics: Topics | None = None
-) -> RawLog | StoredLog:
+) -> RawLog | StoredRecording:
     """Read a recording as `load_log` does, a long one to ``scratch`` space.
 
-    Raises UsageError for another kind of file, DataError when the data cannot be used or the disk
-    is full.
+    Raises UsageError for another kind of file or a window that cannot be, DataError when the data
+    cannot be used, none is in the window, or the disk is full.
     """
-    file = Path(path)
-    if _is_bag(file):
-        return open_bag(file, robot.joints, scratch, topics)
-    return open_csv(file, robot.joints, scratch)
+    file, window = _named(path)
+    own = robot if isinstance(robot, RobotModel) else None
+    recording = open_bag(file, robot.joints, scratch, with_wrenches(topics, own)) \
+        if _is_bag(file) else open_csv(file, robot.joints, scratch, own)
+    return recording if window is None else windowed(recording, window)
+
+
+def with_wrenches(topics: Topics | None, robot: RobotModel | None) -> Topics | None:
+    """Return ``topics`` with those of the wrenches that the YAML of ``robot`` names."""
+    if robot is None or not robot.wrenches:
+        return topics
+    return replace(topics or Topics(), wrenches=WrenchTopics(robot))
+
+
+def _named(path: str | Path) -> tuple[Path, Window | None]:
+    """Return a file and the window of it that is asked for; raises UsageError."""
+    file, window = named(str(path))
+    return Path(file), window
 
 
 def _is_bag(file: Path) -> bool:
@@ -65,7 +91,8 @@ def _is_bag(file: Path) -> bool:
         return False
     raise UsageError(
         f'{file}: unknown kind of recording; give a .csv or .csv.gz file, a rosbag2 folder, '
-        f'or a .mcap or .db3 file'
+        f'or a .mcap or .db3 file; behind it may stand a window, [start:stop] in seconds since '
+        f'the recording began'
     )
 
 

@@ -275,6 +275,13 @@ class _Walk:
     def _data(self) -> Iterator[tuple[str, Batch]]:
         """Yield the messages of the data section; read the summary behind it."""
         loose = _Loose()
+        try:
+            yield from self._data_records(loose)
+        except Damaged:
+            yield from self._given(*loose.taken())
+            raise
+
+    def _data_records(self, loose: _Loose) -> Iterator[tuple[str, Batch]]:
         while self.source.left:
             place, before = self.source.at, self.source.checksum
             op, size = self._head()
@@ -297,7 +304,7 @@ class _Walk:
         self.contents.whole = False
         self.contents.findings.append(
             f'{self.path.name}: was not closed (crash while recording?); '
-            f'everything up to its last byte was read')
+            f'everything up to its last byte was read; robot-dynid repair finishes it')
 
     def _head(self) -> tuple[int, int]:
         """Return kind and size of the next record."""

@@ -42,30 +42,42 @@ def sqlite_batches(
     Raises DataError when the file is no rosbag2 database.
     """
     journals = [f'{path}{end}' for end in JOURNALS if os.path.isfile(f'{path}{end}')]
-    whole = _whole_pages(path)
+    whole = whole_pages(path)
     if not journals and whole is None:
         yield from _Base(path, 'mode=ro&immutable=1', kinds, contents).batches()
         return
     contents.whole = False
-    reason = 'has a journal beside it (crash while recording?), which was taken in'
+    reason = 'has a journal beside it (crash while recording?), which was taken in; robot-dynid ' \
+        'repair does that for every reader'
     if not journals:
         reason = 'is cut off; what lies before the cut was read'
     contents.findings.append(f'{path.name}: {reason}')
-    with TemporaryDirectory(prefix='robot_dynid_') as folder:  # SQLite repairs while opening
-        copy = Path(folder) / path.name
-        try:
-            for file in (str(path), *journals):
-                with open_regular(file, DataError) as original, \
-                        (copy.parent / Path(file).name).open('xb') as out:
-                    shutil.copyfileobj(original, out)
-        except OSError as error:
-            raise DataError(f'{path}: cannot be copied to {folder} ({error.strerror})') from None
-        if not journals and whole is not None:
-            os.truncate(copy, whole)
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:
+        copy = recoverable_copy(path, Path(folder))
         yield from _Base(copy, 'mode=rw', kinds, contents, path, cut=not journals).batches()
 
 
-def _whole_pages(path: Path) -> int | None:
+def recoverable_copy(path: Path, folder: Path) -> Path:
+    """Return a copy in ``folder`` of a database with its journals: SQLite repairs while opening.
+
+    Half a page at the end is left out. Raises DataError when there is no room for it.
+    """
+    journals = [file for end in JOURNALS if os.path.isfile(file := f'{path}{end}')]
+    whole = None if journals else whole_pages(path)
+    copy = folder / path.name
+    try:
+        for file in (str(path), *journals):
+            with open_regular(file, DataError) as original, \
+                    (copy.parent / Path(file).name).open('xb') as out:
+                shutil.copyfileobj(original, out)
+    except OSError as error:
+        raise DataError(f'{path}: cannot be copied to {folder} ({error.strerror})') from None
+    if whole is not None:
+        os.truncate(copy, whole)
+    return copy
+
+
+def whole_pages(path: Path) -> int | None:
     """Return the length of the complete pages of a file that is cut off, else None.
 
     SQLite fills half a page with zeros without a word, and so would invent numbers.

@@ -14,7 +14,7 @@ from typing import Any
 from robot_dynid.errors import DataError, clipped
 from robot_dynid.files import open_regular, read_text
 from robot_dynid.io.bag_writer import LOSSES
-from robot_dynid.io.cdr import LEADING, MESSAGE_BYTES, Batch
+from robot_dynid.io.cdr import KINDS, MESSAGE_BYTES, Batch
 from robot_dynid.io.compressed import Damaged, TooLarge, budget, unpacked
 from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.mcap import Contents, mcap_batches
@@ -31,7 +31,7 @@ RESERVE = 1 << 30
 
 
 def bag_batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
-    """Yield (topic, messages) with joint states of a bag folder or storage file.
+    """Yield (topic, messages) with joint states or wrenches of a bag folder or storage file.
 
     Raises DataError when it is no bag.
     """
@@ -40,7 +40,7 @@ def bag_batches(path: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     if os.path.isdir(path):
         yield from _folder(path, contents)
     elif path.suffix in READERS:
-        yield from READERS[path.suffix](path, LEADING, contents)
+        yield from READERS[path.suffix](path, KINDS, contents)
     else:
         raise DataError(f'{path}: not a bag; expected a folder, a .mcap or a .db3 file')
 
@@ -59,7 +59,7 @@ def _folder(folder: Path, contents: Contents) -> Iterator[tuple[str, Batch]]:
     before = contents.told
     for file in _storage_files(folder, info, contents):
         with _plain(file, contents) as plain:
-            for topic, batch in READERS[plain.suffix](plain, LEADING, contents):
+            for topic, batch in READERS[plain.suffix](plain, KINDS, contents):
                 if topic in digests:
                     digests[topic].add_batch(batch)
                 yield topic, _inflated(topic, batch, contents) if by_message else batch
@@ -81,7 +81,7 @@ def _storage_files(folder: Path, info: Mapping[str, Any], contents: Contents) ->
         raise DataError(f'{folder}: cannot be read ({error.strerror})') from None
     if len(names) > FILES:
         raise DataError(f'{folder}: has more than {FILES} files; is it a bag?')
-    there = sorted((name for name in names if _storage(name)), key=_split_number)
+    there = sorted((name for name in names if _storage(name)), key=split_number)
     named = _named(info, contents)
     absent = [name for name in named if name not in names]
     if absent:
@@ -122,7 +122,9 @@ def _inside(folder: Path, name: str, contents: Contents) -> bool:
     return inside
 
 
-def _split_number(name: str) -> tuple[int, str]:
+def split_number(path: str | Path) -> tuple[int, str]:
+    """Return the key by which the files of a bag are in order of recording."""
+    name = Path(path).name
     number = Path(name.removesuffix(SUFFIX)).stem.rpartition('_')[2]
     return (int(number) if number.isdecimal() else 0, name)
 
@@ -131,7 +133,8 @@ def _metadata(folder: Path, contents: Contents) -> dict[str, Any]:
     file = folder / 'metadata.yaml'
     if not os.path.lexists(file):
         contents.findings.append(
-            'metadata.yaml is missing (crash while recording?); the storage was read directly')
+            'metadata.yaml is missing (crash while recording?); the storage was read directly; '
+            f'robot-dynid repair {folder} writes it')
         return {}
     try:
         text = read_text(file, DataError, DataError, METADATA_BYTES)

@@ -37,7 +37,10 @@ class EffortPiece:
 
 @dataclass(frozen=True, eq=False)
 class StoredLog:
-    """A recording in scratch space, as RawLog has it; see StoredRecording."""
+    """A recording in scratch space, as RawLog has it; see StoredRecording.
+
+    ``began`` [s] is when the recording began of which it is a window, None: with the first row.
+    """
 
     source: str
     joints: tuple[str, ...]
@@ -46,6 +49,7 @@ class StoredLog:
     scratch: Scratch
     pieces: tuple[Piece, ...]
     efforts: tuple[EffortPiece, ...] = ()
+    began: float | None = None
 
     def __len__(self) -> int:
         return sum(piece.rows for piece in self.pieces)
@@ -65,7 +69,7 @@ class StoredLog:
         time = values.pop('time')
         known: dict[str, Any] = dict(values)
         return RawLog(self.source, self.joints, time, **known, findings=self.findings,
-                      effort_messages=self._efforts(time))
+                      effort_messages=self._efforts(time), began=self.began)
 
     def _efforts(self, time: FloatArray) -> Efforts | None:
         finite = time[np.isfinite(time)]
@@ -140,4 +144,4 @@ def stored(log: RawLog, scratch: Scratch) -> StoredLog:
     found = writer.finished([])
     return StoredLog(log.source, log.joints, log.findings, tuple(
         name for name in CHANNELS if getattr(log, name) is not None), scratch, found.pieces,
-        found.efforts)
+        found.efforts, log.began)

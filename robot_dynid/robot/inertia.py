@@ -34,6 +34,20 @@ def rotation_from_rpy(rpy: ArrayLike) -> FloatArray:
     ])
 
 
+def rpy_from_rotation(rotation: ArrayLike) -> FloatArray:
+    """Return roll, pitch, yaw (3,) [rad] of a ``rotation`` (3, 3); the inverse of the above.
+
+    Roll is read after yaw is turned back, so that both together are exact where pitch is a right
+    angle and each by itself means nothing.
+    """
+    r = np.asarray(rotation, dtype=np.float64)
+    yaw = np.arctan2(r[1, 0], r[0, 0])
+    cy, sy = np.cos(yaw), np.sin(yaw)
+    pitch = np.arctan2(-r[2, 0], cy * r[0, 0] + sy * r[1, 0])
+    roll = np.arctan2(sy * r[0, 2] - cy * r[1, 2], cy * r[1, 1] - sy * r[0, 1])
+    return np.array([roll, pitch, yaw])
+
+
 def rotation_about(axis: ArrayLike, angle: float) -> FloatArray:
     """Return the rotation (3, 3) by ``angle`` [rad] about the unit ``axis`` (3,) (Rodrigues)."""
     s = skew(axis)

@@ -1,10 +1,14 @@
-"""Paths of the robots and URDF files that come with the package."""
+"""Files of robots: those that come with the package, by their names, and any others."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from robot_dynid.errors import UsageError
+from robot_dynid.robot.xacro_file import SUFFIX as XACRO_SUFFIX
+
+YAML_SUFFIXES = '.yaml', '.yml'
 #: folders above that of the packages (PREFIX/local/lib/python3.X/dist-packages) up to the prefix
 PREFIX_DEPTH = 4
 
@@ -43,3 +47,18 @@ def known_robots() -> list[str]:
     """Return the names of the robots that come with the package."""
     names = {p.stem for f in shared_folders() for p in (f / 'config' / 'robots').glob('*.yaml')}
     return sorted(names)
+
+
+def robot_file(robot: str | Path) -> Path:
+    """Return the URDF, xacro or YAML file of a robot, which is given itself or by its name.
+
+    Raises UsageError when there is no robot of that name.
+    """
+    path = Path(robot)
+    if path.suffix in ('.urdf', XACRO_SUFFIX, *YAML_SUFFIXES):
+        return path
+    found = find(f'config/robots/{robot}.yaml')
+    if found is None:
+        raise UsageError(f'no robot {str(robot)!r}: give a URDF file, a robot YAML, or one of '
+                         f'{", ".join(known_robots())}')
+    return found

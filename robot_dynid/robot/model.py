@@ -12,14 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.robot.inertia import skew
 from robot_dynid.robot.surroundings import Surroundings
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray, Portable, frozen
 
 REVOLUTE, PRISMATIC = 0, 1
 EFFORT_KINDS = ('torque', 'current', 'gravity_compensated_torque')
+#: where the effort is measured: at the motors, or by torque sensors behind the gears
+MOTOR, LINK = 'motor', 'link'
 #: relative standard deviation of drive gains where none is stated: those of one arm, found from a
 #: weighed payload, differ by so much from what its controller says
 GAINS_STD = 0.02
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+#: sizes of the collision shapes by kind, as attributes of a URDF with so many numbers each
+SHAPES = {'box': {'size': 3}, 'cylinder': {'radius': 1, 'length': 1}, 'sphere': {'radius': 1}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,8 @@ class Drive:
     behind whose gear the torque is measured. ``rotor_axes`` (n, 3) are the axes of spinning
     rotors in the frame of the link before each joint, zero where none is given; that of a motor
     which turns with several joints in the frame of the link before the first of them.
+    ``sensor`` MOTOR: the effort is that of the motors, and shows their rotors and friction; LINK:
+    torque sensors behind the gears measure it, which show neither.
     """
 
     kind: str = ''
@@ -60,6 +66,12 @@ class Drive:
     torque_sensors: tuple[int, ...] = ()
     rotor_axes: FloatArray | None = None
     gains_std: FloatArray | None = None
+    sensor: str = MOTOR
+
+    @property
+    def shows_motors(self) -> bool:
+        """Whether rotors and the friction of motors and gears are in the effort."""
+        return self.sensor == MOTOR
 
     @property
     def gain_uncertainty(self) -> FloatArray | float:
@@ -83,6 +95,7 @@ class Drive:
             raise RobotError('joint_torque_sensors must be on elastic joints: a rigid joint '
                              'needs none, take its torque as effort')
         self._check_coupling()
+        self._check_sensor()
         if self.rotor_axes is not None and self.gear_ratios is None:
             raise RobotError('rotor_axes need gear_ratios, which give the speed of the rotors')
         if self.rotor_axes is not None and self.gear_ratios is not None and np.any(
@@ -95,6 +108,22 @@ class Drive:
         """The motors that turn with several joints."""
         rows = () if self.coupling is None else self.coupling
         return tuple(i for i, row in enumerate(rows) if np.count_nonzero(row) > 1)
+
+    def _check_sensor(self) -> None:
+        if self.sensor not in (MOTOR, LINK):
+            raise UsageError(f'sensor {self.sensor!r}: choose {MOTOR} (effort of the motors) or '
+                             f'{LINK} (torque sensors behind the gears)')
+        if self.shows_motors:
+            return
+        wrong = {
+            'effort_kind: current is that of motors': self.kind == 'current',
+            'coupling turns joint effort into that of motors': self.coupling is not None,
+            'elastic_joints need the effort of motors (joint_torque_sensors beside it)':
+                bool(self.elastic)}
+        for what, there in wrong.items():
+            if there:
+                raise RobotError(f'sensor: {LINK} is for efforts of torque sensors behind the '
+                                 f'gears, but {what}; leave one of both out')
 
     def _check_coupling(self) -> None:
         if self.coupling is None:
@@ -121,15 +150,32 @@ class Link:
     has_inertial: bool
 
 
+@dataclass(frozen=True)
+class LinkShape:
+    """A collision shape of a ``link`` that is described by screws.
+
+    ``kind`` box, cylinder or sphere, with the ``sizes`` [m] that SHAPES names, about its centre;
+    z is the axis of a cylinder. ``xyz`` [m] and ``rpy`` [rad] place it in the frame of the link.
+    """
+
+    link: str
+    kind: str
+    sizes: tuple[float, ...]
+    xyz: tuple[float, float, float]
+    rpy: tuple[float, float, float]
+
+
 @dataclass(frozen=True, eq=False)
-class RobotModel:
+class RobotModel(Portable):
     """A fixed-base tree of n joints, parents before children.
 
     ``types`` (n,) REVOLUTE or PRISMATIC; ``parents`` (n,) index of the joint before, -1 for the
     base; ``rotations`` (n, 3, 3) and ``translations`` (n, 3) m place each joint frame in its
     parent's link frame; ``axes`` (n, 3) unit vectors in the joint frame; ``bodies`` the link moved
     by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, fixed children
-    lumped in; ``gravity`` (3,) m/s^2 in the base frame.
+    lumped in; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of external
+    wrenches that are measured, and the links they act on; ``shapes`` those of links that are
+    described by screws, where a URDF has its own.
     """
 
     name: str
@@ -148,6 +194,8 @@ class RobotModel:
     links: tuple[Link, ...] = ()
     source: str = ''
     warnings: tuple[str, ...] = ()
+    wrenches: tuple[tuple[str, str], ...] = ()
+    shapes: tuple[LinkShape, ...] = ()
     surroundings: Surroundings = field(default_factory=Surroundings)
 
     @property

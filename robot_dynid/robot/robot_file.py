@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from robot_dynid.numbers import (
     shown,
 )
 from robot_dynid.robot import locate
-from robot_dynid.robot.model import Drive, Limits, RobotModel
+from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
 from robot_dynid.robot.screws import robot_from_screws
 from robot_dynid.robot.screws_file import screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
@@ -30,8 +30,10 @@ from robot_dynid.types import FloatArray, frozen
 from robot_dynid.yaml_text import load_yaml
 
 KEYS = {'urdf', 'screws', 'joints', 'base_link', 'tip_link', 'gravity', 'gear_ratios',
-        'drive_gains', 'drive_gains_std', 'effort_kind', 'coupling', 'elastic_joints',
-        'joint_torque_sensors', 'rotor_axes', 'limits', 'scene', 'simulation'}
+        'drive_gains', 'drive_gains_std', 'effort_kind', 'sensor', 'coupling', 'elastic_joints',
+        'joint_torque_sensors', 'rotor_axes', 'limits', 'scene', 'simulation', 'wrenches'}
+#: returns the path of a file with the URDF that is published on a topic
+UrdfOnTopic = Callable[[str], Path]
 #: turns of the rotor per turn of the joint; motor motion per joint motion
 RATIO = NumberRange(-1e6, 1e6)
 GAIN = NumberRange(-1e6, 1e6, 'N m/A')
@@ -39,25 +41,18 @@ GAINS_STD = NumberRange(0.0, 0.999, note='it is relative, from 0 to 1; 0.02 stan
 
 
 @reported
-def load_robot(robot: str | Path) -> RobotModel:
-    """Load a robot by the name of a robot that comes with the package, a URDF or a robot YAML.
+def load_robot(robot: str | Path, on_topic: UrdfOnTopic | None = None) -> RobotModel:
+    """Load a robot: the name of one that comes with the package, a URDF, xacro or robot YAML.
 
-    Raises UsageError when there is no such robot, RobotError when its description is unusable.
+    A robot YAML may leave its URDF to a topic (``urdf: {topic: /robot_description}``):
+    ``on_topic`` returns the path of a file with what is published there. Raises UsageError when
+    there is no such robot, RobotError when its description is unusable, MissingDependency for a
+    xacro file where xacro is not installed.
     """
-    path = Path(robot)
-    if path.suffix == '.urdf':
-        return read_urdf(path)
-    if path.suffix in ('.yaml', '.yml'):
-        return _read_robot_yaml(path)
-    if path.suffix == '.xacro':
-        raise RobotError(f'{path}: is a xacro file; expand it first: xacro FILE > robot.urdf')
-    found = locate.find(f'config/robots/{robot}.yaml')
-    if found is None:
-        raise UsageError(
-            f'no robot {str(robot)!r}: give a URDF file, a robot YAML, or one of '
-            f'{", ".join(locate.known_robots())}'
-        )
-    return _read_robot_yaml(found)
+    path = locate.robot_file(robot)
+    if path.suffix in locate.YAML_SUFFIXES:
+        return _read_robot_yaml(path, on_topic)
+    return read_urdf(path)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -68,7 +63,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_robot_yaml(path: Path) -> RobotModel:
+def _read_robot_yaml(path: Path, on_topic: UrdfOnTopic | None) -> RobotModel:
     content = read_yaml(path)
     unknown = sorted(str(key) for key in set(content) - KEYS)
     if unknown:
@@ -76,11 +71,12 @@ def _read_robot_yaml(path: Path) -> RobotModel:
                          f'{", ".join(sorted(KEYS))}')
     if ('urdf' in content) == ('screws' in content):
         raise RobotError(f'{path}: give either urdf: FILE or screws: LIST')
-    robot = _kinematics(path, content)
+    robot = _kinematics(path, content, on_topic)
     where = str(path)
     robot = replace(
         robot, name=path.stem, limits=_limits(robot, content.get('limits') or {}, where),
         drive=_drive(robot, content, where), surroundings=_surroundings(path, content),
+        wrenches=_wrenches(robot, content.get('wrenches') or {}, where),
     )
     gravity = content.get('gravity')
     if gravity is None:
@@ -89,16 +85,32 @@ def _read_robot_yaml(path: Path) -> RobotModel:
         GRAVITY.array(gravity, (3,), f'{where}: gravity [m/s^2]', RobotError))
 
 
-def _kinematics(path: Path, content: Mapping[str, Any]) -> RobotModel:
+def _kinematics(
+    path: Path, content: Mapping[str, Any], on_topic: UrdfOnTopic | None
+) -> RobotModel:
     selection = Selection(
         str(content.get('base_link') or ''), str(content.get('tip_link') or ''),
         _names(content.get('joints'), f'{path}: joints'),
     )
+    if isinstance(content.get('urdf'), Mapping):
+        return read_urdf(_published(path, content['urdf'], on_topic), selection)
     if 'urdf' in content:
         return read_urdf(_urdf_path(path, str(content['urdf'])), selection)
     screws = screws_from_yaml(content['screws'], f'{path}: screws')
     base = selection.base_link or 'base_link'
     return robot_from_screws(path.stem, screws, selection, str(path), base)
+
+
+def _published(path: Path, urdf: Mapping[str, Any], on_topic: UrdfOnTopic | None) -> Path:
+    """Return the path of a file with the URDF that is published on the topic of a robot YAML."""
+    topic = urdf.get('topic')
+    if set(urdf) != {'topic'} or not isinstance(topic, str) or not topic:
+        raise RobotError(f'{path}: urdf must be a file, or {{topic: /robot_description}}, is '
+                         f'{shown(dict(urdf))}')
+    if on_topic is None:
+        raise RobotError(f'{path}: the URDF is on the topic {clipped(topic)}, which only nodes '
+                         'read; save it to a file and give urdf: FILE')
+    return on_topic(topic)
 
 
 def _urdf_path(yaml_path: Path, urdf: str) -> Path:
@@ -173,7 +185,8 @@ def _drive(robot: RobotModel, content: Mapping[str, Any], where: str) -> Drive:
         'rotor_axes': _rotor_axes(robot, content.get('rotor_axes'), f'{where}: rotor_axes'),
     }
     try:
-        return Drive(kind=str(content.get('effort_kind', '')), **read)
+        return Drive(kind=str(content.get('effort_kind', '')),
+                     sensor=str(content.get('sensor', MOTOR)), **read)
     except (RobotError, UsageError) as error:
         raise RobotError(f'{where}: {error}') from None
 
@@ -225,6 +238,19 @@ def _coupling(robot: RobotModel, given: Any, where: str) -> FloatArray | None:
         raise RobotError(f'{where}: the matrix is singular with the rows of {", ".join(rows)}; '
                          'correct their factors')
     return frozen(matrix)
+
+
+def _wrenches(robot: RobotModel, given: Any, where: str) -> tuple[tuple[str, str], ...]:
+    """Return the topics with external wrenches and the links they act on."""
+    entries = _mapping(given, f'{where}: wrenches')
+    known = [link.name for link in robot.links]
+    for topic, link in entries.items():
+        if not isinstance(topic, str) or not topic.startswith('/'):
+            raise RobotError(f'{where}: wrenches: {shown(topic)} is no topic such as /ft/wrench')
+        if link not in known:
+            raise RobotError(f'{where}: wrenches: {topic}: {shown(link)} is no link that moves; '
+                             f'there are {", ".join(known)}')
+    return tuple(entries.items())
 
 
 def _limits(robot: RobotModel, given: Any, where: str) -> Limits:

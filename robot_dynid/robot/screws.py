@@ -9,14 +9,14 @@ Source: Wang, Han, Li, Guo, Lu, Sensors 2025, 25, 5749, section 2.2; Lynch, Park
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.inertia import homogeneous, rotation_about, skew
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import LinkShape, RobotModel
 from robot_dynid.robot.tree import (
     MOVABLE,
     JointDescription,
@@ -36,6 +36,7 @@ class Screw:
     ``axis`` (3,) of any length but zero and ``origin`` (3,) m in the base frame; ``kind``
     revolute, continuous or prismatic; ``parameters`` (10,) standard parameters of the link in its
     screw-aligned frame; ``parent`` the joint before it, empty for the one before it in the list.
+    ``shapes`` of the link are in that frame, too, whatever link they name.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Screw:
     parent: str = ''
     link: str = ''
     limits: FloatArray = field(default_factory=lambda: frozen(np.full(4, np.nan)))
+    shapes: tuple[LinkShape, ...] = ()
 
 
 def rotation_to(axis: ArrayLike) -> FloatArray:
@@ -99,7 +101,7 @@ def exponential(screw: ArrayLike, q: float) -> FloatArray:
 
 
 def robot_from_screws(
-    name: str, screws: Sequence[Screw], selection: Selection | None = None, source: str = 'screws',
+    name: str, screws: Sequence[Screw], selection: Selection | None = None, source: str = '',
     base_link: str = 'base_link',
 ) -> RobotModel:
     """Build the robot whose joints are ``screws``, a chain unless they name their parents.
@@ -115,7 +117,7 @@ def robot_from_screws(
     named = {base_link}
     before = ''
     for screw in screws:
-        where = f'{source}: screw {screw.name!r}'
+        where = f'{source or name}: screw {screw.name!r}'
         parent = screw.parent or before
         if screw.name in frames:
             raise RobotError(f'{where}: this name is used twice; give every joint its own')
@@ -133,7 +135,9 @@ def robot_from_screws(
         bodies.append(_body(screw, links[screw.name]))
         frames[screw.name] = frame
         before = screw.name
-    return build_robot(name, bodies, joints, selection or Selection(), source)
+    robot = build_robot(name, bodies, joints, selection or Selection(), source or name)
+    return replace(robot, source=source, shapes=tuple(
+        replace(shape, link=links[screw.name]) for screw in screws for shape in screw.shapes))
 
 
 def _checked_frame(screw: Screw, where: str) -> FloatArray:

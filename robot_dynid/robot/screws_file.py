@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from robot_dynid.errors import RobotError, clipped
-from robot_dynid.numbers import DIRECTION, LENGTH, MASS, MOMENT_OF_INERTIA, shown
+from robot_dynid.numbers import ANGLE, DIRECTION, LENGTH, MASS, MOMENT_OF_INERTIA, SIZE, shown
 from robot_dynid.robot.inertia import parameters_from_com, symmetric
+from robot_dynid.robot.model import SHAPES, LinkShape
 from robot_dynid.robot.screws import Screw
 from robot_dynid.types import FloatArray
 
-KEYS = ('name', 'type', 'axis', 'origin', 'mass', 'com', 'inertia', 'parent', 'link')
+KEYS = ('name', 'type', 'axis', 'origin', 'mass', 'com', 'inertia', 'parent', 'link', 'collision')
 MOMENTS = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
 
 
@@ -20,8 +21,8 @@ def screws_from_yaml(entries: Any, where: str) -> list[Screw]:
 
     Keys are ``name``, ``type`` (default revolute), ``axis`` and ``origin`` [m] in the base frame,
     and of the link ``mass`` [kg], ``com`` [m] and ``inertia`` {ixx, ixy, iyy, ixz, iyz, izz} about
-    it [kg m^2], both in the screw-aligned link frame; ``parent`` (default: the entry before) and
-    ``link``. Raises RobotError naming the entry.
+    it [kg m^2], both in the screw-aligned link frame, as the shapes ``collision`` are; ``parent``
+    (default: the entry before) and ``link``. Raises RobotError naming the entry.
     """
     if not isinstance(entries, list) or not entries:
         raise RobotError(f'{where} must be a list of joints, each with name, axis and origin')
@@ -45,7 +46,32 @@ def _screw(entry: Any, where: str) -> Screw:
         origin=LENGTH.array(entry['origin'], (3,), f'{where}: origin', RobotError),
         parameters=_parameters(entry, where),
         parent=str(entry.get('parent') or ''), link=str(entry.get('link') or ''),
+        shapes=_shapes(entry.get('collision') or [], f'{where}: collision'),
     )
+
+
+def _shapes(given: Any, where: str) -> tuple[LinkShape, ...]:
+    """Return the shapes of a list such as ``[{sphere: {radius: 0.1}, xyz: [0, 0, 0.2]}]``."""
+    if not isinstance(given, list):
+        raise RobotError(f'{where} must be a list of shapes, is {shown(given)}')
+    return tuple(_shape(one, f'{where}[{i}]') for i, one in enumerate(given))
+
+
+def _shape(given: Any, where: str) -> LinkShape:
+    kinds = [key for key in given if key in SHAPES] if isinstance(given, Mapping) else []
+    if len(kinds) != 1 or not set(given) <= {*SHAPES, 'xyz', 'rpy'}:
+        raise RobotError(f'{where} must be one of {", ".join(SHAPES)} with maybe xyz and rpy, is '
+                         f'{shown(given)}')
+    kind, sizes = kinds[0], given[kinds[0]]
+    if not isinstance(sizes, Mapping) or set(sizes) != set(SHAPES[kind]):
+        raise RobotError(f'{where}: {kind} must be a mapping of {", ".join(SHAPES[kind])} [m], is '
+                         f'{shown(sizes)}')
+    numbers = [number for key, count in SHAPES[kind].items() for number in SIZE.array(
+        [sizes[key]] if count == 1 else sizes[key], (count,), f'{where}: {key}', RobotError)]
+    place = [tuple(allowed.array(given.get(key, (0.0, 0.0, 0.0)), (3,), f'{where}: {key}',
+                                 RobotError).tolist())
+             for key, allowed in (('xyz', LENGTH), ('rpy', ANGLE))]
+    return LinkShape('', kind, tuple(map(float, numbers)), *place)
 
 
 def _parameters(entry: Mapping[str, Any], where: str) -> FloatArray | None:

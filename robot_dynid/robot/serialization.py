@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.numbers import GRAVITY, NumberRange, is_number, shown
-from robot_dynid.robot.model import Drive, Limits, Link, RobotModel
+from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, is_number, shown
+from robot_dynid.robot.model import MOTOR, SHAPES, Drive, Limits, Link, LinkShape, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
 
@@ -42,6 +42,8 @@ def robot_to_plain(robot: RobotModel) -> dict[str, Any]:
         'links': [{'name': k.name, 'body': int(k.body), 'placement': _list(k.placement.ravel()),
                    'parameters': _list(k.parameters), 'has_inertial': bool(k.has_inertial)}
                   for k in robot.links],
+        **({'wrenches': [list(pair) for pair in robot.wrenches]} if robot.wrenches else {}),
+        **({'shapes': [asdict(shape) for shape in robot.shapes]} if robot.shapes else {}),
     }
 
 
@@ -53,6 +55,8 @@ def _optional(drive: Drive) -> dict[str, Any]:
         found['rotor_axes'] = [_list(row) for row in drive.rotor_axes]
     if drive.gains_std is not None:
         found['gains_std'] = _list(drive.gains_std)
+    if not drive.shows_motors:
+        found['sensor'] = drive.sensor
     return found
 
 
@@ -98,6 +102,14 @@ def _link(content: Mapping[str, Any], n: int) -> Link:
                 bool(content['has_inertial']))
 
 
+def _shape(content: Mapping[str, Any]) -> LinkShape:
+    kind = _text(content['kind'], 'kind of a shape')
+    sizes = SIZE.array(content['sizes'], (sum(SHAPES[kind].values()),), 'sizes', RobotError)
+    place = (ENTRY.array(content[key], (3,), key, RobotError) for key in ('xyz', 'rpy'))
+    return LinkShape(_text(content['link'], 'link of a shape'), kind, tuple(sizes.tolist()),
+                     *(tuple(part.tolist()) for part in place))
+
+
 def _drive(content: Mapping[str, Any], n: int) -> Drive:
     return Drive(
         _text(content['kind'], 'kind of the drive'), _array(content['gains'], (n,), 'gains'),
@@ -106,7 +118,8 @@ def _drive(content: Mapping[str, Any], n: int) -> Drive:
         _indices(content.get('elastic', ()), n - 1, 'elastic'),
         _indices(content.get('torque_sensors', ()), n - 1, 'torque_sensors'),
         _array(content.get('rotor_axes'), (n, 3), 'rotor_axes'),
-        _array(content.get('gains_std'), (n,), 'gains_std'))
+        _array(content.get('gains_std'), (n,), 'gains_std'),
+        _text(content.get('sensor', MOTOR), 'sensor'))
 
 
 def robot_from_plain(content: Mapping[str, Any], source: str) -> RobotModel:
@@ -133,4 +146,7 @@ def robot_from_plain(content: Mapping[str, Any], source: str) -> RobotModel:
         drive=_drive(drive, n),
         base_link=str(content['base_link']), source=source,
         links=tuple(_link(link, n) for link in content['links']),
+        wrenches=tuple((_text(topic, 'topic'), _text(link, 'link'))
+                       for topic, link in content.get('wrenches', ())),
+        shapes=tuple(_shape(shape) for shape in content.get('shapes', ())),
     )

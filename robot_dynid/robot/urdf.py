@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynid.errors import RobotError, UsageError, clipped, reported
+from robot_dynid.errors import RobotError, clipped, reported
 from robot_dynid.files import read_text
 from robot_dynid.numbers import (
     ANGLE,
@@ -29,6 +29,8 @@ from robot_dynid.robot.inertia import (
     rotation_from_rpy,
     symmetric,
 )
+from robot_dynid.robot.locate import YAML_SUFFIXES
+from robot_dynid.robot.made_urdf import made_urdf
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.tree import (
     MOVABLE,
@@ -37,6 +39,7 @@ from robot_dynid.robot.tree import (
     Selection,
     build_robot,
 )
+from robot_dynid.robot.xacro_file import SUFFIX, expanded
 from robot_dynid.robot.xml_text import XmlError, xml_root
 from robot_dynid.types import FloatArray
 
@@ -202,15 +205,26 @@ def read_urdf_text(path: str | Path) -> str:
 
 
 def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
-    """Read a URDF file; see robot_from_urdf. Raises UsageError when there is no such file."""
-    return robot_from_urdf(read_urdf_text(path), selection, str(path))
+    """Read a URDF or xacro file; see robot_from_urdf.
+
+    Raises UsageError when there is no such file, as `xacro_file.expanded` for xacro.
+    """
+    return robot_from_urdf(_text(path), selection, str(path))
+
+
+def _text(path: str | Path) -> str:
+    return expanded(path) if Path(path).suffix == SUFFIX else read_urdf_text(path)
+
+
+def has_urdf(robot: RobotModel) -> bool:
+    """Return whether ``robot`` was read from a URDF file, not from screws or a model file."""
+    return bool(robot.source) and Path(robot.source).suffix not in YAML_SUFFIXES
 
 
 def source_text(robot: RobotModel) -> str:
     """Return the text of the URDF file that ``robot`` was read from.
 
-    Raises UsageError when it was not read from one, or the file is gone.
+    For a robot that was not read from one it is made of the description, see `made_urdf`. Raises
+    UsageError when the file is gone.
     """
-    if not robot.source or Path(robot.source).suffix in ('.yaml', '.yml'):
-        raise UsageError(f'{robot.name} is not described by a URDF file')
-    return read_urdf_text(robot.source)
+    return _text(robot.source) if has_urdf(robot) else made_urdf(robot, robot.nominal)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate
 
 from robot_dynid.errors import DataError
 from robot_dynid.signals.derivatives import derivative
@@ -30,6 +29,8 @@ SIDE_ROWS, SIDE_DEVIATIONS = 20, 6.0
 MOST_CLOCK_STEPS = 100
 #: channels that need not have values for every joint
 OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
+#: channels that do not come with the state of the joints
+APART = ('reference_position', 'external_torque')
 
 
 def clock_steps(time: FloatArray) -> NDArray[np.int64]:
@@ -167,11 +168,11 @@ def without_stale_rows(log: RawLog) -> tuple[RawLog, list[str]]:
     """Drop rows that repeat the whole previous row while the robot moves.
 
     A driver that misses a cycle logs its old state under a new stamp; taken literally that is a
-    standstill followed by a jump. At rest a repeated row is the truth and stays. The reference
-    comes from elsewhere and may go on.
+    standstill followed by a jump. At rest a repeated row is the truth and stays. Reference and
+    external wrench come from elsewhere and may go on.
     """
     table = np.hstack([np.where(np.isfinite(values), values, 0.0)
-                       for name, values in channels(log).items() if name != 'reference_position'])
+                       for name, values in channels(log).items() if name not in APART])
     same = np.concatenate([[False], np.all(table[1:] == table[:-1], axis=1)])
     if not same.any():
         return log, []
@@ -244,6 +245,8 @@ def uniform(log: RawLog, step: float) -> RawLog:
     Positions by a cubic spline (a linear one would put steps into the velocity), everything else
     linearly; columns without numbers stay. What is uniform already comes back unchanged.
     """
+    from scipy import interpolate
+
     count = int(np.floor((log.time[-1] - log.time[0]) / step + 1e-6)) + 1
     grid = log.time[0] + step * np.arange(count)
     if count == len(log.time) and np.max(np.abs(grid - log.time)) < 1e-3 * step:

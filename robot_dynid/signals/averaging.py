@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import interpolate
 
 from robot_dynid.errors import DataError
 from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.encoders import joint_side
+from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.period import Stretch, extent_text, found_period, longest_repetition
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.prepare import Averaging, Repaired, check_usable, grid_step
@@ -72,16 +72,33 @@ def average(
     start, periods = _whole_periods(log, replace(stretch, period=period), settings)
     count = round(period / step)
     grid = start + period / count * np.arange(count * periods, dtype=np.float64)
+    log = _known_together(log)
     assert log.effort is not None
     position, position_noise = _mean(log, log.position, (grid, periods, _longest(step)))
     effort, effort_noise = _mean(log, log.effort, (grid, periods, _longest(step)))
     averaging = Averaging(log.source, period, start, periods,
                           tuple(position_noise.tolist()), tuple(effort_noise.tolist()))
     mean = RawLog(log.source, log.joints, grid[:count] - start, position, effort=effort)
+    if log.external_torque is not None:
+        # the sum with the effort repeats, neither part has to
+        net = net_torque(robot, log) / robot.torque_factors
+        torque, _ = _mean(log, log.external_torque, (grid, periods, _longest(step)))
+        _, effort_noise = _mean(log, net, (grid, periods, _longest(step)))
+        averaging = replace(averaging, effort_noise=tuple(effort_noise.tolist()))
+        mean = replace(mean, external_torque=torque)
     if log.motor_position is not None:
         motors, found = _motors(robot, log, (grid, periods, step))
         mean, corrected = replace(mean, motor_position=motors), [*corrected, *found]
     return Repaired(log.source, (mean,), period / count, (*notes, *more, *corrected), averaging)
+
+
+def _known_together(log: RawLog) -> RawLog:
+    """Return a recording whose effort and external torque are known in the same rows."""
+    if log.external_torque is None or log.effort is None:
+        return log
+    both = np.isfinite(log.effort + log.external_torque)
+    return replace(log, effort=np.where(both, log.effort, np.nan),
+                   external_torque=np.where(both, log.external_torque, np.nan))
 
 
 def _motors(
@@ -237,6 +254,8 @@ def on_grid(
 
     Unknown is what lies outside, or between two finite values further apart than ``longest`` s.
     """
+    from scipy import interpolate
+
     good = np.isfinite(values)
     out = np.full(len(grid), np.nan)
     if good.sum() < 4:

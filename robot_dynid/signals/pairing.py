@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate, signal
 
 from robot_dynid.errors import DataError
 from robot_dynid.signals.repetition import SAME_MOTION
@@ -73,6 +72,8 @@ def _scale(samples: Samples) -> FloatArray:
 
 def _coarse_lag(first: Samples, second: Samples, scale: FloatArray) -> float:
     """Return the lag [s] with the least difference per sample, of all that overlap enough."""
+    from scipy import signal
+
     step = float(np.median(np.diff(first.time)))
     used = scale > 0.0
     mean = first.position[:, used].mean(axis=0)
@@ -130,6 +131,8 @@ def _resampled(
 
 def _interpolated(segment: Samples, time: FloatArray) -> dict[str, FloatArray]:
     """Return the channels at ``time``: smooth ones by cubic splines, raw effort linearly."""
+    from scipy import interpolate
+
     found: dict[str, FloatArray] = {}
     for name in ('position', 'velocity', 'acceleration', 'effort', 'measured'):
         values = getattr(segment, name)

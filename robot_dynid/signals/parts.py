@@ -177,7 +177,8 @@ class Parts(Sequence[RawLog]):
         named = f'{recording.source}, {start:.6g} to {min(stop, float(log.time[-1])):.6g} s'
         return replace(log, source=named, findings=(), accepted=self._accepted(log), part=Part(
             -np.inf if stretch.start == stretch.low else start,
-            np.inf if stretch.stop == stretch.high else stop, glance.began))
+            np.inf if stretch.stop == stretch.high else stop,
+            glance.began if log.began is None else log.began, recording.source))
 
     def excerpt(self, rows: int) -> list[RawLog]:
         """Return evenly spaced stretches in motion of about ``rows`` rows together.

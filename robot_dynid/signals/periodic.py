@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from robot_dynid.signals.filters import ORDER, checked_cutoff
 from robot_dynid.types import FloatArray
@@ -81,6 +80,8 @@ def _rates(count: int, dt: float) -> FloatArray:
 
 def _gain(count: int, cutoff: float, dt: float) -> FloatArray:
     """Return the response (K, 1) of a Butterworth filter run forward and backward."""
+    from scipy import signal
+
     checked_cutoff(cutoff, dt)
     sections = signal.butter(ORDER, cutoff, fs=1.0 / dt, output='sos')
     _, response = signal.sosfreqz(sections, worN=_rates(count, dt) * dt)

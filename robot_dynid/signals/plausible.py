@@ -78,7 +78,8 @@ def possible(robot: RobotModel, duration: float) -> dict[str, FloatArray]:
     torque = np.fmax(limits.effort, EFFORT)
     effort = np.fmax(limits.effort / np.abs(robot.torque_factors), EFFORT)
     return {'position': reach, 'velocity': speed, 'effort': effort, 'joint_torque': torque,
-            'motor_position': reach * gears, 'motor_velocity': speed * gears,
+            'external_torque': torque, 'motor_position': reach * gears,
+            'motor_velocity': speed * gears,
             'temperature': np.full(robot.n, TEMPERATURE), 'reference_position': reach}
 
 

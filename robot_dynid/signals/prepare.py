@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate
-from scipy.ndimage import binary_dilation, binary_opening
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
 from robot_dynid.signals.encoders import joint_side
+from robot_dynid.signals.external import with_external
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.stacked import require_channels, stacked
-from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate
+from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated
 
 #: a joint moves while its speed is above this share of its peak, and above this speed [rad/s, m/s]
 MOVING_SHARE, MOVING_SPEED = 0.02, 1e-3
@@ -74,11 +73,16 @@ class Averaging:
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """Efforts at their own ``time`` (M,) s: ``effort``, ``joint_torque`` (M, n) as recorded."""
+    """Efforts at their own ``time`` (M,) s: ``effort``, ``joint_torque`` (M, n) as recorded.
+
+    Beside them ``position`` (M, n) [rad, m] of the same rows; for efforts of other messages that
+    between the rows.
+    """
 
     time: FloatArray
     effort: FloatArray
     joint_torque: FloatArray | None
+    position: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +92,8 @@ class Repaired:
     Their velocity is the best estimate from position and, where it was recorded, velocity. With
     ``averaging`` the one part is the mean period, and its velocity is not used. ``measured`` holds
     for every part the efforts at their own stamps; where it is empty those of ``parts`` are.
-    ``place`` is that of the recording where it is a part of a longer one.
+    ``place`` is that of the recording where it is a part of a longer one, ``epoch`` its time of
+    day as in RawLog; ``began`` [s] when the whole began, None: with the first row.
     """
 
     source: str
@@ -98,6 +103,8 @@ class Repaired:
     averaging: Averaging | None = None
     measured: tuple[Efforts, ...] = ()
     place: Part | None = None
+    epoch: float | None = None
+    began: float | None = None
 
 
 def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaired:
@@ -126,13 +133,16 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
         notes.append(f'{log.source}: no row holds the effort of all joints at once; scored '
                      'against interpolated effort, so errors look smaller than they are')
     return Repaired(log.source, both, step, (*notes, *lags, *found), measured=tuple(own),
-                    place=log.part)
+                    place=log.part, epoch=log.epoch,
+                    began=log.began if log.part is None else log.part.began)
 
 
 def _effort_known(robot: RobotModel, log: RawLog) -> NDArray[np.bool_]:
-    """Return in which rows (T,) every effort, and torque behind a gear, was measured."""
+    """Return in which rows (T,) all efforts, and torque behind gears or outside, are known."""
     assert log.effort is not None
     known = np.isfinite(log.effort).all(axis=1)
+    if log.external_torque is not None:
+        known &= np.isfinite(log.external_torque).all(axis=1)
     sensors = list(robot.drive.torque_sensors)
     if sensors and log.joint_torque is not None:
         known &= np.isfinite(log.joint_torque[:, sensors]).all(axis=1)
@@ -145,11 +155,14 @@ def _measured(robot: RobotModel, part: RawLog, known: FloatArray) -> Efforts:
         time, effort = part.effort_messages
         inside = (time >= part.time[0]) & (time <= part.time[-1])
         inside &= np.isfinite(effort).all(axis=1)
-        return Efforts(time[inside], effort[inside], None)
+        if part.external_torque is not None:
+            inside &= np.interp(time, part.time, np.isin(part.time, known)) == 1.0
+        position = interpolated(part.time, part.position, time[inside], degree=1)
+        return Efforts(time[inside], effort[inside], None, position)
     assert part.effort is not None
     rows = np.isin(part.time, known)
     torque = None if part.joint_torque is None else part.joint_torque[rows]
-    return Efforts(part.time[rows], part.effort[rows], torque)
+    return Efforts(part.time[rows], part.effort[rows], torque, part.position[rows])
 
 
 def check_usable(robot: RobotModel, log: RawLog) -> None:
@@ -222,7 +235,8 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
     Position, velocity, acceleration and effort pass the same zero-phase filter, so both sides of
     the equation of motion are smoothed alike. Where a stretch begins or ends in motion, the filter
     knows nothing of what lies outside, and samples are left out until that has died away. Samples
-    of elastic joints have their motors beside them. Raises DataError when nothing is left, or an
+    of elastic joints have their motors beside them; known external torque is in their effort.
+    Raises DataError when nothing is left, or an
     elastic joint lacks a measurement.
     """
     dt = repaired.step
@@ -244,11 +258,14 @@ def prepare(robot: RobotModel, repaired: Repaired, settings: Preprocessing) -> S
         raise DataError(f'{repaired.source}: no stretch is longer than '
                         f'{2.0 * SETTLED / settings.cutoff:.3g} s, twice the edge the '
                         f'{settings.cutoff:g} Hz filter needs; record longer')
-    return _inside(concatenate(pieces), np.concatenate(kept), settings, repaired.place)
+    whole = replace(concatenate(pieces), began=repaired.began)
+    return _inside(whole, np.concatenate(kept), settings, repaired.place)
 
 
 def _settled(piece: Samples, dt: float, settings: Preprocessing) -> NDArray[np.bool_]:
     """Return a mask (N,) of the samples free of the effects of ends and missing efforts."""
+    from scipy.ndimage import binary_dilation, binary_opening
+
     assert piece.stamps is not None
     rest, edge = (share / settings.cutoff for share in (RESTING, SETTLED))
     moves = moving(piece) > 0.5
@@ -271,8 +288,6 @@ def _inside(
     What lies outside stays beside them as far as the filter looks. At the ends of a part of a
     recording, ``place``, that are not ends of the recording rest stays.
     """
-    if place is not None:
-        whole = replace(whole, began=place.began)
     chosen = _between_motions(whole, kept, place) if settings.trim_rest else kept
     rows = np.flatnonzero(chosen)
     reach = 2.0 * SETTLED / settings.cutoff
@@ -336,12 +351,17 @@ def _mean_period(
         joints=log.joints, time=log.time, position=position, velocity=velocity,
         acceleration=acceleration, effort=periodic.low_pass(measured, settings.cutoff, dt),
         measured=measured, cutoff=settings.cutoff, noise=tuple(noise.tolist()))
+
+    def outside(found: Samples) -> Samples:
+        return with_external(found, log.external_torque,
+                             lambda torque: periodic.low_pass(torque, settings.cutoff, dt))
+
     if log.motor_position is None:
-        return samples
+        return outside(samples)
     # free of what does not stand out of its noise, see `averaging`
     motors = periodic.motion(log.motor_position, settings.cutoff, dt, np.zeros(robot.n))
     samples = replace(samples, motor_position=motors[0], motor_velocity=motors[1])
-    return stacked(robot, samples, motors[2], None)
+    return outside(stacked(robot, samples, motors[2], None))
 
 
 def _between_others(period: Samples, dt: float) -> tuple[Samples, NDArray[np.bool_]]:
@@ -359,6 +379,7 @@ def _filtered(
     robot: RobotModel, part: tuple[RawLog, Efforts], dt: float, settings: Preprocessing
 ) -> Samples:
     """Return a part, on a grid of ``dt`` [s] and as its effort was measured, as samples."""
+
     log, own = part
 
     def smooth(values: FloatArray) -> FloatArray:
@@ -377,8 +398,7 @@ def _filtered(
         assert grid is not None and measured is not None
         found = np.stack([measured[nearest]] * 2)
         known = np.isfinite(grid).all(axis=0)
-        filtered = interpolate.make_interp_spline(log.time, smooth(grid[:, known]), k=3)
-        found[0][:, known] = filtered(own.time[nearest])
+        found[0][:, known] = interpolated(log.time, smooth(grid[:, known]), own.time[nearest])
         return found
 
     assert log.velocity is not None
@@ -390,11 +410,12 @@ def _filtered(
         cutoff=settings.cutoff, temperature=log.temperature,
         reference_position=smoothed(log.reference_position),
         motor_position=smoothed(log.motor_position), motor_velocity=motor_velocity,
-        stamps=own.time[nearest] - settings.effort_lag,
+        stamps=own.time[nearest] - settings.effort_lag, raw_position=own.position[nearest],
     )
-    return stacked(robot, samples, None if motor_velocity is None else
-                   derivative(motor_velocity, dt),
-                   None if own.joint_torque is None else both(log.joint_torque, own.joint_torque))
+    samples = stacked(
+        robot, samples, None if motor_velocity is None else derivative(motor_velocity, dt),
+        None if own.joint_torque is None else both(log.joint_torque, own.joint_torque))
+    return with_external(samples, log.external_torque, smooth)
 
 
 def moving(samples: Samples) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import signal
 
 from robot_dynid.types import FloatArray, Samples
 
@@ -19,6 +18,8 @@ def period(samples: Samples) -> int:
     The mean squared difference between the motion and itself later, for all delays at once, from
     the autocorrelation; joints are scaled to the same variance.
     """
+    from scipy import signal
+
     if len(samples.starts) > 1 or len(samples) < 10:
         return 0
     step = float(samples.time[1] - samples.time[0])

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import FloatArray
@@ -67,6 +66,8 @@ def _moves(
 
     All by the travel within TRAVEL_WINDOW about every sample; ``least`` (n,) see `least_travel`.
     """
+    from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
     window = 2 * round(0.5 * TRAVEL_WINDOW / step) + 1
     travel = (maximum_filter1d(position, window, axis=0, mode='nearest')
               - minimum_filter1d(position, window, axis=0, mode='nearest')) / least

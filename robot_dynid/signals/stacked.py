@@ -52,7 +52,7 @@ def stacked(
             (samples.acceleration, _known(motor_acceleration))))
     efforts: list[FloatArray | None] = []
     for i, effort in enumerate((samples.effort, samples.measured)):
-        efforts.append(None if effort is None else _equations(
+        efforts.append(None if effort is None else efforts_of_equations(
             robot, effort, None if torque is None else torque[i]))
     rows, coordinates = [*robot.row_joints], [*range(robot.n), *motors]
     warm, reference = samples.temperature, samples.reference_position
@@ -66,8 +66,14 @@ def stacked(
         motor_position=None, motor_velocity=None)
 
 
-def _equations(robot: RobotModel, effort: FloatArray, torque: FloatArray | None) -> FloatArray:
-    """Return the measured effort (N, rows) [N m] of every equation."""
+def efforts_of_equations(
+    robot: RobotModel, effort: FloatArray, torque: FloatArray | None
+) -> FloatArray:
+    """Return the measured effort (N, rows) [N m] of every equation.
+
+    ``effort`` (N, n) [N m] of the drives; ``torque`` (N, n) [N m] behind the gears, where there
+    are sensors.
+    """
     motors, sensors = list(robot.drive.elastic), list(robot.drive.torque_sensors)
     joints, turning = effort.copy(), effort.copy()
     gears = effort[:, :0]
@@ -75,6 +81,30 @@ def _equations(robot: RobotModel, effort: FloatArray, torque: FloatArray | None)
         joints[:, sensors] = gears = torque[:, sensors]
         turning[:, sensors] -= gears
     return np.hstack([joints, turning[:, motors], gears])
+
+
+def drive_effort(robot: RobotModel, samples: Samples) -> FloatArray:
+    """Return the filtered effort (N, n) [N m] of the drives from that of every equation.
+
+    Where the torque behind a gear is measured, the equation of the motor has the rest of it; the
+    equations of joints have known external torque, too. The samples are `Samples.gridded`.
+    """
+    assert samples.effort is not None
+    drives = samples.effort[:, :robot.n].copy()
+    for j in robot.drive.torque_sensors:
+        drives[:, j] += samples.effort[:, robot.n + robot.drive.elastic.index(j)]
+    return drives if samples.external is None else drives - samples.external
+
+
+def per_joint(robot: RobotModel, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the columns of joints and of motors, (N, n) each, of ``values`` (N, c).
+
+    Where a joint is rigid its motor moves with it.
+    """
+    joints = np.ascontiguousarray(values[:, :robot.n])
+    motors = joints.copy()
+    motors[:, list(robot.drive.elastic)] = values[:, robot.n:]
+    return joints, motors
 
 
 def _known(values: FloatArray | None) -> FloatArray:

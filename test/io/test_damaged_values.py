@@ -56,7 +56,7 @@ def whole(seconds=10.0):
     log = recording(regular(seconds))
     return replace(log, motor_position=log.position, motor_velocity=log.velocity,
                    temperature=30.0 + log.position, reference_position=log.position,
-                   joint_torque=log.effort)
+                   joint_torque=log.effort, external_torque=0.1 * log.effort)
 
 
 def spoiled(log, name, value, rows=ROWS):

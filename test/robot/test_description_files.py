@@ -159,7 +159,7 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
         load_robot(path)
     with pytest.raises(UsageError, match="no robot 'ur11': give a URDF file, a robot YAML, or"):
         load_robot('ur11')
-    with pytest.raises(RobotError, match='is a xacro file; expand it first'):
+    with pytest.raises(UsageError, match='cannot be read'):
         load_robot('arm.urdf.xacro')
     with pytest.raises(UsageError, match='cannot be read'):
         load_robot(tmp_path / 'none.yaml')

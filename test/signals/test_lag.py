@@ -14,7 +14,7 @@ from tolerances import DEVIATION_RATIO, ENDS, LAG, RESAMPLED
 from robot_dynid.identification.selection import effort_lag
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import shift, velocity_lag
-from robot_dynid.signals.prepare import Preprocessing, Repaired
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.types import RawLog
 
 
@@ -90,5 +90,6 @@ def test_deviation_of_the_lag_of_effort_holds_for_coloured_noise():
     for _ in range(40):
         noisy = clean.effort + 0.01 * clean.effort.std() * coloured(rng, 6000, STEP)[:, :1]
         log = RawLog('run', clean.joints, clean.time, clean.position, clean.velocity, noisy)
-        lags.append(effort_lag(model, [Repaired('run', (log,), STEP, ())], settings))
+        repaired = Repaired('run', (log,), STEP, ())
+        lags.append(effort_lag(model, [prepare(model.robot, repaired, settings)]))
     assert_honest(lags)

@@ -1,0 +1,69 @@
+"""Known external wrenches in the samples: the effort that the links take with their help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
+
+#: by how many times J^T w shows in the effort that passes for the wrench as it was given
+BELIEVED = (0.5, 2.0)
+#: deviations from one at which that is told, of residuals that are alike over so long [s]
+TOLD, CORRELATED = 5.0, 0.25
+
+
+def net_torque(robot: RobotModel, log: RawLog) -> FloatArray:
+    """Return the torque (T, n) [N m] that the links take: that of the drives and J^T w.
+
+    Raises nothing; the recording has efforts.
+    """
+    assert log.effort is not None
+    torque = log.effort * robot.torque_factors
+    return torque if log.external_torque is None else torque + log.external_torque
+
+
+def with_external(
+    samples: Samples, torque: FloatArray | None, smooth: Callable[[FloatArray], FloatArray]
+) -> Samples:
+    """Return samples whose efforts have the external ``torque`` (N, n) [N m] in them.
+
+    It is given at the time of the samples, unfiltered, and passes ``smooth``, the filter of the
+    motion, where the effort has. Equations of motors and gears do not feel it.
+    """
+    if torque is None:
+        return samples
+    assert samples.effort is not None and samples.measured is not None
+    n, filtered = torque.shape[1], smooth(torque)
+    stamps = samples.time if samples.stamps is None else samples.stamps
+    effort, measured = samples.effort.copy(), samples.measured.copy()
+    effort[:, :n] += interpolated(samples.time, filtered, stamps)
+    measured[:, :n] += interpolated(samples.time, torque, stamps, degree=1)
+    return replace(samples, effort=effort, measured=measured, external=filtered)
+
+
+def doubt(samples: Samples, residual: FloatArray) -> str:
+    """Return a sentence where the effort contradicts the wrench; '' where it does not.
+
+    ``residual`` (N, n) [N m] is measured minus modelled effort of the samples. With the wrench k
+    times as large as given it is (k - 1) J^T w, but for what the model takes of that.
+    """
+    if samples.external is None or samples.measured is None:
+        return ''
+    external = samples.at_stamps(samples.external)
+    left = residual[:, :external.shape[1]]
+    weight = 1.0 / np.maximum(np.var(left, axis=0), np.finfo(float).tiny)
+    energy = float(np.sum(weight * external**2))
+    if energy == 0.0 or len(samples) < 2:
+        return ''
+    factor = 1.0 - float(np.sum(weight * external * left)) / energy
+    alike = max(1.0, CORRELATED / float(np.median(np.diff(samples.time))))
+    if BELIEVED[0] < factor < BELIEVED[1] or (
+            abs(factor - 1.0) < TOLD * float(np.sqrt(alike / energy))):
+        return ''
+    return (f'the effort answers to {factor:.2g} times the external torque: look at the sign '
+            '(what the surroundings exert on the link), the units (N, N m) and the frame of the '
+            'wrench')

@@ -1,0 +1,200 @@
+"""Windows of recordings: the rows asked for, from every format, and refusals that say why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from bags import states, write_topics
+from synthetic_recordings import recording
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.files import file_digest
+from robot_dynid.identification.identify import identify, with_recordings
+from robot_dynid.identification.recipe import recipe_from_dict
+from robot_dynid.identification.slow_changes import gap_between
+from robot_dynid.io.csv import write_csv
+from robot_dynid.io.log import load_log, open_log
+from robot_dynid.io.stored import stored
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.scratch import Scratch
+from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.signals.windows import Window, file_of, named, windowed, with_windows
+from robot_dynid.types import CHANNELS
+
+ROBOT = load_robot('planar_3r')
+
+
+@pytest.fixture(scope='module')
+def log():
+    """A recording whose stamps count from 100 s."""
+    found = recording(ROBOT, 1, 8.0)
+    return replace(found, time=found.time + 100.0)
+
+
+def rows_of(log, start, stop):
+    since = log.time - log.time[0]
+    return np.flatnonzero((since >= start) & (since < stop))
+
+
+@pytest.mark.parametrize(('text', 'file', 'window'), [
+    ('a/run.csv.gz[12.0:40.5]', 'a/run.csv.gz', Window(12.0, 40.5)),
+    ('bag[:3]', 'bag', Window(None, 3.0)),
+    ('bag[1e1:]', 'bag', Window(10.0)),
+    ('run[1].csv', 'run[1].csv', None),
+    ('run[7]', 'run[7]', None),
+    ('run', 'run', None),
+])
+def test_a_window_stands_behind_a_name(text, file, window):
+    assert named(text) == (file, window)
+    assert file_of(text) == file
+    if window is not None:
+        assert named(f'{file}{window}') == (file, window)
+
+
+@pytest.mark.parametrize(('text', 'message'), [
+    ('run.csv[:]', 'leaves nothing out'),
+    ('run.csv[4:4]', 'does not stop after its start'),
+    ('run.csv[4:2]', 'does not stop after its start'),
+    ('run.csv[:0]', 'does not stop after its start'),
+    ('run.csv[-3:]', r'seconds since the recording began must be within|-3'),
+    ('run.csv[nan:]', 'finite number'),
+    ('run.csv[a:3]', "'a' is not a number of seconds; a window is"),
+    ('run.csv[0:1e99]', '1e'),
+])
+def test_windows_that_cannot_be_are_refused(text, message):
+    with pytest.raises(UsageError, match=message):
+        named(text)
+
+
+@pytest.mark.parametrize('suffix', ['.csv', '.csv.gz'])
+def test_csv_gives_the_rows_from_start_to_before_stop(tmp_path, log, suffix):
+    path = tmp_path / f'run{suffix}'
+    write_csv(path, log)
+    rows = rows_of(log, 2.0, 3.5)
+    assert len(rows) == 300
+    for found in (load_log(f'{path}[2:3.5]', ROBOT), open_log(f'{path}[2:3.5]', ROBOT, Scratch())):
+        assert found.source == f'{path}[2:3.5]'
+        assert found.began == 100.0
+        for name in ('time', *CHANNELS):
+            if getattr(log, name) is not None:
+                np.testing.assert_array_equal(getattr(found, name), getattr(log, name)[rows])
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_bag_gives_the_rows_from_start_to_before_stop(tmp_path, storage):
+    messages, values = states()  # 2 ms apart
+    efforts, _ = states(offset=1_000_000)
+    path = write_topics(tmp_path / 'run', {'/joint_states': messages, '/effort': efforts}, storage)
+    found = load_log(f'{path}[0.1:0.2]', SimpleNamespace(joints=('a', 'b')))
+    np.testing.assert_allclose(found.time, 0.1 + 0.002 * np.arange(50))
+    np.testing.assert_array_equal(found.position, values[50:100])
+    stamps, _ = found.effort_messages
+    assert len(stamps) == 49
+    assert stamps.min() > 0.1 and stamps.max() < 0.2
+
+
+def test_stored_recording_gives_what_one_in_memory_gives(log):
+    kept = windowed(stored(log, Scratch()), Window(1.0, 6.0))
+    here = windowed(log, Window(1.0, 6.0))
+    assert len(kept) == len(here.time) == 1000
+    assert kept.joints == ROBOT.joints and kept.findings == log.findings
+    for read in (kept.read(200, 300), stored(here, Scratch()).read(200, 300)):
+        assert read.source == here.source and read.began == 100.0
+        np.testing.assert_array_equal(read.time, here.time[200:300])
+        np.testing.assert_array_equal(read.effort, here.effort[200:300])
+    parts = Parts((kept,), part_rows=300, longest=500)
+    assert len(parts) > 1 and all(part.part.began == 100.0 for part in parts)
+
+
+def test_what_depends_on_the_time_since_the_beginning_counts_from_there(log):
+    samples = prepare(ROBOT, repair(ROBOT, windowed(log, Window(3.0))), Preprocessing(10.0))
+    np.testing.assert_allclose(samples.elapsed, samples.time - 100.0, atol=1e-9)
+    assert samples.elapsed[0] > 3.0
+
+
+def test_windows_and_parts_of_one_recording_have_one_clock(log):
+    kept, other = stored(log, Scratch()), stored(replace(log, source='other'), Scratch())
+    windows = [repair(ROBOT, one) for one in (
+        windowed(log, Window(stop=3.0)), windowed(log, Window(5.0)),
+        windowed(replace(log, source='other'), Window(5.0)))]
+    parts = [repair(ROBOT, one) for one in Parts((kept, other), part_rows=800, longest=1000)]
+    assert len(parts) == 4
+    for first, second, third in (windows, parts[:3]):
+        assert gap_between(first, 103.0, second, 105.0) == 2.0
+        assert gap_between(second, 105.0, first, 103.0) is None
+        assert gap_between(second, 103.0, third, 105.0) is None
+    whole = repair(ROBOT, log)
+    assert gap_between(whole, 103.0, whole, 105.0) is None
+
+
+@pytest.mark.parametrize(('window', 'message'), [
+    (Window(8.0), r'no row .* is in this window, .* it is 7\.995 s long'),
+    (Window(100.0, 104.0), 'seconds since it began'),
+])
+def test_windows_without_rows_are_refused(log, window, message):
+    with pytest.raises(DataError, match=message):
+        windowed(log, window)
+
+
+def test_clock_that_was_set_back_makes_windows_ambiguous(log):
+    time = log.time.copy()
+    time[800:] -= 4.0
+    with pytest.raises(DataError, match=r'goes back by 3\.995 s 3\.995 s after its beginning'):
+        windowed(replace(log, time=time), Window(1.0))
+    with pytest.raises(DataError, match='no stamps'):
+        windowed(replace(log, time=np.full_like(time, np.nan)), Window(1.0))
+
+
+def test_rows_without_a_stamp_stay_inside(log):
+    time = log.time.copy()
+    time[[0, 300]] = np.nan
+    found = windowed(replace(log, time=time), Window(1.0, 2.0))
+    assert found.began == time[1]
+    assert len(found.time) == 200 and np.isnan(found.time).sum() == 1
+
+
+def test_recipe_names_windows_by_file(log):
+    logs = Parts((replace(log, source='a/run.csv'), replace(log, source='b/other.csv')))
+    windows = recipe_from_dict({'windows': {
+        'run.csv': [[0, 1], [2, None]], 'b/other.csv': [1.5, 4]}}).windows
+    found = with_windows(logs, windows)
+    assert found.sources == ('a/run.csv[0:1]', 'a/run.csv[2:]', 'b/other.csv[1.5:4]')
+    assert [len(one.time) for one in found] == [200, 1200, 500]
+    assert with_windows(logs, {}) is logs
+    for name, message in (('none.csv', 'no recording is called'), ('.csv', 'no recording')):
+        with pytest.raises(UsageError, match=message):
+            with_windows(logs, {name: (Window(1.0),)})
+    twice = Parts((replace(log, source='a/run.csv'), replace(log, source='b/run.csv')))
+    with pytest.raises(UsageError, match='several recordings are called'):
+        with_windows(twice, {'run.csv': (Window(1.0),)})
+
+
+@pytest.mark.parametrize(('given', 'message'), [
+    ('1:2', 'a mapping of files to windows'), ({'a': 760.5}, r'must be \[start, stop\]'),
+    ({'a': [1, 2, 3]}, r'must be \[start, stop\]'), ({'a': [2, 1]}, 'does not stop'),
+    ({'a': [None, None]}, 'leaves nothing out'), ({'a': ['x', 1]}, 'finite number'),
+])
+def test_recipe_refuses_what_is_no_window(given, message):
+    with pytest.raises(UsageError, match=message):
+        recipe_from_dict({'windows': given})
+
+
+def test_only_the_window_is_identified_and_recorded(tmp_path, log):
+    spoiled = log.effort.copy()
+    spoiled[1000:] += 50.0  # something is hit after 5 s
+    path = tmp_path / 'run.csv'
+    write_csv(path, replace(log, effort=spoiled))
+    quick = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0}
+    by_name = identify(ROBOT, [load_log(f'{path}[:5]', ROBOT)], recipe=recipe_from_dict(quick))
+    by_recipe = identify(ROBOT, [load_log(path, ROBOT)], recipe=recipe_from_dict(
+        {**quick, 'windows': {'run.csv': [None, 5]}}))
+    clean = identify(ROBOT, [windowed(log, Window(stop=5.0))], recipe=recipe_from_dict(quick))
+    for found in (by_name, by_recipe):
+        np.testing.assert_allclose(found.model.values, clean.model.values, rtol=1e-6, atol=1e-9)
+        assert found.model.record.recordings == (f'{path}[:5]',)
+        record = with_recordings(found, {str(path): file_digest(path)}).model.record
+        assert record.recording_digests == (file_digest(path),)
