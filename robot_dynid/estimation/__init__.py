@@ -8,6 +8,7 @@ from typing import Any
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.elastic import ElasticJoints
 from robot_dynid.estimation.errors_in_variables.instrumental import InstrumentalVariables
+from robot_dynid.estimation.errors_in_variables.latent import Latent
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate
@@ -16,6 +17,7 @@ from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.estimation.settings import Setting, settings_of
 from robot_dynid.estimation.staged.least_squares import StagedEstimate, StagedLeastSquares
+from robot_dynid.estimation.trajectory.trajectory_fit import TrajectoryFit
 
 ESTIMATORS: dict[str, Estimator] = {
     'ols': LeastSquares(weighted=False),
@@ -24,9 +26,11 @@ ESTIMATORS: dict[str, Estimator] = {
     'irls': RobustLeastSquares(),
     'iv': InstrumentalVariables(),
     'elastic': ElasticJoints(),
+    'latent': Latent(),
     'staged': StagedLeastSquares(),
     'feasible': Feasible(),
     'sequential-feasible': SequentialFeasible(),
+    'trajectory': TrajectoryFit(),
 }
 #: the method of an identification that names none
 DEFAULT = 'wls'
@@ -77,5 +81,6 @@ def check_settings(settings: Mapping[str, Any], source: str = 'recipe') -> None:
 
 __all__ = ['DEFAULT', 'ESTIMATORS', 'Details', 'ElasticJoints', 'Estimate', 'Estimator',
            'Feasible', 'FeasibleEstimate', 'GeneralisedLeastSquares', 'InstrumentalVariables',
-           'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible', 'StagedEstimate',
-           'StagedLeastSquares', 'Status', 'check_settings', 'estimator_from', 'owned_settings']
+           'Latent', 'LeastSquares', 'RobustLeastSquares', 'SequentialFeasible',
+           'StagedEstimate', 'StagedLeastSquares', 'Status', 'TrajectoryFit', 'check_settings',
+           'estimator_from', 'owned_settings']

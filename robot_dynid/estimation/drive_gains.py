@@ -18,12 +18,12 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.feasible.body import TEN, fit_body, without
 from robot_dynid.estimation.information import FILTERED, Batch, Information
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
 from robot_dynid.numbers import LENGTH, MASS, check_ranges, ranged
 from robot_dynid.robot.inertia import com_from_parameters
@@ -100,7 +100,7 @@ class DriveGains:
 
     def interval(self, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds (n,) of the confidence intervals."""
-        factor = stats.t.ppf(0.5 + level / 2.0, self.degrees_of_freedom)
+        factor = student_quantile(0.5 + level / 2.0, self.degrees_of_freedom)
         with np.errstate(over='ignore'):
             reach = np.exp(factor * self.relative_std)
         return self.estimates / reach, self.estimates * reach

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias
 from robot_dynid.estimation.errors_in_variables.instrumental import (
@@ -27,6 +26,7 @@ from robot_dynid.estimation.joint_covariance import (
     CorrelationDetails,
     GeneralisedLeastSquares,
 )
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.plain import from_plain
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.regressor.elastic import STIFFNESS
@@ -140,7 +140,7 @@ def least_squares_biased(
     encoders are precise, the two differ by what the model lacks, which repeats with the motion.
     """
     rows = [row for row in bias if row.name in own]
-    bound = stats.t.ppf(1.0 - 0.5 * BIASED / max(len(rows), 1), degrees)
+    bound = student_quantile(1.0 - 0.5 * BIASED / max(len(rows), 1), degrees)
     return any(abs(row.bias) > bound * row.std for row in rows)
 
 
@@ -152,7 +152,7 @@ def without_undetermined(
     The deflection that is seen must follow that of the model (instruments are not weak) and bear
     torque (K is above zero): else a stiffer gear explains the data as well.
     """
-    factor = stats.t.ppf(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
+    factor = student_quantile(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
     deviation = np.sqrt(np.diag(estimate.covariance))
     undetermined = []
     for name in own:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
 
 from robot_dynid.document import Section, Table
+from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.estimation.settings import read_settings
+from robot_dynid.friction import FrictionLaw
 from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
+
+#: returns values (b,) of which those in the mask (b,) are solved for, and the others as they are
+PartSolver = Callable[[NDArray[np.bool_], FloatArray], FloatArray]
 
 
 class Status(Enum):
@@ -64,6 +70,11 @@ class Details:
         return ()
 
     @property
+    def prior_share(self) -> Mapping[str, float]:
+        """Share of its prior variance that the data left to each standard parameter."""
+        return {}
+
+    @property
     def active_constraints(self) -> tuple[str, ...]:
         """Constraints that hold with equality, in words."""
         return ()
@@ -78,9 +89,13 @@ class Estimator(ABC):
 
     #: results beyond the parameters
     details_type: ClassVar[type[Details]] = Details
-    #: the recordings show single joints that move while all others rest: no law of friction is
-    #: selected, no residual model is learnt, no joint is elastic
+    #: the recordings show single joints that move while all others rest: friction laws are
+    #: selected joint by joint from its own motion; no torque ripple is sought, no residual model
+    #: learnt, no joint is elastic
     single_joint_motions: ClassVar[bool] = False
+    #: the fit estimates the motion, too, from recordings as they are: no residual of a deflection
+    #: is learnt from a motion that is taken as it was measured
+    estimates_motion: ClassVar[bool] = False
     #: joints with encoders on both sides of the gear are elastic where none are named
     seeks_elastic_joints: ClassVar[bool] = False
     #: the fit gives standard parameters of bodies that can exist
@@ -100,8 +115,15 @@ class Estimator(ABC):
 
     @property
     def sequential(self) -> bool:
-        """Whether friction and links may be fitted in turn by the equations of the method."""
+        """Whether friction and links may be fitted in turn, see `part_solver`."""
         return False
+
+    def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
+        """Return the solver of ``batches`` for some of the parameters, the others known.
+
+        Raises UsageError where the method is not `sequential`.
+        """
+        raise UsageError(f'{self.name} solves for all parameters at once')
 
     @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:
@@ -111,6 +133,17 @@ class Estimator(ABC):
         """Return it with settings in plain types. Raises UsageError naming key and remedy."""
         given: dict[str, Any] = read_settings(type(self), content, source)
         return replace(self, **given)  # type: ignore[type-var]
+
+    def laws(
+        self, experiment: Experiment, chosen: Sequence[tuple[str, FrictionLaw]],
+        without: Sequence[Sequence[str]],
+    ) -> Sequence[tuple[str, FrictionLaw]]:
+        """Return the laws of friction of all axes by name, those ``chosen`` or better ones.
+
+        ``without`` names for every axis laws and additions that are not to be taken. A method
+        that estimates the motion may see more of friction than a filtered motion shows.
+        """
+        return chosen
 
     def for_robot(self, robot: RobotModel) -> Estimator:
         """Return it with what the description of a robot adds to its settings.
@@ -134,7 +167,8 @@ class Estimate:
     covariance; ``not_excited`` names of parameters the data leaves open (std infinite);
     ``not_identified`` joints. ``standard`` (p,) are feasible standard parameters, where the method
     gives such; ``shares`` (n,) of the variance of each joint's effort that is predicted, where the
-    method decides that itself.
+    method decides that itself; ``remedy`` what to record for what is not excited, where the method
+    knows more than its status says.
     """
 
     names: tuple[str, ...]
@@ -153,6 +187,7 @@ class Estimate:
     details: Details = field(default_factory=Details)
     standard: FloatArray | None = None
     shares: FloatArray | None = None
+    remedy: str = ''
 
     @property
     def std(self) -> FloatArray:
@@ -175,4 +210,4 @@ class Estimate:
 
 def interval_factor(degrees: float, level: float = 0.95) -> float:
     """Return the factor from a deviation to half of a confidence interval (Student's t)."""
-    return float(stats.t.ppf(0.5 + level / 2.0, degrees))
+    return student_quantile(0.5 + level / 2.0, degrees)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import minimum_filter1d
 
+from robot_dynid.dynamics.regressor_columns import chunk_length
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
+from robot_dynid.regressor.assembly import Assembly, SampleColumns
 from robot_dynid.regressor.block import Block, axes_of
 from robot_dynid.regressor.elastic import Gear, Springs
 from robot_dynid.regressor.friction import JointFriction
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.unfiltered import AsRecorded
 from robot_dynid.types import FloatArray, Samples
 
-#: samples handled at once; the regressor of a chunk stays in the cache of one core
+#: most samples of a chunk where nothing says how large their columns are
 CHUNK = 1024
 #: lengths of chunks whose regressors stay in memory: those before and behind a border alternate
 BUFFERS = 3
@@ -55,6 +57,16 @@ class TorqueModel:
             chosen.append(kept[(kept >= first) & (kept < first + count)] - first)
             first += count
         return tuple(chosen)
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The kept columns of all blocks."""
+        return Assembly.of(self.blocks, self.kept_by_block)
+
+    @property
+    def chunk(self) -> int:
+        """Number of samples at a time for which the base regressor is filled fastest."""
+        return chunk_length(self.robot.rows, len(self.reduction.kept))
 
     @cached_property
     def gears(self) -> tuple[Gear, ...]:
@@ -97,7 +109,7 @@ class TorqueModel:
         """Return the modelled effort (N, n) [N m] of a motion, at the stamps of its effort."""
         regression = Regression(self, samples)
         effort = np.empty((len(samples), self.robot.rows))
-        for rows in chunks(samples):
+        for rows in chunks(samples, self.chunk):
             effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
         return effort
 
@@ -109,17 +121,14 @@ class Regression:
     model: TorqueModel
     samples: Samples
 
-    @cached_property
-    def _moved(self) -> Samples:
-        return self.samples.moved
+    _columns: SampleColumns = field(init=False)
+    _buffers: dict[int, FloatArray] = field(init=False, default_factory=dict)
 
-    @cached_property
-    def _histories(self) -> list[FloatArray]:
-        return [block.history(self.samples) for block in self.model.blocks]
-
-    @cached_property
-    def _buffers(self) -> dict[int, FloatArray]:
-        return {}
+    def __post_init__(self) -> None:
+        # now, for the lock of a cached property is one for all recordings up to Python 3.11
+        histories = [block.history(self.samples) for block in self.model.blocks]
+        columns = self.model.assembly.columns_of(self.samples.moved, histories)
+        object.__setattr__(self, '_columns', columns)
 
     def columns(self, rows: slice) -> FloatArray:
         """Return the base regressor (n, b, N) of N ``rows``; the next call may overwrite it."""
@@ -130,13 +139,8 @@ class Regression:
                 del self._buffers[next(iter(self._buffers))]
             shape = (model.robot.rows, len(model.reduction.kept), count)
             self._buffers[count] = np.zeros(shape)
-        out, part = self._buffers[count], self._moved.part(rows)
-        first = 0
-        for block, chosen, history in zip(model.blocks, model.kept_by_block, self._histories,
-                                          strict=True):
-            if len(chosen):
-                block.fill(part, history[:, rows], chosen, out[:, first:first + len(chosen)])
-            first += len(chosen)
+        out = self._buffers[count]
+        self._columns.fill(rows, out)
         return out
 
 
@@ -152,13 +156,14 @@ class Experiment:
     """A torque model and the information the samples hold about its parameters.
 
     ``recordings`` and ``reversal_weights`` are what it was made of, for estimators that need
-    samples.
+    samples; ``as_recorded`` are the recordings before any filter, for those that need these.
     """
 
     model: TorqueModel
     information: Information
     recordings: Iterable[Samples] = ()
     reversal_weights: FloatArray | None = None
+    as_recorded: AsRecorded | None = None
 
     @classmethod
     def of(
@@ -173,15 +178,12 @@ class Experiment:
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
         accumulator: Accumulator | None = None
-        for samples in recordings:
+        for samples, goes_on in in_parts(recordings):
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples))
-            accumulator.begin(len(samples), samples.noise)
-            regression = Regression(model, samples)
-            weights = row_weights(model.robot, samples, reversal_weights)
-            for segment in samples.segments:
-                accumulate(regression, segment, accumulator, weights)
+            accumulator.begin(len(samples), samples.noise, goes_on)
+            accumulate_all(model, samples, accumulator, reversal_weights)
         information = accumulator.information() if accumulator else None
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
@@ -195,11 +197,11 @@ class Experiment:
 
         Raises DataError where the recordings were not kept, or can be gone through only once.
         """
-        room = _room(accumulator)
+        room = _room(self.model, accumulator)
         count = 0
-        for samples in self.recordings:
+        for samples, goes_on in in_parts(self.recordings):
             if accumulator is not None:
-                accumulator.begin()
+                accumulator.begin(goes_on=goes_on)
             regression = Regression(self.model, samples)
             weights = row_weights(self.model.robot, samples, self.reversal_weights)
             for segment in samples.segments:
@@ -222,9 +224,19 @@ class Experiment:
                            structure, known.batches[0].samples)
 
 
-def _room(accumulator: Accumulator | None) -> Callable[[], int]:
+def _room(model: TorqueModel, accumulator: Accumulator | None = None) -> Callable[[], int]:
     """Return the number of samples of the next chunk."""
-    return (lambda: CHUNK) if accumulator is None else (lambda: min(CHUNK, accumulator.room))
+    most = model.chunk
+    return (lambda: most) if accumulator is None else (lambda: min(most, accumulator.room))
+
+
+def in_parts(recordings: Iterable[Samples]) -> Iterator[tuple[Samples, bool]]:
+    """Yield recordings and parts of recordings, and whether the one before them goes on."""
+    began, end = None, np.inf
+    for samples in recordings:
+        yield samples, (samples.began is not None and samples.began == began
+                        and bool(samples.time[0] > end))
+        began, end = samples.began, samples.time[-1] if len(samples) else np.inf
 
 
 def batch_samples(samples: Samples) -> int:
@@ -245,6 +257,8 @@ def swift(robot: RobotModel, samples: Samples) -> FloatArray:
     Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
     for a period of the cut-off around the sample.
     """
+    from scipy.ndimage import minimum_filter1d
+
     axes = axes_of(robot)
     speed = np.abs(samples.velocity @ axes.matrix.T)
     threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0)
@@ -315,6 +329,20 @@ def equations(
         first = stop
 
 
+def accumulate_all(
+    model: TorqueModel, samples: Samples, accumulator: Accumulator,
+    reversal_weights: FloatArray | None,
+) -> None:
+    """Add all samples; their columns are gone afterwards.
+
+    ``reversal_weights`` (n,) as of `Experiment.of`.
+    """
+    regression = Regression(model, samples)
+    weights = row_weights(model.robot, samples, reversal_weights)
+    for segment in samples.segments:
+        accumulate(regression, segment, accumulator, weights)
+
+
 def accumulate(
     regression: Regression, rows: slice, accumulator: Accumulator, weights: FloatArray | None
 ) -> None:
@@ -322,5 +350,5 @@ def accumulate(
 
     Raises DataError when it has no measured effort.
     """
-    for chunk in equations(regression, rows, weights, _room(accumulator)):
-        accumulator.add(chunk.columns, chunk.effort, chunk.measured)
+    for chunk in equations(regression, rows, weights, _room(regression.model)):
+        accumulator.extend(chunk.columns, chunk.effort, chunk.measured)

@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from robot_dynid.errors import UsageError
+from robot_dynid.kernels.triangle import add_equations, add_rows
 from robot_dynid.types import FloatArray
 
 #: columns behind the regressor: ones, filtered effort, raw effort
@@ -26,15 +26,9 @@ MAX_BATCHES = 128
 
 
 def triangle(rows: FloatArray) -> FloatArray:
-    """Return the square R (k, k) of the QR decomposition of (N, k), overwriting ``rows``.
-
-    ``rows`` is best Fortran-ordered; fewer rows than columns leave zeros below.
-    """
-    k = rows.shape[1]
-    factor, _, _, _ = lapack.dgeqrf(rows, overwrite_a=True)
-    r = np.zeros((k, k))
-    count = min(k, len(factor))
-    r[:count] = np.triu(factor[:count])
+    """Return the square R (k, k) of the QR decomposition of ``rows`` (N, k)."""
+    r = np.zeros((rows.shape[1], rows.shape[1]))
+    add_rows(r, np.array(rows.T, order='C'))
     return r
 
 
@@ -42,7 +36,7 @@ def merged(factors: Sequence[FloatArray]) -> FloatArray:
     """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each."""
     if len(factors) == 1:
         return factors[0]
-    return triangle(np.asfortranarray(np.vstack(factors)))
+    return triangle(np.vstack(factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +91,23 @@ class Information:
     def subset(self, chosen: Sequence[int]) -> Information:
         """Return the information of some batches only."""
         return replace(self, batches=tuple(self.batches[i] for i in chosen))
+
+    def grouped(self, groups: Sequence[Sequence[int]]) -> Information:
+        """Return the information in longer batches, each made of a group of these."""
+        return replace(self, batches=tuple(
+            merged_batch([self.batches[i] for i in group]) for group in groups))
+
+    def about(self, columns: Sequence[int] | NDArray[np.int64]) -> Information:
+        """Return the information about the parameters ``columns`` (k,), the others being zero."""
+        chosen = np.zeros(len(self.names), dtype=bool)
+        chosen[columns] = True
+        kept = [np.concatenate([chosen[row], np.ones(EXTRA, dtype=bool)])
+                for row in self.structure]
+        batches = tuple(replace(batch, factors=tuple(
+            factor[:, own] for factor, own in zip(batch.factors, kept, strict=True)))
+            for batch in self.batches)
+        names = tuple(name for name, own in zip(self.names, chosen, strict=True) if own)
+        return replace(self, names=names, structure=self.structure[:, chosen], batches=batches)
 
     def merge(self, other: Information) -> Information:
         """Return the information of both; raises UsageError when the columns differ."""
@@ -175,6 +186,11 @@ class Information:
         return np.sqrt(found)
 
 
+def _paired(effort: FloatArray, measured: FloatArray) -> FloatArray:
+    """Return both kinds of effort (N, n) joint by joint, (n, 2, N)."""
+    return np.ascontiguousarray(np.stack([effort, measured]).transpose(2, 0, 1))
+
+
 @dataclass
 class Accumulator:
     """Builds Information from chunks, in constant memory.
@@ -198,32 +214,66 @@ class Accumulator:
         """Samples that still fit into the open batch; a chunk must not be longer."""
         return self.batch_samples - (self._open.samples if self._open else 0)
 
-    def begin(self, samples: int = 0, noise: tuple[float, ...] | None = None) -> None:
-        """Begin a recording; ``noise`` (n,) [N m] is known where its motion was repeated."""
-        self._recording += 1
+    def begin(
+        self, samples: int = 0, noise: tuple[float, ...] | None = None, goes_on: bool = False
+    ) -> None:
+        """Begin a recording, or a part of one that ``goes_on``.
+
+        ``noise`` (n,) [N m] is known where its motion was repeated.
+        """
+        self._recording += not goes_on
         self._noises.append((samples, noise))
 
     def add(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
-        """Add a chunk: ``columns`` (n, b, N), filtered and raw ``effort`` (N, n)."""
-        n, _, count = columns.shape
-        factors = []
-        for i in range(n):
-            active = np.flatnonzero(self.structure[i])
-            k = len(active)
-            head = self._open.factors[i] if self._open else np.empty((0, k + EXTRA))
-            # written transposed, so that LAPACK sees Fortran order and copies nothing
-            rows = np.empty((k + EXTRA, len(head) + count))
-            rows[:, :len(head)] = head.T
-            rows[:k, len(head):] = columns[i, active]
-            rows[k + ONE, len(head):] = 1.0
-            rows[k + FILTERED, len(head):] = effort[:, i]
-            rows[k + RAW, len(head):] = measured[:, i]
-            factors.append(triangle(rows.T))
+        """Add a chunk to the open batch: ``columns`` (n, b, N), both kinds of effort (N, n).
+
+        ``effort`` is filtered, ``measured`` raw.
+        """
+        self._add(columns, _paired(effort, measured), np.array([0, len(effort)]))
+
+    def extend(self, columns: FloatArray, effort: FloatArray, measured: FloatArray) -> None:
+        """Add rows as `add` does, cut where batches are full.
+
+        ``columns`` (n, b, N); ``effort`` and ``measured`` (N, n).
+        """
+        efforts, first = _paired(effort, measured), 0
+        while first < len(effort):
+            # no further than to where neighbours merge
+            whole = (MAX_BATCHES - len(self._done)) * self.batch_samples + self.room
+            rows = slice(first, min(first + whole, len(effort)))
+            count = rows.stop - first
+            borders = np.array([0, *range(self.room, count, self.batch_samples), count])
+            self._add(columns[:, :, rows], efforts[:, :, rows], borders)
+            first = rows.stop
+
+    def _add(
+        self, columns: FloatArray, efforts: FloatArray, borders: NDArray[np.int64]
+    ) -> None:
+        """Add stretches from border to border, the first one to the open batch.
+
+        ``efforts`` (n, 2, N).
+        """
         before, number = (self._open.samples, self._open.recording) if self._open else \
             (0, self._recording)
-        self._open = Batch(tuple(factors), before + count, number)
-        if self._open.samples >= self.batch_samples:
-            self._close()
+        stacks = []
+        for i, active in enumerate(self._active):
+            k = len(active) + EXTRA
+            stack = np.zeros((len(borders) - 1, k, k))
+            if self._open:
+                stack[0] = self._open.factors[i]
+            add_equations(np.ascontiguousarray(columns[i]), active,
+                          np.ascontiguousarray(efforts[i]), borders, stack)
+            stacks.append(stack)
+        sizes = np.diff(borders)
+        sizes[0] += before
+        for s, factors in enumerate(zip(*stacks, strict=True)):
+            self._open = Batch(factors, int(sizes[s]), self._recording if s else number)
+            if self._open.samples >= self.batch_samples:
+                self._close()
+
+    @cached_property
+    def _active(self) -> list[NDArray[np.int64]]:
+        return [np.flatnonzero(row) for row in self.structure]
 
     def _close(self) -> None:
         if self._open is not None:

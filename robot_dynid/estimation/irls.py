@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import norm
 
 from robot_dynid.document import percent
 from robot_dynid.errors import UsageError
@@ -20,8 +19,8 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
     Solution,
+    batch_scores,
     estimate_of,
-    group_changes,
     joint_weights,
     residual_noise,
     rounding,
@@ -29,11 +28,12 @@ from robot_dynid.estimation.least_squares import (
     weighted_factor,
 )
 from robot_dynid.estimation.settings import read_word, setting
-from robot_dynid.estimation.uncertainty.stretches import scatter_covariance
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
+from robot_dynid.estimation.uncertainty.scatter import scatter_covariance
 from robot_dynid.types import FloatArray
 
-#: median of |x| of a standard normal deviate
-MEDIAN_DEVIATION = float(norm.ppf(0.75))
+#: median of |x| of a standard normal deviate: its quantile at 3/4
+MEDIAN_DEVIATION = 0.6744897501960817
 #: samples of which the median is taken, evenly spaced where there are more
 MEDIAN_SAMPLES = 400_000
 #: least mean slope of the score; where most samples are rejected there is no curvature
@@ -197,8 +197,9 @@ class RobustLeastSquares(Estimator):
         bread = np.sqrt(np.maximum(last.slope, LEAST_SLOPE)) / last.scale
         root = replace(last.solution, root=solve(experiment.information, bread).root)
         scored = (last.information, np.ones(len(joints)))
-        spread = scatter_covariance(experiment.information, lambda groups: group_changes(
-            experiment.information, bread, root, groups, scored))
+        spread = scatter_covariance(
+            experiment.information, batch_scores(experiment.information, bread, root, scored),
+            friction_scales(experiment.model, last.solution.values))
         estimate = estimate_of(experiment, last.solution, spread, self.name)
         settled = bool(warnings) or last.moved < self.tolerance
         low = {joint: float(share) for joint, share in zip(joints, last.low, strict=True)}

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from robot_dynid.document import Row, Table
-from robot_dynid.estimation.estimate import Details, Estimate, Estimator, Status
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator, PartSolver, Status
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information, triangle
 from robot_dynid.estimation.least_squares import (
-    Solution,
+    LeastSquares,
     batch_covariance,
     estimate_of,
     joint_weights,
@@ -25,6 +24,7 @@ from robot_dynid.estimation.least_squares import (
     solve,
     solve_rows,
 )
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.types import FloatArray
 
 #: least eigenvalue of the correlation of the residuals; below it two joints are dependent
@@ -73,20 +73,43 @@ class GeneralisedLeastSquares(Estimator):
     name = 'gls'
     summary = 'least squares with the covariance of the residuals of all joints'
     details_type = CorrelationDetails
+    sequential = True
+
+    def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
+        """Return the solver of ``batches`` for some parameters, with the residuals' covariance.
+
+        Raises DataError when recordings cannot be read again.
+        """
+        information = experiment.information.subset(batches)
+        beside = _SideBySide.of(experiment, batches)
+        weighted = LeastSquares().part_solver(experiment, batches)
+        floor = rounding(information)
+
+        def solved(free: NDArray[np.bool_], values: FloatArray) -> FloatArray:
+            found = weighted(free, values)
+            degrees = information.samples - int(free.sum())
+            found[free] = self._settled(
+                beside.given(free, values), found[free], degrees, floor)[0]
+            return found
+
+        return solved
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again."""
         beside = _SideBySide.of(experiment)
         first = solve(experiment.information, joint_weights(experiment.information))
-        omega, rounds = self._settled(beside, experiment.information, first)
+        _, omega, rounds = self._settled(
+            beside, first.values, experiment.information.samples - first.rank,
+            rounding(experiment.information))
         note = _dependent(omega, experiment.model.robot.row_names)
         if note:
             omega = np.diag(np.diag(omega))
         white = whitened(experiment, omega)
         ones = np.ones(len(omega))
         solution = solve(white, ones)
-        estimate = estimate_of(experiment, solution, batch_covariance(white, ones, solution),
-                               self.name)
+        scales = friction_scales(experiment.model, solution.values)
+        estimate = estimate_of(experiment, solution, batch_covariance(
+            white, ones, solution, scales), self.name)
         details = CorrelationDetails(rounds, omega, _correlation(omega))
         settled = rounds <= self.rounds
         return replace(estimate, details=details, warnings=(note,) if note else (),
@@ -94,22 +117,23 @@ class GeneralisedLeastSquares(Estimator):
                        else Status.NOT_SETTLED)
 
     def _settled(
-        self, beside: _SideBySide, information: Information, first: Solution
-    ) -> tuple[FloatArray, int]:
-        """Return the covariance (n, n) at rest and the rounds it took; more than allowed: none."""
-        values, floor = first.values, rounding(information)
-        samples = information.samples
+        self, beside: _SideBySide, values: FloatArray, degrees: int, floor: FloatArray
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """Return parameters (b,), covariance (n, n) at rest, rounds; more than allowed: none.
+
+        ``values`` (b,) to begin with; ``degrees`` of freedom of the residuals; ``floor`` (n,).
+        """
         for count in range(1, self.rounds + 1):
-            omega = beside.covariance(values, samples - first.rank, floor)
+            omega = beside.covariance(values, degrees, floor)
             if _dependent(omega, tuple(str(i) for i in range(len(omega)))):
-                return omega, count
+                return values, omega, count
             rows = beside.whitened(omega)
             found = solve_rows(rows).values
             change = rows[:, :-1] @ (found - values)
             values = found
-            if np.sqrt(np.mean(change**2) * len(change) / (samples * len(omega))) < self.tolerance:
-                return beside.covariance(values, samples - first.rank, floor), count
-        return omega, self.rounds + 1
+            if np.sqrt(np.sum(change**2) / (max(degrees, 1) * len(omega))) < self.tolerance:
+                return values, beside.covariance(values, degrees, floor), count
+        return values, omega, self.rounds + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,22 +149,42 @@ class _SideBySide:
     place: NDArray[np.int64]
 
     @classmethod
-    def of(cls, experiment: Experiment) -> _SideBySide:
-        """Reduce the recordings, chunk by chunk."""
+    def of(
+        cls, experiment: Experiment, batches: Sequence[int] | None = None
+    ) -> _SideBySide:
+        """Reduce the recordings, chunk by chunk; None stands for all ``batches``."""
+        known = experiment.information.batches
+        own = np.repeat([batches is None or i in batches for i in range(len(known))],
+                        [batch.samples for batch in known])
+        done = 0
         structure = experiment.information.structure
         present = np.hstack([structure, np.ones((len(structure), 1), dtype=bool)])
         place = np.where(present, np.cumsum(present).reshape(present.shape) - 1, -1)
         count = int(present.sum())
         factor = np.zeros((0, count))
         for chunk in experiment.equations():
-            tall = np.empty((count, len(factor) + len(chunk.effort)))
+            chosen = own[done:done + len(chunk.effort)]
+            done += len(chosen)
+            tall = np.empty((count, len(factor) + int(chosen.sum())))
             tall[:, :len(factor)] = factor.T
             for joint, row in enumerate(place):
-                tall[row[:-1][structure[joint]], len(factor):] = chunk.columns[joint][
-                    structure[joint]]
-                tall[row[-1], len(factor):] = chunk.effort[:, joint]
+                tall[row[:-1][structure[joint]], len(factor):] = chunk.columns[
+                    joint, structure[joint]][:, chosen]
+                tall[row[-1], len(factor):] = chunk.effort[chosen, joint]
             factor = triangle(tall.T)
         return cls(factor, place)
+
+    def given(self, free: NDArray[np.bool_], values: FloatArray) -> _SideBySide:
+        """Return the equations of the parameters that are ``free`` (b,), the others as ``values``.
+        """
+        factor = self.factor.copy()
+        for row in self.place:
+            known = ~free & (row[:-1] >= 0)
+            factor[:, row[-1]] -= self.factor[:, row[:-1][known]] @ values[known]
+        kept = self.place[:, [*np.flatnonzero(free), -1]]
+        there = kept >= 0
+        place = np.where(there, np.cumsum(there).reshape(there.shape) - 1, -1)
+        return _SideBySide(factor[:, kept[there]], place)
 
     def _rows(self, joint: int) -> FloatArray:
         """Return [A_j, y_j] (rows, b + 1) of one joint."""
@@ -165,6 +209,8 @@ class _SideBySide:
 
 def whiten(omega: FloatArray, rows: FloatArray) -> FloatArray:
     """Return L^-1 rows (n, k) with L L^T = omega."""
+    from scipy.linalg import solve_triangular
+
     scale = np.sqrt(np.diag(omega))
     lower = np.linalg.cholesky(omega / np.outer(scale, scale))
     return np.asarray(solve_triangular(lower, rows / scale[:, None], lower=True))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.estimation.estimate import Estimate, Estimator, Status
+from robot_dynid.estimation.estimate import Estimate, Estimator, PartSolver, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.information import FILTERED, Batch, Information, merged_batch
-from robot_dynid.estimation.uncertainty.stretches import Groups, scatter_covariance
+from robot_dynid.estimation.information import (
+    FILTERED,
+    Batch,
+    Information,
+    triangle,
+)
+from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
+from robot_dynid.estimation.uncertainty.jackknife import BatchScores
+from robot_dynid.estimation.uncertainty.scatter import scatter_covariance
 from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 
@@ -21,20 +30,29 @@ OPEN_SHARE = 1e-2
 #: columns below this share of the largest are rounding of joints that rest
 NEGLIGIBLE = 1e-8
 WEIGHT_ROUNDS = 8
-#: share of the information in a direction that counts as left when a group of batches is removed
-LEAST_REST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A weighted least-squares solution and what it was made of."""
+    """A weighted least-squares solution and what it was made of.
+
+    ``values`` (b,); ``root`` (b, rank) of their covariance with noise one; ``design`` (k, b) the
+    triangle of the weighted columns that are not negligible; ``condition`` with columns scaled to
+    one; ``open_columns`` that the data does not determine.
+    """
 
     values: FloatArray
     root: FloatArray
-    condition_raw: float
+    design: FloatArray
     condition: float
     rank: int
     open_columns: tuple[int, ...]
+
+    @property
+    def condition_raw(self) -> float:
+        """Condition number of the columns as they are, not scaled to one."""
+        raw = np.linalg.svd(self.design, compute_uv=False)
+        return float(raw[0] / raw[-1]) if raw[-1] > 0.0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -62,14 +80,25 @@ class LeastSquares(Estimator):
         """Whether friction and links may be fitted in turn: with weights per joint."""
         return self.weighted
 
+    def part_solver(self, experiment: Experiment, batches: Sequence[int]) -> PartSolver:
+        """Return the solver of ``batches`` for some parameters, joints weighted by their noise.
+
+        Raises UsageError without weights.
+        """
+        if not self.sequential:
+            return super().part_solver(experiment, batches)
+        information = experiment.information.subset(batches)
+        return partial(solved_part, weighted_factor(information, joint_weights(information)))
+
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises nothing, trouble is in the status."""
         information = experiment.information
         weights = joint_weights(information) if self.weighted else np.ones(len(
             information.structure))
         solution = solve(information, weights)
-        return estimate_of(experiment, solution, batch_covariance(information, weights, solution),
-                           self.name)
+        scales = friction_scales(experiment.model, solution.values)
+        return estimate_of(experiment, solution, batch_covariance(
+            information, weights, solution, scales), self.name)
 
 
 def estimate_of(
@@ -173,6 +202,7 @@ def solve(information: Information, weights: FloatArray) -> Solution:
 
 def solve_rows(tall: FloatArray) -> Solution:
     """Solve equations [A, y] (m, b + 1) as `solve` does."""
+    tall = triangle(tall)
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
     present = norms > NEGLIGIBLE * norms.max(initial=0.0)
@@ -184,57 +214,60 @@ def solve_rows(tall: FloatArray) -> Solution:
     root = vt[kept].T / s[kept] / scale[:, None]
     share = np.sum(vt[~kept] ** 2, axis=0)
     open_columns = tuple(int(i) for i in np.flatnonzero(share > OPEN_SHARE))
-    raw = np.linalg.svd(design, compute_uv=False)
     return Solution(
-        values=values, root=root,
-        condition_raw=float(raw[0] / raw[-1]) if raw[-1] > 0.0 else np.inf,
+        values=values, root=root, design=design,
         condition=float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf,
         rank=int(kept.sum()), open_columns=open_columns,
     )
 
 
+def solved_part(
+    tall: FloatArray, free: NDArray[np.bool_], values: FloatArray
+) -> FloatArray:
+    """Return ``values`` (b,), those that are ``free`` (b,) solved from [A, y] (m, b + 1)."""
+    found = values.copy()
+    target = tall[:, -1] - tall[:, :-1][:, ~free] @ values[~free]
+    found[free] = solve_rows(np.column_stack([tall[:, :-1][:, free], target])).values
+    return found
+
+
 def batch_covariance(
-    information: Information, weights: FloatArray, solution: Solution
+    information: Information, weights: FloatArray, solution: Solution,
+    scales: FrictionScales | None = None,
 ) -> tuple[FloatArray, int]:
     """Return the covariance (b, b) that holds for coloured residuals, and its degrees of freedom.
 
     Cluster jackknife over stretches of time and recordings, see `scatter_covariance`: only the
-    stretches need to be independent, not the samples, and leverage is accounted for.
+    stretches need to be independent, not the samples, and leverage is accounted for. ``weights``
+    (n,) are those of the joints; with ``scales`` of friction, what differs from one recording to
+    the next is estimated apart.
     Source: MacKinnon, Nielsen, Webb 2023 (CR3); Cameron, Miller 2015.
     """
-    return scatter_covariance(
-        information, lambda groups: group_changes(information, weights, solution, groups))
+    return scatter_covariance(information, batch_scores(information, weights, solution), scales)
 
 
-def group_changes(
-    information: Information, weights: FloatArray, solution: Solution, groups: Groups,
+def batch_scores(
+    information: Information, weights: FloatArray, solution: Solution,
     scored: tuple[Information, FloatArray] | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the change of the estimate by each group of batches, (groups, b).
+) -> BatchScores:
+    """Return the curvature and the gradient of each batch at the solution.
 
-    Beside it, how many times larger the variance of each parameter is without the group.
-    ``scored`` are information and weights that made the estimate, where they are not those that
-    give its curvature. ``root`` whitens the information, so a group is removed by one small linear
-    solve.
+    ``weights`` (n,) are those of the joints. ``scored`` are information and weights that made the
+    estimate, where they are not those that give its curvature.
     """
     estimated, used = scored or (information, weights)
-    changes, growth = np.empty((2, len(groups), len(information.names)))
-    identity = np.eye(solution.root.shape[1])
-    before = np.sum(solution.root**2, axis=1)
-    before = np.where(before > 0.0, before, 1.0)
-    for i, group in enumerate(groups):
-        batch = merged_batch([information.batches[k] for k in group])
-        own = batch if scored is None else merged_batch([estimated.batches[k] for k in group])
+    size = solution.root.shape[1]
+    curvature, score = np.empty((len(information.batches), size, size)), np.empty((
+        len(information.batches), size))
+    for i, (batch, made) in enumerate(zip(information.batches, estimated.batches, strict=True)):
         tall = weighted_factor(information, weights, batch)
         white = tall[:, :-1] @ solution.root
-        made = tall if scored is None else weighted_factor(estimated, used, own)
-        score = (made[:, :-1] @ solution.root).T @ (made[:, -1] - made[:, :-1] @ solution.values)
-        rest, directions = np.linalg.eigh(identity - white.T @ white)
-        rest = np.maximum(rest, LEAST_REST)  # a group that decides a direction alone
-        along = solution.root @ directions
-        changes[i] = along @ ((directions.T @ score) / rest)
-        growth[i] = np.sum(along**2 / rest, axis=1) / before
-    return changes, growth
+        curvature[i] = white.T @ white
+        if scored is not None:
+            tall = weighted_factor(estimated, used, made)
+            white = tall[:, :-1] @ solution.root
+        score[i] = white.T @ (tall[:, -1] - tall[:, :-1] @ solution.values)
+    return BatchScores(solution.root, curvature, score)
 
 
 def textbook_covariance(

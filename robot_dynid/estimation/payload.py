@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from scipy import stats
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.feasible.body import TEN, Body, fit_body, informative, without
@@ -17,6 +16,7 @@ from robot_dynid.estimation.least_squares import (
     residual_noise,
     solve,
 )
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.estimation.uncertainty.jackknife import deviations, leave_one_out
 from robot_dynid.estimation.uncertainty.stretches import long_batches
 from robot_dynid.robot.inertia import PARAMETERS, com_from_parameters
@@ -76,7 +76,8 @@ class PayloadEstimate:
     @property
     def margins(self) -> FloatArray:
         """Factors (4,) from deviations to halves of 95 % intervals, mass and centre of mass."""
-        return np.asarray(stats.t.ppf(0.5 + CONFIDENCE / 2.0, self.degrees_of_freedom))
+        return np.array([student_quantile(0.5 + CONFIDENCE / 2.0, degrees)
+                         for degrees in self.degrees_of_freedom])
 
 
 def fit_payload(
@@ -103,7 +104,7 @@ def fit_payload(
     known = _known(not_excited)
     values = np.where(known, _described(body.values), np.nan)
     std = np.where(known, spread, np.inf)
-    seen = values[TEN] > stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom) * scatter[TEN]
+    seen = values[TEN] > student_quantile(0.5 + CONFIDENCE / 2.0, freedom) * scatter[TEN]
     status = PayloadStatus.NOT_EXCITED if not_excited else PayloadStatus.OK
     if known[TEN] and not seen:
         status = PayloadStatus.NO_PAYLOAD
@@ -157,7 +158,7 @@ def _require_mass(information: Information, weights: FloatArray) -> None:
     covariance, freedom = batch_covariance(information, weights, solution)
     index = len(information.names) - TEN
     mass, std = float(solution.values[index]), float(np.sqrt(covariance[index, index]))
-    if mass < -float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom)) * std:
+    if mass < -student_quantile(0.5 + CONFIDENCE / 2.0, freedom) * std:
         raise DataError(f'the mass of the payload comes out negative ({mass:.4g} +- {std:.2g} kg):'
                         ' are the recordings with and without it exchanged, or the sign of the '
                         'effort or of gravity?')

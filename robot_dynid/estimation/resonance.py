@@ -22,8 +22,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.signal import csd, detrend
 
 from robot_dynid.errors import DataError
 from robot_dynid.types import FloatArray
@@ -108,6 +106,8 @@ def _spectrum(
     a: FloatArray, b: FloatArray, step: float, length: int
 ) -> tuple[FloatArray, ComplexArray]:
     """Return frequencies [Hz] and the cross spectrum, the line taken off each stretch."""
+    from scipy.signal import csd, detrend
+
     def linear(stretch: FloatArray) -> FloatArray:
         return np.asarray(detrend(stretch, axis=-1))
 
@@ -120,6 +120,8 @@ def two_masses(found: Response) -> TwoMasses:
 
     Raises DataError where no antiresonance with its resonance shows inside the frequencies.
     """
+    from scipy.optimize import least_squares
+
     s = np.asarray(2j * np.pi * found.frequency)
 
     def both(x: FloatArray) -> FloatArray:

@@ -20,11 +20,13 @@ from robot_dynid.friction.coulomb import Coulomb
 from robot_dynid.friction.dahl import Dahl
 from robot_dynid.friction.law import Addition, AxisMotion, FrictionLaw, Shape
 from robot_dynid.friction.maxwell import Maxwell
+from robot_dynid.friction.none import NoFriction
 from robot_dynid.friction.stribeck import Stribeck
 from robot_dynid.friction.two_speed import TwoSpeed
 
 LAWS: dict[str, type[FrictionLaw]] = {
-    law.name: law for law in (Coulomb, Asymmetric, TwoSpeed, Stribeck, Dahl, Maxwell)}
+    law.name: law for law in (
+        Coulomb, Asymmetric, TwoSpeed, Stribeck, Dahl, Maxwell, NoFriction)}
 ADDITIONS: dict[str, type[Addition]] = {
     addition.name: addition for addition in (
         Breakaway, Levelling, LoadDependent, Drift, TemperatureDependent)}

@@ -47,7 +47,7 @@ class Breakaway(Addition):
     speed: float = ranged(0.1, SPEED)
     speeds: Range = None
     name: ClassVar[str] = 'breakaway'
-    shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.02, 0.4, 6),)
+    shapes: ClassVar[tuple[Shape, ...]] = (Shape('speed', 0.005, 0.2, 4),)
 
     def __post_init__(self) -> None:
         self.check()

@@ -25,7 +25,10 @@ from robot_dynid.kernels.friction import (
     WIDTH,
     sliding_torque,
 )
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, constant, frozen
+
+#: axes, straight, terms, transmission and links
+FrictionTables = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,11 @@ class AxisFriction:
         return cls(np.ascontiguousarray(axes), straight, terms,
                    *(np.ascontiguousarray(part) for part in load))
 
+    @classmethod
+    def none(cls, n: int) -> AxisFriction:
+        """Return no friction on n coordinates."""
+        return cls.of(np.zeros((0, n)), (), ())
+
     @property
     def needs_load(self) -> bool:
         """Whether friction grows with the load."""
@@ -84,6 +92,13 @@ class AxisFriction:
         terms[:, [HOLDS, WIDTH]] = 0.0
         return replace(self, terms=_merged(terms))
 
+    @cached_property
+    def tables(self) -> FrictionTables:
+        """Read-only tables for the kernels of states without a past."""
+        own = self.sliding
+        return (frozen(own.axes), frozen(own.straight), frozen(own.terms),
+                frozen(own.transmission), frozen(own.links))
+
     def on(self, columns: Sequence[int], count: int) -> AxisFriction:
         """Return the friction on ``count`` coordinates; ``columns`` (n,) turn the axes."""
         axes = np.zeros((len(self.axes), count))
@@ -95,10 +110,9 @@ class AxisFriction:
 
         ``load`` (K, a) [N m] of the axes, where friction needs it.
         """
-        own = self.sliding
-        out = np.empty_like(velocity)
-        sliding_torque((own.axes, own.straight, own.terms), velocity,
-                       np.zeros((0, len(own.axes))) if load is None else load, out)
+        own, out = self.sliding, np.empty(velocity.shape)
+        sliding_torque((own.axes, own.straight, own.terms), constant(velocity), constant(
+            np.zeros((0, len(own.axes))) if load is None else load), out)
         return out
 
 

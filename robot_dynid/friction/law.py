@@ -12,13 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import UsageError
-from robot_dynid.friction.terms import Parameter, Range, Term, slid, table_of, warm
+from robot_dynid.friction.terms import CONSTANT, Parameter, Range, Term, slid, table_of, warm
 from robot_dynid.kernels.friction import fill_columns
 from robot_dynid.numbers import NumberRange, check_ranges, shown
 from robot_dynid.types import FloatArray
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+#: kinds of friction: in proportion to the speed, the same whatever the motion, all else
+VISCOUS, OFFSET, DRY = 'viscous', 'offset', 'dry'
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +69,19 @@ class Shape:
     def grid(self) -> tuple[float, ...]:
         """The values tried first."""
         return tuple(float(f'{v:.3g}') for v in np.geomspace(self.low, self.high, self.count))
+
+
+def columns_of(parameters: Sequence[Parameter], motion: AxisMotion) -> FloatArray:
+    """Return (k, N): the torque of each of ``parameters`` at value one."""
+    terms, none = table_of(parameters), np.empty(0)
+    found = np.empty((len(parameters), len(motion.time)))
+    began = motion.time[:1] if motion.began is None else motion.began
+    along = (motion.time - began, motion.position, motion.velocity,
+             none if motion.load is None else motion.load,
+             none if motion.temperature is None else motion.temperature)
+    fill_columns((terms, slid(warm(terms))), tuple(
+        np.ascontiguousarray(part, np.float64) for part in along), motion.first, found)
+    return found
 
 
 #: of speeds and temperatures of a fit
@@ -181,17 +198,17 @@ class FrictionLaw(Settings):
         """Parameters of torques proportional to the velocity, in one direction at least."""
         return tuple(p.name for p in self.table if any(term.viscous for term in p.terms))
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of every parameter: VISCOUS, OFFSET or DRY."""
+        return tuple(
+            VISCOUS if all(term.viscous for term in p.terms) else
+            OFFSET if all(term.kind == CONSTANT and term.side == 0.0 for term in p.terms) else DRY
+            for p in self.table)
+
     def columns(self, motion: AxisMotion) -> FloatArray:
         """Return (k, N): the torque of each parameter at value one."""
-        terms, none = table_of(self.table), np.empty(0)
-        found = np.empty((len(self.table), len(motion.time)))
-        began = motion.time[:1] if motion.began is None else motion.began
-        along = (motion.time - began, motion.position, motion.velocity,
-                 none if motion.load is None else motion.load,
-                 none if motion.temperature is None else motion.temperature)
-        fill_columns((terms, slid(warm(terms))), tuple(
-            np.ascontiguousarray(part, np.float64) for part in along), motion.first, found)
-        return found
+        return columns_of(self.table, motion)
 
     def added(self, addition: Addition) -> FrictionLaw:
         """Return the law with one more addition."""

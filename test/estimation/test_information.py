@@ -14,12 +14,13 @@ from robot_dynid.estimation.information import (
     FILTERED,
     MAX_BATCHES,
     RAW,
+    Accumulator,
     merged,
     triangle,
 )
 from robot_dynid.estimation.least_squares import (
     batch_covariance,
-    group_changes,
+    batch_scores,
     joint_weights,
     residual_noise,
     solve,
@@ -174,7 +175,7 @@ def test_covariance_is_the_jackknife_of_brute_force_refits(weights):
     solution = solve(information, np.array(weights))
     single = [[k] for k in range(count)]
     covariance, freedom = jackknife.covariance(
-        group_changes(information, np.array(weights), solution, single)[0])
+        batch_scores(information, np.array(weights), solution).changes(single)[0])
     refits = []
     for k in range(count):
         rows = np.r_[0:20 * k, 20 * (k + 1):240]
@@ -254,3 +255,30 @@ def test_folds_are_contiguous_and_complete(count):
     parts = folds(count)
     assert [i for part in parts for i in part] == list(range(count))
     assert all(parts)
+
+
+@pytest.mark.parametrize('count', [300, 1290, 2000])
+def test_rows_of_any_length_are_cut_into_the_same_batches(count):
+    """Also where neighbours merge in between: batches of one sample do so beyond 128."""
+    data = Data(count)
+    for batch in (1, 7, 400):
+        chunks, at_once = data.accumulated(batch), Accumulator(NAMES, STRUCTURE, batch)
+        at_once.extend(data.columns, data.effort, data.raw)
+        found = at_once.information()
+        assert [b.samples for b in found.batches] == [b.samples for b in chunks.batches]
+        for one, other in zip(found.batches, chunks.batches, strict=True):
+            for left, right in zip(one.factors, other.factors, strict=True):
+                assert left.T @ left == pytest.approx(right.T @ right, rel=1e-9, abs=1e-6)
+
+
+def test_information_about_some_parameters_is_that_of_an_experiment_without_the_others():
+    data, chosen = Data(500), [0, 2, 3]
+    found = data.accumulated(50).about(chosen)
+    alone = Accumulator(tuple(NAMES[i] for i in chosen), STRUCTURE[:, chosen], 50)
+    alone.extend(data.columns[:, chosen], data.effort, data.raw)
+    expected = alone.information()
+    assert found.names == expected.names
+    assert np.array_equal(found.structure, expected.structure)
+    assert held_out(found).score == pytest.approx(held_out(expected).score, rel=LEAST_SQUARES)
+    assert solve(found, np.ones(2)).values == pytest.approx(
+        solve(expected, np.ones(2)).values, rel=LEAST_SQUARES)

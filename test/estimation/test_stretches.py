@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from tolerances import COVERAGE, COVERAGE_OF_DRIFT, SAME_FORMULA, WIDTH_FOR_WHITE
 
 from robot_dynid.estimation.information import Accumulator, Information
-from robot_dynid.estimation.least_squares import batch_covariance, group_changes, solve
+from robot_dynid.estimation.least_squares import batch_covariance, batch_scores, solve
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES, recordings, stretches
 
 DT, COUNT = 0.05, 10
@@ -89,7 +89,7 @@ def test_the_scatter_is_that_of_the_stretches():
     covariance, freedom = batch_covariance(information, np.ones(1), solution)
     groups = stretches(len(information.batches))
     assert len(groups) == STRETCHES == freedom + 1
-    changes, growth = group_changes(information, np.ones(1), solution, groups)
+    changes, growth = batch_scores(information, np.ones(1), solution).changes(groups)
     centred = changes - changes.mean(axis=0)
     assert np.diag(covariance) == pytest.approx(
         (1.0 - 1.0 / STRETCHES) * np.sum(centred**2, axis=0), rel=SAME_FORMULA)

@@ -133,7 +133,7 @@ def test_rollout_has_the_friction_of_the_law_beyond_the_range(law):
     """By the change of velocity in a step too short for all else to change."""
     model = model_of(load_robot('planar_3r'), law, wide(law)[1].settings())
     q, qd = np.zeros((1, 3)), np.array([[3.0, -4.0, 5.0]])
-    step = 1e-7
+    step = 3e-8
     found = (model.rollout(q, qd, np.zeros((1, 1, 3)), step).velocity[:, 0] - qd) / step
     expected = model.forward(q, qd, np.zeros((1, 3)))
     np.testing.assert_allclose(found, expected, rtol=BEGINNING)

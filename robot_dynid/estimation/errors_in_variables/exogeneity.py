@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from robot_dynid.estimation.quantiles import fisher_tail, student_quantile
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.types import FloatArray
 
@@ -67,7 +67,7 @@ class Comparison:
     def significant(self) -> list[int]:
         """Return the parameters whose own difference is no chance, the clearest first."""
         degrees = max(sum(self.degrees) - 1, 1)
-        bound = stats.t.ppf(1.0 - 0.5 * LEVEL / len(self.bias), degrees)
+        bound = student_quantile(1.0 - 0.5 * LEVEL / len(self.bias), degrees)
         with np.errstate(divide='ignore', invalid='ignore'):
             deviations = np.nan_to_num(np.abs(self.bias) / self.std, nan=0.0, posinf=0.0)
         return [int(i) for i in np.argsort(-deviations) if deviations[i] > bound]
@@ -117,4 +117,4 @@ def compare(
     degrees = (tested, count - tested)
     statistic = hotelling * degrees[1] / (tested * (count - 1))
     return Comparison(bias, np.sqrt(np.diag(spread)), second[0], statistic, degrees,
-                      float(stats.f.sf(statistic, *degrees)))
+                      fisher_tail(statistic, degrees))

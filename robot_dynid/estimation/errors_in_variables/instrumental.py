@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from robot_dynid.document import Row, Table, number
 from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, HausmanTest, compare
@@ -233,6 +232,8 @@ class Fit:
     @classmethod
     def of(cls, doubled: Information, weights: FloatArray) -> Fit:
         """Prepare with given joint weights (n,)."""
+        from scipy.linalg import solve_triangular
+
         tall = weighted_factor(doubled, weights)
         b = tall.shape[1] // 2
         root = solve_rows(tall[:, b:]).root
@@ -279,6 +280,8 @@ class Fit:
 
     def changes(self) -> FloatArray:
         """Return (batches, b): what each batch has changed in the estimate."""
+        from scipy.linalg import solve_triangular
+
         r, coupling, values = self._solved
         b = len(values)
         found = np.empty((len(self.doubled.batches), b))

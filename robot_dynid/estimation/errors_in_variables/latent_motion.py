@@ -1,48 +1,56 @@
 """Errors in variables: the motion is estimated along with the parameters.
 
-Sensors see position, velocity and acceleration with white noise, each at its own level; motors
-have a known effort. The most probable motion agrees with all sensors and, at every instant, with
-the equations of motion. So the deflection of a gear, which drowns in the noise of two encoders, is
-known from the torque of the gear; regressors of the measured motion would be biased (attenuated).
-Parameters and the coefficients of a fine spline are found at once, by Gauss-Newton.
+Sensors see the motion with white noise, and at every instant it obeys the equations of motion but
+for noise of the efforts and what the model lacks. The most probable motion agrees with both. So
+the deflection of a gear, which drowns in the noise of two encoders, is known from the torque of
+the gear; regressors of the measured motion would be biased (attenuated). Recordings are cut into
+stretches, and the motion of each is a fine spline of its own. Parameters and the coefficients of
+all splines are found at once, by Gauss-Newton; those of a stretch are eliminated within it.
 Source: Schoukens, Pintelon, Identification of Linear Systems, ch. 8 (maximum likelihood with noise
 on inputs and outputs); collocation: Ramsay et al., J. R. Statist. Soc. B 69, 2007, 741-796.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solveh_banded
-from scipy.ndimage import minimum_filter1d
 
-from robot_dynid.dynamics import rigid_body
+from robot_dynid.estimation.errors_in_variables.coordinate_equations import CoordinateEquations
 from robot_dynid.estimation.errors_in_variables.motion_spline import ORDERS, MotionSpline
-from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.regressor import RigidLinks
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.estimation.experiment import Regression, TorqueModel
+from robot_dynid.friction.law import Path
+from robot_dynid.regressor import Block, JointFriction
+from robot_dynid.types import FloatArray, Progress, Samples
 
-#: s between knots: of the motion sought, and of the first guess
-SPACING, COARSE = 4e-3, 3e-2
-#: equations count where the axes turn faster than this [rad/s], round by round: around a reversal
-#: dry friction is unknown, and the first guess does not know when that is
+#: s between knots of the motion sought, at least so many samples; and those of the first guess
+SPACING, SAMPLES, COARSE = 4e-3, 4, 3e-2
+#: equations with friction count where their axes turn faster than this [rad/s, m/s], round by
+#: round: around a reversal dry friction is unknown, and the first guess does not know when that is
 SPEEDS = (0.1, 0.05, 0.03, 0.02)
-#: samples around a reversal that do not count either
-AROUND = 9
 #: errors from which the weight of an equation falls (Cauchy's; 95 % efficient for normal errors)
 CAUCHY = 2.385
 #: least error of an equation in terms of its effort; a round lowers it to this share at most: as
 #: soon as motion and equations hold each other tightly, the shape hardly moves
 EXACT, SLOWLY = 1e-3, 0.7
-#: rounds at most; they end where the errors stay, and the logarithm of the shape to this
-ROUNDS, SETTLED = 20, 1e-3
-#: step of differences, in terms of the signal, and of the logarithm of the shape
-DIFFERENCE, STRETCH = 1e-6, 1e-4
-#: largest change of that logarithm in a round
-LONGEST = 0.3
+#: by how much the error of a link behind a gear may be smaller than that of its motor
+TIGHTER = 5.0
+#: share of the errors of an equation that the motion may take up
+ABSORBED = 0.9
+#: rounds at most; they end where the errors stay, and the logarithms of the shapes to this
+ROUNDS, SETTLED = 30, 3e-3
+#: step of the logarithm of a shape for its derivative; largest change of it in a round; deviation
+#: of such changes, for shapes that the data leaves open
+STRETCH, LONGEST, LOOSE = 1e-4, 0.3, 1.0
+#: rounds of a fit without some of the stretches, and by how much its steps are lengthened at most
+REFIT, MIXED = 6, 8.0
+#: no shapes
+NOTHING = np.zeros(0)
+#: random signs by which it is known what the motion takes up
+PROBES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,233 +66,473 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
-class LatentFit:
-    """``values`` and ``std`` (b,), ``shape``, the motion (three of (N, m)), ``errors`` (rows,)
-    [N m] of the equations. Deviations are those of the likelihood, which takes spline and model as
-    complete: they are too small by a factor of a few, so no intervals are to be made of them.
+class Stretch:
+    """Channels at ``time`` (N,) [s], uniform, and ``effort`` (M, rows) [N m] at ``stamps`` (M,).
+
+    ``temperature`` (M, m) where it is known. It ``goes_on`` where the stretch before it ends;
+    ``recording`` is the number of the recording, which ``began`` [s] then.
     """
 
-    values: FloatArray
-    std: FloatArray
-    shape: float
-    motion: list[FloatArray]
-    errors: FloatArray
+    time: FloatArray
+    channels: tuple[Channel, ...]
+    stamps: FloatArray
+    effort: FloatArray
+    temperature: FloatArray | None = None
+    goes_on: bool = False
+    recording: int = 0
+    began: float | None = None
 
+    @cached_property
+    def splines(self) -> tuple[MotionSpline, MotionSpline]:
+        """The motion at ``time`` and at ``stamps``."""
+        step = float(self.time[1] - self.time[0])
+        seen = MotionSpline(self.time, max(SPACING, SAMPLES * step))
+        return seen, seen.at(self.stamps)
 
-#: the model for a shape that is not linear, such as the speed over which friction falls
-Family = Callable[[float], TorqueModel]
-
-
-def fit(
-    family: tuple[Family, float], time: FloatArray, channels: Sequence[Channel],
-    effort: FloatArray, chosen: NDArray[np.bool_],
-) -> LatentFit:
-    """Estimate the base parameters that are ``chosen`` (b,), all others being zero, and the shape.
-
-    ``family`` makes models, and has a positive shape to begin with. ``time`` (N,) uniform;
-    ``effort`` (N, rows) [N m], exact but for what the model lacks. The equations of a joint may
-    depend on its own motion and motor only, but for the links.
-    """
-    task = _Task(family, time, channels, effort, chosen)
-    state = task.guess()
-    for number in range(ROUNDS):
-        before = state
-        state = task.better(before, SPEEDS[min(number, len(SPEEDS) - 1)])
-        if number >= len(SPEEDS) and task.settled(before, state):
-            break
-    return LatentFit(state.values, state.std, state.shape, task.spline.motion(state.coefficients),
-                     state.errors)
+    @property
+    def around(self) -> int:
+        """Number of samples around a reversal that do not count either, about two knots."""
+        step = float(np.median(np.diff(self.stamps)))
+        length = (self.time[-1] - self.time[0]) / self.splines[0].intervals
+        return 2 * int(np.ceil(length / step)) + 1
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """Coefficients of the spline, parameters (b,) with deviations, the shape, errors (rows,)."""
+class Condensed:
+    """Equations of the step of the parameters from one stretch: its motion is eliminated.
 
-    coefficients: FloatArray
+    ``normal`` (b, b) and ``right`` (b,); coefficients of the motion step by ``own - response @
+    step``, (c,) and (c, b). The motion takes up ``absorbed`` (m,) of ``counted`` (m,) equations.
+    """
+
+    normal: FloatArray
+    right: FloatArray
+    own: FloatArray
+    response: FloatArray
+    absorbed: FloatArray
+    counted: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LatentState:
+    """Coefficients (c, m) of the splines, parameters ``values`` (b,), the ``shapes`` (s,).
+
+    ``errors`` (m,) [N m] of the equations, and the ``speed`` [rad/s] above which they count.
+    """
+
+    coefficients: tuple[FloatArray, ...]
     values: FloatArray
-    std: FloatArray
-    shape: float
+    shapes: FloatArray
     errors: FloatArray
+    speed: float
 
 
-class _Task:
-    """The constants of the iteration; ``model`` has the shapes of the current round."""
+@dataclass(frozen=True, eq=False)
+class LatentFit:
+    """State at the end, the equations there, and the ``rounds`` it took.
 
-    def __init__(self, family: tuple[Family, float], time: FloatArray, channels: Sequence[Channel],
-                 effort: FloatArray, chosen: NDArray[np.bool_]) -> None:
-        self.family, self.first = family
-        self.time, self.channels, self.effort = time, channels, effort
-        self.model = self.family(self.first)
-        self.chosen = chosen
-        self.spline = MotionSpline(time, SPACING)
-        self.measured = _measured(self.spline, channels)
-        self.band = self.spline.normal(self.measured)
+    ``motion`` is that of every stretch: position, velocity, acceleration (N, m) at its times.
+    """
 
-    def guess(self) -> _State:
-        """Return a smooth motion, and the parameters by least squares along it."""
-        coarse = MotionSpline(self.time, COARSE)
-        measured = _measured(coarse, self.channels)
-        right = np.concatenate([c.values / c.deviation for c in self.channels], axis=1)
-        found = solveh_banded(
-            coarse.normal(measured), coarse.gathered(measured, right[:, :, None]), lower=True)
-        motion = coarse.motion(found.reshape(-1, self.channels[0].values.shape[1]))
-        samples, errors = self.samples(motion), np.ones(self.effort.shape[1])
-        counts = self.counts(motion[1], SPEEDS[0])
-        values = np.zeros(len(self.chosen))
-        for _ in range(3):
-            weights = counts / errors
-            columns = self.model.columns(samples)[:, self.chosen] * weights.T[:, None, :]
-            values[self.chosen] = np.linalg.lstsq(
-                columns.transpose(0, 2, 1).reshape(-1, columns.shape[1]),
-                (self.effort * weights).T.ravel(), rcond=None)[0]
-            errors = self.errors(samples, values, counts)
-        return _State(self.spline.fitted(motion[0]), values, np.zeros_like(values), self.first,
-                      errors)
+    state: LatentState
+    condensed: tuple[Condensed, ...]
+    rounds: int
+    motion: tuple[list[FloatArray], ...]
 
-    def better(self, state: _State, speed: float) -> _State:
-        """Return the state after a step of Gauss and Newton."""
-        motion = self.spline.motion(state.coefficients)
-        samples, weights = self.samples(motion), self.counts(motion[1], speed) / state.errors
-        misfit = self.effort - self.modelled(motion, state.values)
-        weights = weights / np.sqrt(1.0 + (misfit / (CAUCHY * state.errors)) ** 2)
-        columns = self.model.columns(samples)[:, self.chosen] * weights.T[:, None, :]
-        by_values = np.concatenate([columns.transpose(2, 0, 1), self._by_shape(
-            motion, state, weights)[:, :, None]], axis=2)
-        by_motion = self._by_motion(motion, state.values, weights)
-        equations = (misfit * weights)[:, :, None]
-        off = np.concatenate([(c.values - motion[c.order]) / c.deviation for c in self.channels],
-                             axis=1)
-        cross = self.spline.gathered(by_motion, by_values)
-        right = self.spline.gathered(by_motion, equations) + self.spline.gathered(
-            self.measured, off[:, :, None])
-        solved = solveh_banded(self.band + self.spline.normal(by_motion),
-                               np.hstack([right, cross]), lower=True)
-        normal = np.einsum('nra,nrb->ab', by_values, by_values) - cross.T @ solved[:, 1:]
-        target = np.einsum('nra,nr->a', by_values, equations[:, :, 0]) - cross.T @ solved[:, 0]
-        scale = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-        inverse = np.linalg.pinv(normal / np.outer(scale, scale), rcond=1e-12, hermitian=True)
-        change = inverse @ (target / scale) / scale
-        change[-1] = np.clip(change[-1], -LONGEST, LONGEST)
-        moved = solved[:, 0] - solved[:, 1:] @ change
-        values, std = state.values.copy(), np.zeros_like(state.values)
-        values[self.chosen] += change[:-1]
-        std[self.chosen] = (np.sqrt(np.diag(inverse)) / scale)[:-1]
-        shape = state.shape * float(np.exp(change[-1]))
-        self.model = self.family(shape)
-        found = _State(state.coefficients + moved.reshape(state.coefficients.shape), values, std,
-                       shape, state.errors)
-        return replace(found, errors=self._lowered(found, speed))
 
-    def settled(self, before: _State, state: _State) -> bool:
-        """Return whether a round has changed neither errors nor shape."""
-        same = np.allclose(before.errors, state.errors, rtol=SETTLED)
-        return bool(same and abs(np.log(state.shape / before.shape)) < SETTLED)
+@dataclass(frozen=True)
+class Searched:
+    """Setting that friction laws of ``axes`` share, sought, too; ``path`` says where it is.
 
-    def _by_shape(
-        self, motion: Sequence[FloatArray], state: _State, weights: FloatArray
-    ) -> FloatArray:
-        """Return the change (N, rows) of the weighted effort with the logarithm of the shape."""
-        here, kept = self._beside(motion, state.values), self.model
-        self.model = self.family(state.shape * float(np.exp(STRETCH)))
-        there = self._beside(motion, state.values)
-        self.model = kept
-        return np.asarray((there - here) / STRETCH * weights)
+    It is positive, from ``low`` to ``high``, such as the speed over which friction falls.
+    """
 
-    def _lowered(self, state: _State, speed: float) -> FloatArray:
-        motion = self.spline.motion(state.coefficients)
-        errors = self.errors(self.samples(motion), state.values, self.counts(motion[1], speed))
-        least = EXACT * self.effort.std(axis=0)
-        return np.asarray(np.maximum(np.maximum(errors, SLOWLY * state.errors), least))
+    axes: tuple[int, ...]
+    path: Path
+    low: float
+    high: float
 
-    def samples(self, motion: Sequence[FloatArray]) -> Samples:
-        """Return the motion as samples."""
-        position, velocity, acceleration = motion
-        return Samples(self.model.robot.joints, self.time, position, velocity, acceleration)
+    def applied(self, block: JointFriction, shape: float) -> JointFriction:
+        """Return friction with this ``shape``."""
+        return replace(block, laws=tuple(
+            law.reshaped({self.path: shape}) if axis in self.axes else law
+            for axis, law in enumerate(block.laws)))
 
-    def counts(self, velocity: FloatArray, speed: float) -> FloatArray:
-        """Return (N, rows) 1 where the axis of the equation turns faster than ``speed``."""
-        motors = {gear.joint: gear.motor for gear in self.model.gears}
-        axes = [motors.get(j, j) for j in self.model.robot.row_joints]
-        slowest = minimum_filter1d(np.abs(velocity[:, axes]), AROUND, axis=0)
-        return np.asarray((slowest > speed).astype(np.float64))
 
-    def errors(self, samples: Samples, values: FloatArray, counts: FloatArray) -> FloatArray:
-        """Return the typical error (rows,) of the equations that count, by their median."""
-        misfit = self.effort - self.modelled(
-            (samples.position, samples.velocity, samples.acceleration), values)
-        size = np.where(counts > 0.0, np.abs(misfit), np.nan)
-        return np.asarray(1.4826 * np.nanmedian(size, axis=0))
+@dataclass(frozen=True, eq=False)
+class LatentProblem:
+    """Stretches of recordings and the model that is fitted to them.
 
-    def modelled(self, motion: Sequence[FloatArray], values: FloatArray) -> FloatArray:
-        """Return the effort (N, rows) of parameters (b,)."""
-        effort = self._beside(motion, values)
-        n = self.model.robot.n
-        effort[:, :n] += self._links([signal[:, :n] for signal in motion], values)
-        return effort
+    Base parameters that are ``chosen`` (b,) are sought, all others are zero; and shapes of
+    friction that are ``searched``. ``slowest`` (a,) [rad/s, m/s] are the speeds of the axes below
+    which no equation with their friction counts; () for those of all.
+    """
 
-    def _links(self, motion: Sequence[FloatArray], values: FloatArray) -> FloatArray:
-        """Return the effort (N, n) of the links: base parameters are standard ones, others 0."""
-        model = self.model
-        assert isinstance(model.blocks[0], RigidLinks)
-        standard = np.zeros(10 * model.robot.n)
-        own = model.kept_by_block[0]
-        standard[own] = values[:len(own)]
-        position, velocity, acceleration = motion
-        return rigid_body.inverse_dynamics(model.robot, position, velocity, acceleration, standard)
+    model: TorqueModel
+    stretches: tuple[Stretch, ...]
+    chosen: NDArray[np.bool_]
+    searched: tuple[Searched, ...] = ()
+    slowest: FloatArray = field(default_factory=lambda: NOTHING)
 
-    def _beside(self, motion: Sequence[FloatArray], values: FloatArray) -> FloatArray:
-        """Return the effort (N, rows) of everything but the links."""
-        model, samples = self.model, self.samples(motion)
-        effort = np.zeros((len(self.time), model.robot.rows))
-        first = 0
-        for block, kept in zip(model.blocks, model.kept_by_block, strict=True):
-            own = values[first:first + len(kept)]
-            first += len(kept)
-            if isinstance(block, RigidLinks) or not len(kept):
-                continue
-            columns = np.zeros((model.robot.rows, len(kept), len(self.time)))
-            block.fill(samples, block.history(samples), kept, columns)
-            effort += np.tensordot(own, columns, (0, 1)).T
-        return effort
+    def with_shapes(self, shapes: FloatArray) -> TorqueModel:
+        """Return the model with ``shapes`` (s,)."""
+        if not self.searched:
+            return self.model
+        blocks: list[Block] = []
+        for block in self.model.blocks:
+            if isinstance(block, JointFriction):
+                for one, shape in zip(self.searched, shapes.tolist(), strict=True):
+                    block = one.applied(block, shape)
+            blocks.append(block)
+        return replace(self.model, blocks=tuple(blocks))
 
-    def _by_motion(
-        self, motion: Sequence[FloatArray], values: FloatArray, weights: FloatArray
-    ) -> FloatArray:
-        """Return local derivatives of the weighted effort, by differences.
+    @property
+    def with_known_parameters(self) -> LatentProblem:
+        """The problem of the motion alone."""
+        return replace(self, chosen=np.zeros_like(self.chosen), searched=())
 
-        Beside the links, what one joint and its motor do shows in their own equations only: all
-        joints are moved at once, then all motors.
+    def guess(
+        self, shapes: FloatArray = NOTHING, values: FloatArray | None = None
+    ) -> LatentState:
+        """Return a smooth motion with parameters (b,), by default by least squares along it."""
+        smooth, speed = [self._smooth(one) for one in self.stretches], SPEEDS[0]
+        coefficients = tuple(motion for motion, _ in smooth)
+        errors = np.ones(self.model.robot.coordinates)
+        found = np.zeros(len(self.chosen)) if values is None else values
+        state = LatentState(coefficients, found, shapes, errors, speed)
+        coarse = [motion for _, motion in smooth]
+        if values is None:
+            for _ in range(3):
+                state = replace(state, values=self._by_least_squares(state, coarse))
+                state = replace(state, errors=self._spread(state, None, coarse))
+        return replace(state, errors=self._tied(self._spread(state, None, coarse)))
+
+    def fit(self, state: LatentState, progress: Progress = lambda *_: None) -> LatentFit:
+        """Go from ``state`` by Gauss and Newton until the errors of the equations stay."""
+        condensed: tuple[Condensed, ...] = ()
+        for number in range(ROUNDS):
+            progress('estimating motion and parameters at once', number / ROUNDS)
+            before = state
+            condensed = self.condensed(before)
+            state = self.better(before, condensed, SPEEDS[min(number, len(SPEEDS) - 1)])
+            if number >= len(SPEEDS) and self._settled(before, state):
+                break
+        motion = tuple(one.splines[0].motion(c) for one, c in zip(
+            self.stretches, state.coefficients, strict=True))
+        return LatentFit(state, self.condensed(state), number + 1, motion)
+
+    def without(self, state: LatentState, group: Sequence[int]) -> LatentState:
+        """Return the state of a fit without a ``group`` of stretches, which are left as they are.
+
+        Errors stay. Steps are those of Gauss and Newton, extrapolated (Anderson's mixing): noise
+        that is in the regressor, too, makes them too short, the more so the weaker a direction.
         """
-        robot, joints = self.model.robot, np.array(self.model.robot.row_joints)
-        n, count = robot.n, motion[0].shape[1]
-        sides = [(np.arange(n), joints)]
-        if count > n:
-            motors = np.full(n, -1)
-            motors[[gear.joint for gear in self.model.gears]] = np.arange(n, count)
-            sides.append((np.arange(n, count), motors[joints]))
-        links = self._links([signal[:, :n] for signal in motion], values)
-        beside = self._beside(motion, values)
-        local: FloatArray | float = 0.0
-        for order in range(ORDERS):
-            gradient = np.zeros((len(self.time), robot.rows, count))
-            for moved, column in sides:
-                there = self._beside(_shifted(motion, order, moved), values)
-                rows = np.flatnonzero(column >= 0)
-                gradient[:, rows, column[rows]] = (there - beside)[:, rows] / DIFFERENCE
-            for j in range(n):
-                there = self._links([s[:, :n] for s in _shifted(motion, order, [j])], values)
-                gradient[:, :n, j] += (there - links) / DIFFERENCE
-            local = local + self.spline.local(gradient * weights[:, :, None], order)
-        return np.asarray(local)
+        rest = [i for i in range(len(self.stretches)) if i not in group]
+        own = replace(self, stretches=tuple(self.stretches[i] for i in rest))
+        here = replace(state, coefficients=tuple(state.coefficients[i] for i in rest))
+        before: tuple[FloatArray, FloatArray] | None = None
+        for _ in range(REFIT):
+            condensed = own.condensed(here)
+            step = own.step(condensed)
+            change = step
+            if before is not None:
+                off = step - before[1]
+                normal = np.sum([one.normal for one in condensed], axis=0)
+                size = float(off @ normal @ off)
+                share = float(off @ normal @ step) / size if size > 0.0 else 0.0
+                change = step - np.clip(share, -MIXED, 0.0) * (before[0] + off)
+            before = change, step
+            here = own.stepped(here, condensed, change)
+        return replace(here, coefficients=state.coefficients)
+
+    def stepped(
+        self, state: LatentState, condensed: Sequence[Condensed], change: FloatArray
+    ) -> LatentState:
+        """Return the state after a ``change`` (k,) of what is sought, motions with it."""
+        count = int(self.chosen.sum())
+        values = state.values.copy()
+        values[self.chosen] += change[:count]
+        steps = np.clip(change[count:], -LONGEST, LONGEST)
+        shapes = np.array([np.clip(shape * np.exp(own), one.low, one.high) for shape, own, one in
+                           zip(state.shapes, steps, self.searched, strict=True)])
+        made = change.copy()
+        made[count:] = np.log(shapes / state.shapes)
+        return replace(state, values=values, shapes=shapes, coefficients=tuple(
+            c + (one.own - one.response @ made).reshape(c.shape)
+            for c, one in zip(state.coefficients, condensed, strict=True)))
+
+    def better(
+        self, state: LatentState, condensed: Sequence[Condensed], speed: float
+    ) -> LatentState:
+        """Return the state after a step, its errors those above ``speed`` [rad/s]."""
+        found = replace(self.stepped(state, condensed, self.step(condensed)), speed=speed)
+        errors = np.maximum(self._spread(found, condensed), SLOWLY * state.errors)
+        return replace(found, errors=self._tied(errors))
+
+    def condensed(self, state: LatentState) -> tuple[Condensed, ...]:
+        """Linearise at ``state`` and eliminate the motion, stretch by stretch."""
+        found = []
+        for (one, motion, equations, columns), c in zip(
+                self._along(state, self._motions(state)), state.coefficients, strict=True):
+            found.append(self._eliminated(one, (c, motion), state, (equations, columns)))
+        return tuple(found)
+
+    def step(self, condensed: Sequence[Condensed]) -> FloatArray:
+        """Return the step (k,) of parameters and logarithms of shapes that stretches want."""
+        normal = np.sum([one.normal for one in condensed], axis=0)
+        own = np.arange(len(normal) - len(self.searched), len(normal))
+        normal[own, own] += LOOSE**-2
+        return _solved(normal, np.sum([one.right for one in condensed], axis=0))
+
+    def misfit(self, state: LatentState, members: Sequence[int], rounds: int) -> float:
+        """Return the negative logarithm of the likelihood per sample of stretches ``members``.
+
+        Their motion is the best one for the parameters of ``state``, from whose motion ``rounds``
+        of Gauss-Newton go. Errors of equations count as Cauchy's: large ones by their logarithm.
+        """
+        own = replace(self, stretches=tuple(self.stretches[i] for i in members))
+        here = replace(state, coefficients=tuple(state.coefficients[i] for i in members))
+        for _ in range(rounds):
+            moved = tuple(c + one.own.reshape(c.shape) for c, one in zip(
+                here.coefficients, own.condensed(here), strict=True))
+            here = replace(here, coefficients=moved)
+        return own._unlikely(here)
+
+    def _recordings(self) -> Iterator[tuple[int, int]]:
+        """Yield the first stretch of every recording, and the one behind its last."""
+        first = 0
+        for i, one in enumerate(self.stretches):
+            if one.recording != self.stretches[first].recording:
+                yield first, i
+                first = i
+        yield first, len(self.stretches)
+
+    @property
+    def _sought(self) -> NDArray[np.int64]:
+        return np.flatnonzero(np.append(self.chosen, np.ones(len(self.searched), dtype=bool)))
+
+    def _equations(self, shapes: FloatArray) -> CoordinateEquations:
+        return CoordinateEquations(self.with_shapes(shapes))
+
+    def _motions(self, state: LatentState) -> list[list[FloatArray]]:
+        return [one.splines[1].motion(c) for one, c in zip(
+            self.stretches, state.coefficients, strict=True)]
+
+    def _along(
+        self, state: LatentState, motions: Sequence[list[FloatArray]]
+    ) -> Iterator[tuple[Stretch, list[FloatArray], CoordinateEquations, FloatArray]]:
+        """Yield every stretch with its motion and the columns (m, b, N) of its equations.
+
+        The last columns are those of the logarithms of shapes. Stretches that follow each other
+        make one motion, for friction that depends on the past.
+        """
+        equations = self._equations(state.shapes)
+        for first, stop in self._recordings():
+            own, start = self.stretches[first:stop], 0
+            samples = _joined(equations.model, own, motions[first:stop])
+            regression = Regression(equations.model, samples)
+            by_shapes = self._by_shapes(equations, samples, state)
+            for one, motion in zip(own, motions[first:stop], strict=True):
+                rows = slice(start, start + len(one.stamps))
+                start = rows.stop
+                columns = np.tensordot(equations.rows, regression.columns(rows), (1, 0))
+                columns = np.concatenate([columns, by_shapes[:, :, rows]], axis=1)
+                yield one, motion, equations, columns
+
+    def _by_shapes(
+        self, equations: CoordinateEquations, samples: Samples, state: LatentState
+    ) -> FloatArray:
+        """Return the change (m, s, N) of the equations with the logarithms of shapes."""
+        found = np.zeros((len(equations.rows), len(self.searched), len(samples)))
+        first = 0
+        model = equations.model
+        for block, kept in zip(model.blocks, model.kept_by_block, strict=True):
+            values = state.values[first:first + len(kept)]
+            first += len(kept)
+            if not isinstance(block, JointFriction):
+                continue
+            into, owners = equations.rows @ block.axes.effort.T, np.array(block.owners)
+            weights = np.zeros(len(owners))
+            weights[kept] = values
+            for k, (one, shape) in enumerate(zip(self.searched, state.shapes, strict=True)):
+                other = one.applied(block, shape * float(np.exp(STRETCH)))
+                for axis in one.axes:
+                    change = other.history(samples, [axis]) - block.history(samples, [axis])
+                    torque = weights[owners == axis] @ change / STRETCH
+                    found[:, k] += into[:, axis, None] * torque
+        return found
+
+    def _weighted(
+        self, one: Stretch, motion: Sequence[FloatArray], state: LatentState,
+        made: tuple[CoordinateEquations, FloatArray],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return misfits (N, m) [N m] of the equations, and which of them count (N, m)."""
+        equations, columns = made
+        modelled = np.tensordot(state.values, columns[:, :len(state.values)], (0, 1)).T
+        misfit = one.effort @ equations.rows.T - modelled
+        return misfit, self._counts(one, motion, state.speed)
+
+    def _counts(self, one: Stretch, motion: Sequence[FloatArray], speed: float) -> FloatArray:
+        """Return (N, m) 1 where an equation counts: none of its axes is about to reverse."""
+        slowest = np.maximum(self.slowest, speed) if len(self.slowest) else speed
+        return CoordinateEquations(self.model).counts(motion[1], slowest, one.around)
+
+    def _tied(self, errors: FloatArray) -> FloatArray:
+        """Return errors (m,) [N m], those of links behind gears at most their motors'.
+
+        No effort is in the equation of such a link: a model of nothing at all would fulfil it, and
+        errors of its own, free to fall, would make that the most probable one.
+        """
+        found = errors.copy()
+        for gear in self.model.gears:
+            most = errors[gear.motor]
+            found[gear.joint] = np.clip(errors[gear.joint], most / TIGHTER, most)
+        return found
+
+    def _eliminated(
+        self, one: Stretch, latent: tuple[FloatArray, list[FloatArray]], state: LatentState,
+        made: tuple[CoordinateEquations, FloatArray],
+    ) -> Condensed:
+        from scipy.linalg import solveh_banded
+
+        (equations, columns), (coefficients, motion) = made, latent
+        misfit, counts = self._weighted(one, motion, state, made)
+        weights = counts / state.errors / np.sqrt(1.0 + (misfit / (CAUCHY * state.errors)) ** 2)
+        by_values = (columns[:, self._sought] * weights.T[:, None, :]).transpose(2, 0, 1)
+        position, velocity, acceleration = motion
+        slopes = equations.slopes((position, velocity, acceleration), state.values)
+        seen, told = one.splines
+        by_motion = np.sum([told.local(slope * weights[:, :, None], order)
+                            for order, slope in enumerate(slopes)], axis=0)
+        off = misfit * weights
+        at_channels = seen.motion(coefficients)
+        measured = _measured(seen, one.channels)
+        rest = np.concatenate([(c.values - at_channels[c.order]) / c.deviation
+                               for c in one.channels], axis=1)
+        cross = told.gathered(by_motion, by_values)
+        right = told.gathered(by_motion, off[:, :, None]) + seen.gathered(
+            measured, rest[:, :, None])
+        signs = _probes(off.shape)
+        probes = told.gathered(by_motion, signs)
+        solved = solveh_banded(seen.normal(measured) + told.normal(by_motion),
+                               np.hstack([right, cross, probes]), lower=True)
+        own, response = solved[:, 0], solved[:, 1:1 + cross.shape[1]]
+        absorbed = np.sum(probes * solved[:, 1 + cross.shape[1]:], axis=0)
+        return Condensed(
+            np.einsum('nra,nrb->ab', by_values, by_values) - cross.T @ response,
+            np.einsum('nra,nr->a', by_values, off) - cross.T @ own, own, response,
+            absorbed.reshape(PROBES, -1).mean(axis=0), counts.sum(axis=0))
+
+    def _spread(
+        self, state: LatentState, condensed: Sequence[Condensed] | None,
+        motions: Sequence[list[FloatArray]] | None = None,
+    ) -> FloatArray:
+        """Return the typical error (m,) of the equations that count, by their median.
+
+        It is larger than what is left of it by what the motion takes up.
+        """
+        sizes, scale = [], []
+        along = self._motions(state) if motions is None else motions
+        for one, motion, equations, columns in self._along(state, along):
+            misfit, counts = self._weighted(one, motion, state, (equations, columns))
+            sizes.append(np.where(counts > 0.0, np.abs(misfit), np.nan))
+            scale.append(one.effort[:, :misfit.shape[1]])
+        every = np.concatenate(sizes)
+        none = np.isnan(every).all(axis=0)
+        every[:, none] = 0.0
+        found = 1.4826 * np.nanmedian(every, axis=0)
+        if condensed is not None:
+            absorbed = sum((one.absorbed for one in condensed), np.zeros(len(found)))
+            counted = sum((one.counted for one in condensed), np.zeros(len(found)))
+            share = np.minimum(absorbed / np.maximum(counted, 1.0), ABSORBED)
+            found = found / np.sqrt(1.0 - share)
+        return np.asarray(np.maximum(found, EXACT * np.concatenate(scale).std(axis=0) + 1e-12))
+
+    def _unlikely(self, state: LatentState) -> float:
+        """Return the negative logarithm of the likelihood per sample, but for constants."""
+        off, counted = np.zeros_like(state.errors), np.zeros_like(state.errors)
+        seen, samples = 0.0, 0
+        for (one, motion, equations, columns), c in zip(
+                self._along(state, self._motions(state)), state.coefficients, strict=True):
+            misfit, counts = self._weighted(one, motion, state, (equations, columns))
+            off += np.sum(counts * CAUCHY**2 * np.log1p(
+                (misfit / (CAUCHY * state.errors)) ** 2), axis=0)
+            counted += counts.sum(axis=0)
+            at = one.splines[0].motion(c)
+            seen += sum(float(np.sum(((k.values - at[k.order]) / k.deviation) ** 2))
+                        for k in one.channels)
+            samples += len(one.time)
+        told = np.log(state.errors) + 0.5 * off / np.maximum(counted, 1.0)
+        return float(np.sum(told) + 0.5 * seen / samples)
+
+    def _smooth(self, one: Stretch) -> tuple[FloatArray, list[FloatArray]]:
+        """Return coefficients of a smooth motion, and it at the stamps."""
+        from scipy.linalg import solveh_banded
+
+        coarse = MotionSpline(one.time, max(COARSE, SAMPLES * float(one.time[1] - one.time[0])))
+        measured = _measured(coarse, one.channels)
+        right = np.concatenate([c.values / c.deviation for c in one.channels], axis=1)
+        found = solveh_banded(coarse.normal(measured),
+                              coarse.gathered(measured, right[:, :, None]), lower=True)
+        smooth = np.asarray(found.reshape(-1, one.channels[0].values.shape[1]))
+        return (one.splines[0].fitted(coarse.motion(smooth)[0]),
+                coarse.at(one.stamps).motion(smooth))
+
+    def _by_least_squares(
+        self, state: LatentState, motions: Sequence[list[FloatArray]]
+    ) -> FloatArray:
+        """Return the parameters (b,) by least squares along motions."""
+        count = int(self.chosen.sum())
+        normal, right = np.zeros((count, count)), np.zeros(count)
+        for one, motion, equations, columns in self._along(state, motions):
+            counts = self._counts(one, motion, state.speed)
+            weights = (counts / state.errors).T
+            own = columns[:, :len(self.chosen)][:, self.chosen] * weights[:, None, :]
+            target = (one.effort @ equations.rows.T).T * weights
+            normal += np.einsum('man,mbn->ab', own, own)
+            right += np.einsum('man,mn->a', own, target)
+        every: FloatArray = np.zeros(len(self.chosen))
+        every[self.chosen] = _solved(normal, right)
+        return every
+
+    def _settled(self, before: LatentState, state: LatentState) -> bool:
+        """Return whether a round has changed neither errors nor shapes."""
+        same = np.allclose(before.errors, state.errors, rtol=SETTLED)
+        return bool(same and np.allclose(before.shapes, state.shapes, rtol=SETTLED))
 
 
-def _shifted(
-    motion: Sequence[FloatArray], order: int, columns: Sequence[int] | NDArray[np.int64]
-) -> list[FloatArray]:
-    found = list(motion)
-    found[order] = found[order].copy()
-    found[order][:, columns] += DIFFERENCE
-    return found
+def _solved(normal: FloatArray, right: FloatArray) -> FloatArray:
+    if not len(right):
+        return right
+    scale = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    inverse = np.linalg.pinv(normal / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    return np.asarray(inverse @ (right / scale) / scale)
+
+
+def _probes(shape: tuple[int, ...]) -> FloatArray:
+    """Return random signs (N, m, PROBES m), each column on one equation only."""
+    count, m = shape
+    rng = np.random.default_rng(0)
+    signs = rng.integers(0, 2, (count, PROBES, m)) * 2.0 - 1.0
+    found = np.zeros((count, m, PROBES, m))
+    found[:, range(m), :, range(m)] = signs.transpose(2, 0, 1)
+    return found.reshape(count, m, -1)
+
+
+def _joined(
+    model: TorqueModel, stretches: Sequence[Stretch], motions: Sequence[list[FloatArray]]
+) -> Samples:
+    """Return the motion of stretches of one recording at their stamps."""
+    position, velocity, acceleration = (np.concatenate([motion[k] for motion in motions])
+                                        for k in range(ORDERS))
+    firsts = np.cumsum([0, *(len(one.stamps) for one in stretches[:-1])])
+    starts = tuple(int(first) for first, one in zip(firsts, stretches, strict=True)
+                   if first == 0 or not one.goes_on)
+    warm = [one.temperature for one in stretches if one.temperature is not None]
+    return Samples(
+        model.robot.joints, np.concatenate([one.stamps for one in stretches]), position, velocity,
+        acceleration, starts=starts, began=stretches[0].began,
+        temperature=np.concatenate(warm) if len(warm) == len(stretches) else None)
 
 
 def _measured(spline: MotionSpline, channels: Sequence[Channel]) -> FloatArray:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline
-from scipy.linalg import solveh_banded
 
 from robot_dynid.types import FloatArray
 
@@ -28,9 +27,20 @@ class MotionSpline:
     def __init__(self, time: FloatArray, spacing: float) -> None:
         length = float(time[-1] - time[0])
         self.intervals = max(1, round(length / spacing))
-        places = (time - time[0]) * (self.intervals / length)
-        self._interval = np.minimum(places.astype(np.int64), self.intervals - 1)
-        self._values = _basis(places - self._interval, self.intervals / length)
+        self._first, self._rate = float(time[0]), self.intervals / length
+        self._look(time)
+
+    def at(self, time: FloatArray) -> MotionSpline:
+        """Return the spline at other instants ``time`` (M,), in order and within it."""
+        found = copy(self)
+        found.__dict__.pop('_members', None)
+        found._look(time)
+        return found
+
+    def _look(self, time: FloatArray) -> None:
+        places = (time - self._first) * self._rate
+        self._interval = np.clip(places.astype(np.int64), 0, self.intervals - 1)
+        self._values = _basis(places - self._interval, self._rate)
 
     @cached_property
     def _members(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -77,13 +87,16 @@ class MotionSpline:
 
     def _per_interval(self, local: FloatArray, right: FloatArray) -> FloatArray:
         places, there = self._members
-        stacked = [values[places].reshape(len(places), -1, values.shape[2])
+        most = places.shape[1]
+        stacked = [values[places].reshape(len(places), most * values.shape[1], values.shape[2])
                    for values in (local, right)]
         stacked[0][~np.repeat(there, local.shape[1], axis=1)] = 0.0
         return np.asarray(np.matmul(stacked[0].transpose(0, 2, 1), stacked[1]))
 
     def fitted(self, position: FloatArray) -> FloatArray:
         """Return the coefficients of the spline nearest to ``position`` (N, m)."""
+        from scipy.linalg import solveh_banded
+
         unit = np.broadcast_to(np.eye(position.shape[1]),
                                (len(position), *2 * position.shape[1:]))
         local = self.local(unit, 0)
@@ -97,6 +110,8 @@ def _basis(place: FloatArray, rate: float) -> list[FloatArray]:
 
     ``rate`` [1/s] is one over the length of the interval.
     """
+    from scipy.interpolate import BSpline
+
     curve = BSpline(np.arange(-DEGREE, DEGREE + 2, dtype=np.float64), np.eye(DEGREE + 1), DEGREE)
     inside = np.minimum(place, np.nextafter(1.0, 0.0))
     return [np.asarray((curve.derivative(k) if k else curve)(inside) * rate**k)

@@ -10,10 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from robot_dynid.errors import DynIdError
-from robot_dynid.estimation.feasible.conic import Cone, Kind, Problem, matrix_of, solve
+from robot_dynid.estimation.feasible.conic import (
+    Cone,
+    Kind,
+    Problem,
+    matrix_of,
+    solve,
+    sparse_matrix,
+)
 from robot_dynid.estimation.information import triangle
 from robot_dynid.estimation.least_squares import RANK_TOLERANCE
 from robot_dynid.robot.inertia import parameters_from_pseudo_inertia
@@ -50,7 +56,7 @@ def without(factor: FloatArray, others: int) -> FloatArray:
 
     Columns that the others explain, to rounding, come back as zero.
     """
-    rest = triangle(np.asfortranarray(factor.copy()))[others:, others:]
+    rest = triangle(factor)[others:, others:]
     before = np.linalg.norm(factor[:, others:], axis=0)
     explained = np.linalg.norm(rest, axis=0) <= EXPLAINED * before
     return np.where(explained, 0.0, rest)
@@ -107,7 +113,7 @@ def _step(slope: FloatArray, v: FloatArray, ways: FloatArray) -> FloatArray:
     curvature = slope.T @ slope
     curvature = curvature * min(1.0, STEEPEST / float(np.trace(curvature) or 1.0))
     curvature[np.diag_indices_from(curvature)] += WEAK
-    problem = Problem(curvature, np.zeros(ways.shape[1]), sparse.csc_matrix(-ways), v,
+    problem = Problem(curvature, np.zeros(ways.shape[1]), sparse_matrix(-ways), v,
                       (Cone(Kind.SEMIDEFINITE, 4),))
     solution = solve(problem)
     if not solution.usable:

@@ -31,7 +31,10 @@ class LinkMargin:
 
 @dataclass(frozen=True)
 class CertificateSummary:
-    """Summary of a Certificate for files and reports: margins by link, constraints, prior."""
+    """Summary of a Certificate for files and reports: margins by link, constraints, prior.
+
+    ``prior_share`` of its prior variance that the data left to each standard parameter.
+    """
 
     links: Mapping[str, LinkMargin] = field(default_factory=dict)
     active: tuple[str, ...] = ()
@@ -39,6 +42,7 @@ class CertificateSummary:
     rise_of_residual: float = 0.0
     directions_from_prior: int = 0
     from_prior: tuple[str, ...] = ()
+    prior_share: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +79,10 @@ class Certificate:
         """The certificate for files and reports."""
         links = {name: LinkMargin(float(s), float(m))
                  for name, s, m in zip(self.links, self.smallest, self.margin, strict=True)}
+        shares = {name: round(float(share), 6)
+                  for name, share in zip(self.names, self.share, strict=True)}
         return CertificateSummary(links, self.active, float(self.gap), float(self.rise),
-                                  int(self.directions), self.from_prior)
+                                  int(self.directions), self.from_prior, shares)
 
 
 def certificate(

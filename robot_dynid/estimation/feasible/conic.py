@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
 from robot_dynid.errors import MissingDependency
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 #: most steps of the solver; the problems here take 10 to 40
 MOST_STEPS = 200
@@ -66,7 +68,7 @@ class Problem:
     def in_terms_of(self, basis: FloatArray) -> Problem:
         """Return the problem in u (k,), where x = ``basis`` (m, k) @ u."""
         return Problem(basis.T @ self.hessian @ basis, basis.T @ self.linear,
-                       sparse.csc_matrix(self.matrix @ basis), self.offset, self.cones)
+                       sparse_matrix(self.matrix @ basis), self.offset, self.cones)
 
 
 class Outcome(Enum):
@@ -121,7 +123,7 @@ def solve(problem: Problem) -> Solution:
              Kind.SEMIDEFINITE: clarabel.PSDTriangleConeT}
     cones = [clarabel.ExponentialConeT() if cone.kind is Kind.EXPONENTIAL
              else named[cone.kind](cone.size) for cone in problem.cones]
-    upper = sparse.csc_matrix(np.triu(problem.hessian))
+    upper = sparse_matrix(np.triu(problem.hessian))
     found = clarabel.DefaultSolver(upper, problem.linear, problem.matrix, problem.offset, cones,
                                    settings).solve()
     return Solution(np.asarray(found.x, dtype=np.float64), _outcome(str(found.status)),
@@ -160,12 +162,21 @@ def matrix_of(vector: FloatArray) -> FloatArray:
 
 
 #: some rows of a problem: A, b and their cones
-Rows = tuple[sparse.csc_matrix, FloatArray, tuple[Cone, ...]]
+Rows: TypeAlias = 'tuple[sparse.csc_matrix, FloatArray, tuple[Cone, ...]]'
+
+
+def sparse_matrix(content: Any, shape: tuple[int, int] | None = None) -> sparse.csc_matrix:
+    """Return a matrix, given dense or as (values, (rows, columns)), as the solver takes it."""
+    from scipy import sparse
+
+    return sparse.csc_matrix(content, shape=shape)
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
     """Return the rows of all ``parts``, one below the other."""
+    from scipy import sparse
+
     kept = [part for part in parts if part[0].shape[0]]
     matrix = sparse.vstack([part[0] for part in kept], format='csc')
-    return (sparse.csc_matrix(matrix), np.concatenate([part[1] for part in kept]),
+    return (sparse_matrix(matrix), np.concatenate([part[1] for part in kept]),
             tuple(cone for part in kept for cone in part[2]))

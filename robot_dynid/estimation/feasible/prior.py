@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import MODERATE_SPEED, TorqueModel
@@ -27,6 +26,7 @@ from robot_dynid.estimation.feasible.conic import (
     Rows,
     matrix_of,
     solve,
+    sparse_matrix,
     stacked,
     vector_of,
 )
@@ -239,11 +239,11 @@ def _projected(
     start = np.linalg.solve(transform, parameters)
     scale = max(1.0, float(np.abs(start).max()))
     parts: list[Rows] = [
-        (sparse.csc_matrix(-rows[chosen]), -own.offset[chosen] / scale,
+        (sparse_matrix(-rows[chosen]), -own.offset[chosen] / scale,
          (Cone(kind, int(chosen.sum())),))
         for kind, chosen in ((Kind.ZERO, equal), (Kind.NONNEGATIVE, ~equal))
     ]
-    parts.append((sparse.csc_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
+    parts.append((sparse_matrix(-np.eye(10)), -floor / scale * vector_of(np.eye(4)),
                   (Cone(Kind.SEMIDEFINITE, 4),)))
     found = solve(Problem(np.eye(10), np.asarray(-start / scale), *stacked(parts)))
     return scale * found.values if found.usable else None

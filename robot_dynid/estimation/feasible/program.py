@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from robot_dynid.estimation.feasible.bounds import Limits
 from robot_dynid.estimation.feasible.conic import (
@@ -20,12 +20,16 @@ from robot_dynid.estimation.feasible.conic import (
     Rows,
     Solution,
     solve,
+    sparse_matrix,
     stacked,
     triangle,
     vector_of,
 )
 from robot_dynid.estimation.feasible.prior import Whitening
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 PRIORS = ('entropic', 'euclidean')
 #: least eigenvalue of V: a link is at least this share of its nominal pseudo-inertia
@@ -120,15 +124,17 @@ class Program:
     @cached_property
     def _fixed(self) -> tuple[sparse.csc_matrix, tuple[Cone, ...]]:
         """Rows of everything but the limits, and their cones; their offsets follow v."""
+        from scipy import sparse
+
         k, w = len(self.chosen), self.feasible.whitening
         passive = np.flatnonzero(w.nonnegative[self.chosen])
-        picked = sparse.csc_matrix(
+        picked = sparse_matrix(
             (-np.ones(len(passive)), (np.arange(len(passive)), passive)),
             shape=(len(passive), self.width))
         bodies = sparse.eye(10 * self.links, self.width, format='csc') * -1.0
         parts: list[Rows] = [
             (picked, np.zeros(len(passive)), (Cone(Kind.NONNEGATIVE, len(passive)),)),
-            (sparse.csc_matrix(bodies), np.zeros(10 * self.links),
+            (sparse_matrix(bodies), np.zeros(10 * self.links),
              (Cone(Kind.SEMIDEFINITE, 4),) * self.links)]
         if self.prior == 'entropic':
             parts.append(_log_determinants(self.links, k))
@@ -153,7 +159,7 @@ class Program:
                            (Kind.NONNEGATIVE, kept & ~limits.equal & np.isfinite(offset))):
             wide = np.zeros((int(rows.sum()), self.width))
             wide[:, :len(self.chosen)] = -matrix[rows]
-            parts.append((sparse.csc_matrix(wide), -offset[rows], (Cone(kind, len(wide)),)))
+            parts.append((sparse_matrix(wide), -offset[rows], (Cone(kind, len(wide)),)))
         return parts
 
     def minimise(
@@ -191,7 +197,7 @@ class Program:
         start = centre + matrix.T @ (right - matrix @ centre)
         wide = np.zeros((len(matrix), self.width))
         wide[:, :k] = matrix
-        rows: Rows = (sparse.csc_matrix(wide), np.zeros(len(matrix)),
+        rows: Rows = (sparse_matrix(wide), np.zeros(len(matrix)),
                       (Cone(Kind.ZERO, len(matrix)),))
         found = self._solved(np.zeros((k, k)), np.zeros(k), start, [rows], (rest, more))
         exact = found.values + matrix.T @ (right - matrix @ found.values)
@@ -264,7 +270,7 @@ def _log_determinants(links: int, first: int) -> Rows:
     step = np.arange(links)[:, None]
     variable = np.where(local < 10, local + 10 * step, np.where(
         local < 20, first + 10 * step + local - 10, first + 10 * links + 4 * step + local - 20))
-    matrix = sparse.csc_matrix(
+    matrix = sparse_matrix(
         (np.tile(values, links), ((rows + 48 * step).ravel(), variable.ravel())),
         shape=(48 * links, first + 14 * links))
     cones = (Cone(Kind.SEMIDEFINITE, 8), *(Cone(Kind.EXPONENTIAL, 3),) * 4) * links

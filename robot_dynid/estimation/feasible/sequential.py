@@ -32,7 +32,7 @@ from robot_dynid.estimation.feasible.simultaneous import (
 )
 from robot_dynid.estimation.information import EXTRA, FILTERED, Batch, Information
 from robot_dynid.estimation.settings import number_setting
-from robot_dynid.numbers import NumberRange, ranged
+from robot_dynid.numbers import NumberRange
 from robot_dynid.types import FloatArray
 
 #: a polishing sweep that lowers the objective by less than this share of it is the last one
@@ -114,7 +114,7 @@ class SequentialFeasible(Feasible):
     """
 
     sweeps: int = number_setting(2, SWEEPS, 'sweeps of polishing at most')
-    generations: int = ranged(2, GENERATIONS)
+    generations: int = number_setting(2, GENERATIONS, 'generations of links in every problem')
     name = 'sequential-feasible'
     summary = 'parameters of bodies that can exist, link by link from the last one'
 

@@ -11,7 +11,7 @@ IJRR 2014; Wensing, Kim, Slotine, RA-L 2018; Lee, Wensing, Park, T-RO 2020.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -82,6 +82,11 @@ class FeasibleDetails(Details):
     def from_prior(self) -> tuple[str, ...]:
         """Standard parameters that the prior decided rather than the data."""
         return self.certificate.from_prior
+
+    @property
+    def prior_share(self) -> Mapping[str, float]:
+        """Share of its prior variance that the data left to each standard parameter."""
+        return self.certificate.prior_share
 
     @property
     def active_constraints(self) -> tuple[str, ...]:

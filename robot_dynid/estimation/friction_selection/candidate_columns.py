@@ -13,15 +13,16 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from robot_dynid.estimation.experiment import CHUNK, MODERATE_SPEED, Regression, TorqueModel
 from robot_dynid.estimation.information import merged, triangle
 from robot_dynid.estimation.uncertainty.held_out import FOLDS
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.friction.terms import Parameter, Term
+from robot_dynid.kernels.triangle import add_rows
 from robot_dynid.reduction.numeric import states_at
 from robot_dynid.regressor import JointFriction
+from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
 
 
@@ -45,9 +46,24 @@ class Dictionary(FrictionLaw):
         return tuple(Parameter(f'd{i}_', terms, nonnegative=False)
                      for i, terms in enumerate(self._place))
 
-    def index(self, law: FrictionLaw) -> NDArray[np.int64]:
+    def place(self, law: FrictionLaw) -> NDArray[np.int64]:
         """Return the columns (k,) of ``law``; raises KeyError when one is missing."""
-        return np.array([self._place[parameter.terms] for parameter in law.table])
+        return self._known(law)[0]
+
+    def bounded(self, law: FrictionLaw) -> NDArray[np.bool_]:
+        """Return a mask (k,) of the parameters of ``law`` that must not be negative."""
+        return self._known(law)[1]
+
+    def _known(self, law: FrictionLaw) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        if law not in self._seen:
+            table = law.table
+            self._seen[law] = (np.array([self._place[p.terms] for p in table]),
+                               np.array([p.nonnegative for p in table]))
+        return self._seen[law]
+
+    @cached_property
+    def _seen(self) -> dict[FrictionLaw, tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +87,17 @@ class Factor:
     def columns(self, chosen: Sequence[int] | NDArray[np.int64]) -> FloatArray:
         """Return some of all columns (k, len(chosen)); -2 is the filtered effort, -1 the raw."""
         return self.own[:, self.place[chosen]]
+
+    def equations(self, chosen: NDArray[np.int64]) -> FloatArray:
+        """Return a factor (r, len(chosen) + 1) of some columns and the filtered effort.
+
+        It has no more rows than columns that are not zero.
+        """
+        place = self.place[np.append(chosen, -2)]
+        present = np.flatnonzero(place < self.own.shape[1] - 1)
+        found = np.zeros((len(present), len(place)))
+        found[:, present] = triangle(self.own[:, place[present]])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,23 +129,28 @@ class Factors:
         active = _active(model, friction, first)
         edges = np.linspace(0, sum(len(s) for s in recordings), FOLDS + 1).astype(np.int64)
         regressed = [s.moved for s in recordings]  # once, not for every joint
-        by_joint: dict[int, list[FloatArray]] = {}
-        for joints, axes in _apart(friction.axes.effort):
-            parts: dict[int, list[list[FloatArray]]] = {
-                j: [[] for _ in range(FOLDS)] for j in joints}
+
+        def reduced(group: tuple[list[int], list[int]]) -> dict[int, FloatArray]:
+            joints, axes = group
+            acting = _acting(friction, axes)
+            found = {j: np.zeros((FOLDS, len(active[j]), len(active[j]))) for j in joints}
             done = 0
             for samples, moved in zip(recordings, regressed, strict=True):
                 regression = Regression(model, moved)  # links and rotors have no history
                 history = friction.history(samples, axes)
-                for rows, tables in _tables(regression, (joints, _acting(friction, axes), history),
-                                            edges - done):
+                for rows, tables in _tables(regression, (joints, acting, history), edges - done):
                     fold = int(np.searchsorted(edges, done + rows.start, 'right')) - 1
                     for j, table in zip(joints, tables, strict=True):
-                        parts[j][fold].append(triangle(table))
+                        add_rows(found[j][fold], table)
                 done += len(samples)
-            by_joint |= {j: [merged(f) for f in own if f] for j, own in parts.items()}
-        folds = tuple(zip(*(by_joint[j] for j in range(len(active))), strict=True))
+            return found
+
+        by_joint: dict[int, FloatArray] = {}
+        for found in side_by_side(reduced, _apart(friction.axes.effort)):
+            by_joint |= found
         sizes = np.diff(edges)
+        folds = tuple(tuple(by_joint[j][fold] for j in range(len(active)))
+                      for fold in np.flatnonzero(sizes))
         states = states_at(model.robot, MODERATE_SPEED)
         reach = np.sqrt(np.mean(friction.history(states)**2, axis=1))
         acting = np.abs(np.repeat(friction.axes.effort, counts, axis=0))
@@ -162,9 +194,11 @@ def _active(
 def _apart(effort: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
     """Yield joints and the axes that act on them, apart from all other joints and axes.
 
-    ``effort`` (a, rows) is that of the axes on the joints. The columns of one such group at a
-    time, not those of all axes, are in memory.
+    ``effort`` (a, rows) is that of the axes on the joints. The columns of the groups in work, not
+    those of all axes, are in memory.
     """
+    from scipy.sparse.csgraph import connected_components
+
     acts = (effort != 0.0).astype(np.int64)
     count, group = connected_components(acts.T @ acts)
     for i in range(count):
@@ -182,7 +216,7 @@ def _tables(
     regression: Regression, group: tuple[list[int], FloatArray, FloatArray],
     edges: NDArray[np.int64],
 ) -> Iterator[tuple[slice, Iterator[FloatArray]]]:
-    """Yield rows within one fold and, for every joint of a group, its table (rows, active).
+    """Yield rows within one fold and, for every joint of a group, its table (active, rows).
 
     ``group`` are joints, the effort (h, rows) that a unit torque of each friction column has on
     all of them, and these columns (h, N).
@@ -197,7 +231,7 @@ def _tables(
     def table(j: int, rows: slice, columns: FloatArray) -> FloatArray:
         own = acting[:, j] != 0.0
         return np.vstack([columns[j, structure[j]], acting[own, j][:, None] * history[own, rows],
-                          effort[None, rows, j], measured[None, rows, j]]).T
+                          effort[None, rows, j], measured[None, rows, j]])
 
     for start, stop in pairwise(cuts):
         rows = slice(start, stop)

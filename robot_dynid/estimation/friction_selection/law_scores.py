@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factor, Factors
 from robot_dynid.estimation.information import triangle
 from robot_dynid.estimation.least_squares import OPEN_SHARE
 from robot_dynid.friction import FrictionLaw
+from robot_dynid.kernels.triangle import solve_chosen
 from robot_dynid.types import FloatArray
 
 #: singular values below this share of the largest are noise, columns scaled to one
@@ -24,20 +24,20 @@ RANK_TOLERANCE = 1e-7
 class LawScores:
     """The dictionary columns of one axis after elimination of everything else.
 
-    ``whole`` (d, d + 1) and ``train[f]`` are factors of ``[columns, filtered effort]`` over all
-    data and over all folds but f; ``test[f]`` of ``[columns, raw effort]`` of fold f, less what
-    the eliminated parameters of the fit explain, each joint divided by its own noise;
-    ``samples`` of every fold. ``norms`` (d,) of the columns before the elimination; ``reach`` (d,)
-    their effort at one and about 1 rad/s, over all effort that was measured.
+    ``train`` (f + 1, d + 1, d + 1) are triangles of ``[columns, filtered effort]`` over all folds
+    but one, and behind them over all data; ``test`` (f, d + 1, d + 1) of ``[columns, raw effort]``
+    of that fold, less what the eliminated parameters of the fit explain, each joint divided by its
+    own noise; ``samples`` of every fold. ``norms`` (d,) of the columns before the elimination;
+    ``reach`` (d,) their effort at one and about 1 rad/s, over all effort that was measured.
     """
 
     dictionary: Dictionary
-    whole: FloatArray
-    train: tuple[FloatArray, ...]
-    test: tuple[FloatArray, ...]
+    train: FloatArray
+    test: FloatArray
     samples: NDArray[np.int64]
     norms: FloatArray
     reach: FloatArray
+    _fits: dict[FrictionLaw, FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, factors: Factors, axis: int, laws: Sequence[FrictionLaw], noise: FloatArray
@@ -48,21 +48,21 @@ class LawScores:
         """
         first = factors.first
         rest = np.concatenate([np.arange(factors.links), *(
-            first[a] + _dictionary(factors, a).index(law)
+            first[a] + _dictionary(factors, a).place(law)
             for a, law in enumerate(laws) if a != axis)])
         own = np.arange(first[axis], first[axis + 1])
         rows = np.flatnonzero(factors.friction.axes.effort[axis])
-        whole, _ = _eliminated(factors.whole, rest, own, noise)
         train, test = [], []
         for joints, factor in zip(factors.train, factors.test, strict=True):
             fitted, explained = _eliminated(joints, rest, own, noise)
             train.append(fitted)
-            left = [(factor[j].columns([*own, -1]) - factor[j].columns(rest) @ explained)
-                    / noise[j] for j in rows]
-            test.append(triangle(np.asfortranarray(np.vstack(left))))
+            test.append(triangle(np.vstack([
+                (factor[j].columns([*own, -1]) - factor[j].columns(rest) @ explained) / noise[j]
+                for j in rows])))
+        train.append(_eliminated(factors.whole, rest, own, noise)[0])
         norms = np.sqrt(sum(np.sum((factors.whole[j].columns(own) / noise[j])**2, axis=0)
                             for j in rows))
-        return cls(_dictionary(factors, axis), whole, tuple(train), tuple(test), factors.samples,
+        return cls(_dictionary(factors, axis), np.array(train), np.array(test), factors.samples,
                    norms, _relative_reach(factors)[own - factors.links])
 
     def settled(self, law: FrictionLaw) -> FrictionLaw:
@@ -75,61 +75,92 @@ class LawScores:
             return law
         values = dict(zip(law.parameters, self.values(law).tolist(), strict=True))
         law = law.without([p for p in law.prunable if not values[p] > 0.0])
-        bound = self.score(self.errors(law))
+        bound = self.score(self.errors([law])[0])
         while True:
             shorter = [law.without([p]) for p in law.prunable]
-            scores = [self.score(self.errors(s)) for s in shorter]
+            scores = [self.score(errors) for errors in self.errors(shorter)]
             if not scores or min(scores) > bound:
                 return law
             law = shorter[int(np.argmin(scores))]
 
-    def excited(self, law: FrictionLaw) -> bool:
-        """Return whether the data leaves no parameter of ``law`` open but those of the first law.
+    def excited(self, laws: Sequence[FrictionLaw]) -> list[bool]:
+        """Return of which laws the data leaves no parameter open but those of the first law.
 
         The first law of the dictionary is Coulomb's, whose parameters there is no way round.
         """
-        return self.left_open(law) <= self._unavoidable
+        return [found <= self._unavoidable for found in self.left_open(laws)]
 
     @cached_property
     def _unavoidable(self) -> set[str]:
-        return self.left_open(self.dictionary.laws[0])
+        return self.left_open(self.dictionary.laws[:1])[0]
 
-    def left_open(self, law: FrictionLaw) -> set[str]:
-        """Return the parameters of ``law`` that an estimate would report as not excited.
+    def left_open(self, laws: Sequence[FrictionLaw]) -> list[set[str]]:
+        """Return the parameters of each law that an estimate would report as not excited.
 
         They are in combinations with other columns that the data does not separate, or could
         explain within their deviation, at about 1 rad/s, all effort that was measured. The
         deviation is that of the folds (jackknife).
         """
-        index = self.dictionary.index(law)
-        norms = self.norms[index]
-        scale = np.where(norms > 0.0, norms, 1.0)
-        _, s, vt = np.linalg.svd(self.whole[:, index] / scale)
-        s = np.pad(s, (0, len(index) - len(s)))
-        unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_SHARE
-        free = np.zeros(len(index), dtype=bool)
-        found = np.array([_fitted(train, index, free) for train in self.train])
-        deviation = np.sqrt(len(found) - 1.0) * np.std(found, axis=0)
-        vague = deviation * self.reach[index] > 1.0
-        return {p for p, is_open in zip(law.parameters, unclear | vague, strict=True) if is_open}
+        found = []
+        for law, values in zip(laws, self._fitted(laws), strict=True):
+            index = self.dictionary.place(law)
+            norms = self.norms[index]
+            scale = np.where(norms > 0.0, norms, 1.0)
+            _, s, vt = np.linalg.svd(triangle(self.train[-1][:, index] / scale))
+            unclear = np.sum(vt[s <= RANK_TOLERANCE]**2, axis=0) > OPEN_SHARE
+            deviation = np.sqrt(len(values) - 2.0) * np.std(values[:-1], axis=0)
+            is_open = unclear | (deviation * self.reach[index] > 1.0)
+            found.append({p for p, known in zip(law.parameters, is_open, strict=True) if known})
+        return found
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
-        return _fitted(self.whole, self.dictionary.index(law), _bounded(law))
+        return self._bounded(law, self._fitted([law])[0][-1], self.train[-1])
 
-    def errors(self, law: FrictionLaw) -> FloatArray:
-        """Return the root mean square held-out error (f,) of every fold, in units of noise."""
-        index, bounded = self.dictionary.index(law), _bounded(law)
-        energy = []
-        for train, test in zip(self.train, self.test, strict=True):
-            values = _fitted(train, index, bounded)
-            left = test[:, -1] - test[:, index] @ values
-            energy.append(left @ left)
-        return np.sqrt(np.array(energy) / self.samples)
+    def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
+        """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
+        energy = np.empty((len(laws), len(self.test)))
+        for own, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
+            index = self.dictionary.place(law)
+            for fold, test in enumerate(self.test):
+                values = self._bounded(law, fits[fold], self.train[fold])
+                left = test[:, -1] - test[:, index] @ values
+                own[fold] = left @ left
+        return np.sqrt(energy / self.samples)
 
     def score(self, errors: FloatArray) -> float:
         """Return the root mean square of the ``errors`` (f,) of all folds."""
         return float(np.sqrt(np.average(errors**2, weights=self.samples)))
+
+    @cached_property
+    def _tables(self) -> FloatArray:
+        """The triangles, column by column."""
+        return np.ascontiguousarray(self.train.transpose(0, 2, 1))
+
+    def _fitted(self, laws: Sequence[FrictionLaw]) -> list[FloatArray]:
+        """Return the least-squares parameters (f + 1, k) of each law, of whatever sign."""
+        new = [law for law in dict.fromkeys(laws) if law not in self._fits]
+        if new:
+            places = [self.dictionary.place(law) for law in new]
+            chosen = np.full((len(new), max(map(len, places))), -1)
+            for row, place in zip(chosen, places, strict=True):
+                row[:len(place)] = place
+            values = np.empty((len(new), len(self.train), chosen.shape[1]))
+            apart = np.empty(values.shape[:2])
+            solve_chosen(self._tables, chosen, values, apart)
+            sure = apart > RANK_TOLERANCE * np.sqrt(chosen.shape[1])  # also not where it is NaN
+            for i, f in np.argwhere(~sure):
+                values[i, f, :len(places[i])] = _solved(self.train[f], places[i])
+            self._fits.update({law: own[:, :len(place)] for law, own, place in zip(
+                new, values, places, strict=True)})
+        return [self._fits[law] for law in laws]
+
+    def _bounded(self, law: FrictionLaw, values: FloatArray, train: FloatArray) -> FloatArray:
+        """Return the parameters of ``law``, those that must not be negative at least zero."""
+        bounded = self.dictionary.bounded(law)
+        if not np.any(values[bounded] < 0.0):
+            return values
+        return _nonnegative(train, self.dictionary.place(law), bounded)
 
 
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
@@ -150,11 +181,11 @@ def solution(
     Least squares with the rows of each joint divided by ``noise`` (n,) N m (N).
     """
     columns = np.concatenate([np.arange(factors.links), *(
-        factors.first[a] + _dictionary(factors, a).index(law) for a, law in enumerate(laws))])
-    tall = np.vstack([w.columns([*columns, -2]) / s
-                      for w, s in zip(factors.whole, noise, strict=True)])
-    _, inverse = _range(tall[:, :-1])
-    return columns, inverse @ tall[:, -1]
+        factors.first[a] + _dictionary(factors, a).place(law) for a, law in enumerate(laws))])
+    whole = triangle(np.vstack([w.equations(columns) / s
+                                for w, s in zip(factors.whole, noise, strict=True)]))
+    _, inverse = _range(whole[:, :-1])
+    return columns, inverse @ whole[:, -1]
 
 
 def _relative_reach(factors: Factors) -> FloatArray:
@@ -174,10 +205,6 @@ def _dictionary(factors: Factors, axis: int) -> Dictionary:
     return law
 
 
-def _bounded(law: FrictionLaw) -> NDArray[np.bool_]:
-    return np.array([p in law.nonnegative for p in law.parameters], dtype=bool)
-
-
 def _range(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return an orthonormal basis of ``columns`` (N, k) and their pseudo-inverse (k, N)."""
     scale = np.linalg.norm(columns, axis=0)
@@ -191,28 +218,45 @@ def _eliminated(
     joints: Sequence[Factor], rest: NDArray[np.int64], own: NDArray[np.int64],
     noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the factor of ``[own, filtered]`` clear of ``rest``, and what each is of ``rest``."""
-    tall = np.vstack([w.columns([*rest, *own, -2]) / s
-                      for w, s in zip(joints, noise, strict=True)])
-    target = tall[:, len(rest):]
-    basis, inverse = _range(tall[:, :len(rest)])
-    clear = target - basis @ (basis.T @ target)
-    return triangle(np.asfortranarray(clear)), inverse @ target
+    """Return the triangle of ``[own, filtered]`` clear of ``rest``, and what each is of ``rest``.
+
+    What of a column is left by rounding only is zero.
+    """
+    tall = triangle(np.vstack([w.equations(np.concatenate([rest, own])) / s
+                               for w, s in zip(joints, noise, strict=True)]))
+    count = len(rest)
+    basis, inverse = _range(tall[:count, :count])
+    within, clear = tall[:count, count:], tall[count:, count:]
+    if basis.shape[1] < count:
+        clear = triangle(np.vstack([within - basis @ (basis.T @ within), clear]))
+    left, before = (np.linalg.norm(t, axis=0) for t in (clear, tall[:, count:]))
+    return np.where(left > RANK_TOLERANCE * before, clear, 0.0), inverse @ within
 
 
-def _fitted(
-    factor: FloatArray, index: NDArray[np.int64], bounded: NDArray[np.bool_]
+def _solved(table: FloatArray, index: NDArray[np.int64]) -> FloatArray:
+    """Return the least-squares parameters; directions without information get zero."""
+    columns = table[:, index]
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0.0] = 1.0
+    values = np.linalg.lstsq(columns / scale, table[:, -1], rcond=RANK_TOLERANCE)[0]
+    return np.asarray(values / scale)
+
+
+def _nonnegative(
+    table: FloatArray, index: NDArray[np.int64], bounded: NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the least-squares parameters; those ``bounded`` are not negative."""
-    columns, target = factor[:, index], factor[:, -1]
+    """Return the least-squares parameters of which those ``bounded`` are not negative."""
+    from scipy.optimize import nnls
+
+    small = triangle(table[:, [*index, -1]])
+    columns, target = small[:, :-1], small[:, -1]
     scale = np.linalg.norm(columns, axis=0)
     scale[scale == 0.0] = 1.0
     columns = columns / scale
-    values = np.linalg.lstsq(columns, target, rcond=RANK_TOLERANCE)[0]
-    if np.any(values[bounded] < 0.0):
-        basis, inverse = _range(columns[:, ~bounded]) if np.any(~bounded) else (
-            np.zeros((len(target), 0)), np.zeros((0, len(target))))
-        clear = columns[:, bounded] - basis @ (basis.T @ columns[:, bounded])
-        values[bounded] = nnls(clear, target - basis @ (basis.T @ target))[0]
-        values[~bounded] = inverse @ (target - columns[:, bounded] @ values[bounded])
+    basis, inverse = _range(columns[:, ~bounded]) if np.any(~bounded) else (
+        np.zeros((len(target), 0)), np.zeros((0, len(target))))
+    clear = columns[:, bounded] - basis @ (basis.T @ columns[:, bounded])
+    values = np.zeros(len(index))
+    values[bounded] = nnls(clear, target - basis @ (basis.T @ target))[0]
+    values[~bounded] = inverse @ (target - columns[:, bounded] @ values[bounded])
     return np.asarray(values / scale)

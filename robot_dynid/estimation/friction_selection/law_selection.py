@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.estimation.friction_selection.candidate_columns import Factors
+from robot_dynid.estimation.friction_selection.law_request import (
+    COULOMB,
+    NONE,
+    LawRequest,
+    requests_of,
+)
 from robot_dynid.estimation.friction_selection.law_scores import LawScores, noise_of
+from robot_dynid.estimation.friction_selection.second_motion import (
+    breakaway,
+    holding,
+    without_breakaway,
+)
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.estimation.friction_selection.shape_search import refined
 from robot_dynid.friction import ADDITIONS, LAWS, FrictionLaw
+from robot_dynid.friction.additions import Breakaway
+from robot_dynid.regressor.friction import Load
+from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray
 
-#: the choice that the data makes
-AUTO = 'auto'
 #: a law with more parameters must lower the held-out error by this share, in most folds
 GAIN = 0.02
 #: rounds through the axes, each with the laws of the others as they are by then
@@ -64,7 +76,7 @@ class ScoredLaw:
     @property
     def size(self) -> int:
         """Number of parameters and searched shapes."""
-        return len(self.law.parameters) + len(self.law.shapes)
+        return len(self.law.parameters) + len(self.law.searched)
 
     def improves_on(self, other: ScoredLaw, gain: float) -> bool:
         """Return whether the error is lower by ``gain``, and in most folds, if excited."""
@@ -72,39 +84,49 @@ class ScoredLaw:
         return self.excited and lower and float(np.mean(self.errors < other.errors)) > 0.5
 
 
+#: additions by name, with the settings of those that are not to be chosen
+Additions = dict[str, dict[str, Any]]
 Improve = Callable[[int, LawScores, Named], tuple[Named, list[ScoredLaw]]]
 
 
-def bases(requested: str, coulomb: FrictionLaw, alone: bool) -> list[Named]:
+def bases(requested: LawRequest, coulomb: FrictionLaw, alone: bool) -> list[Named]:
     """Return the laws to try without additions, Coulomb's with its ramp first.
 
     On axes that share a joint with another one, no law without an offset of its own is tried by
-    itself: the offsets of two such laws would be linearly dependent.
+    itself: the offsets of two such laws would be linearly dependent. No law is tried that holds
+    nothing at rest.
     """
-    names = [requested.split('+', maxsplit=1)[0]] if requested != AUTO else [
-        name for name, kind in LAWS.items() if alone or 'f0' in kind().parameters]
-    found: list[Named] = [('coulomb', coulomb)]
+    names = [requested.base] if not requested.auto else [
+        name for name, kind in LAWS.items() if name not in requested.without and kind().holding
+        and (alone or 'f0' in kind().parameters)]
+    found = plain(requested, coulomb)
     for name in names:
-        if name != 'coulomb':
+        if name != COULOMB:
             found += [(name, law) for law in LAWS[name].candidates()]
     return found
 
 
+def plain(requested: LawRequest, coulomb: FrictionLaw) -> list[Named]:
+    """Return Coulomb's law, which errors are relative to, and that of no friction if simplest."""
+    none: list[Named] = [(NONE, LAWS[NONE]())]
+    return [(COULOMB, coulomb), *(none if requested.auto and requested.simplest == NONE else [])]
+
+
 def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
-    """Return a law with one more addition, in every shape, and with all it was pruned of."""
+    """Return a law with one more addition, in every shape."""
     name, law = named
     kind = ADDITIONS[added]
     made = [kind(**settings)] if settings else kind.candidates()
-    return [(f'{name}+{added}', law.unpruned().added(a)) for a in made]
+    return [(f'{name}+{added}', law.added(a)) for a in made]
 
 
 def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
     """Return each law once, with its best shape."""
     best: dict[str, ScoredLaw] = {}
-    for name, law in candidates:
-        settled = scores.settled(law)
-        errors = scores.errors(settled)
-        found = ScoredLaw(name, settled, errors, scores.score(errors), scores.excited(settled))
+    laws = [law for _, law in candidates]
+    for (name, law), errors, excited in zip(
+            candidates, scores.errors(laws), scores.excited(laws), strict=True):
+        found = ScoredLaw(name, law, errors, scores.score(errors), excited)
         if name not in best or found.rank < best[name].rank:
             best[name] = found
     return list(best.values())
@@ -113,10 +135,11 @@ def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
 def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
     """Return the simplest law: one with more parameters must improve on it by ``gain``.
 
-    None is simpler than Coulomb's, whose ramp is that of all axes; the data must excite all
-    parameters of any other.
+    None is simpler than Coulomb's, whose ramp is that of all axes, but no friction, where that is
+    found; the data must excite all parameters of any other.
     """
-    ordered = sorted(found, key=lambda f: (f.name != 'coulomb', not f.excited, f.size))
+    ordered = sorted(found, key=lambda f: (
+        f.name != NONE, f.name != COULOMB, not f.excited, f.size))
     chosen = ordered[0]
     for other in ordered[1:]:
         if other.improves_on(chosen, gain):
@@ -124,58 +147,171 @@ def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:
     return chosen
 
 
+def extendable(found: Sequence[ScoredLaw], chosen: ScoredLaw) -> list[Named]:
+    """Return the laws to extend: Coulomb's, the one ``chosen``, and the best that is as good.
+
+    A simple law with an addition may do as well as a long law, and of two laws that do alike
+    without additions the longer one may be better with them.
+    """
+    starts = [found[0]] if chosen is found[0] else [found[0], chosen]
+    alike = [f for f in found if f not in starts and f.excited
+             and f.score < (1.0 + GAIN) * chosen.score]
+    if len(starts) > 1 and alike:
+        starts.append(min(alike, key=lambda f: f.rank))
+    return [(f.name, f.law) for f in starts]
+
+
 def choose_laws(
-    data: FrictionData, requested: str, coulomb: Sequence[FrictionLaw], load: bool
+    data: FrictionData, requested: str | Sequence[LawRequest], coulomb: Sequence[FrictionLaw],
+    load: bool,
 ) -> tuple[list[Named], tuple[AxisChoice, ...], FloatArray | None]:
     """Return the law of every axis, how it was chosen, and the links (n, 10) that load it.
 
-    ``requested`` is 'auto', or the law of which only the shapes are to be chosen; ``coulomb`` are
-    the laws to begin with; ``load`` allows friction that grows with the transmitted torque.
+    ``requested`` is what is asked of every axis, or one text for all: 'auto', or the law of which
+    only the shapes are to be chosen; ``coulomb`` are the laws to begin with; ``load`` allows
+    friction that grows with the transmitted torque.
     """
-    reasons = data.reasons()
-    current: list[Named] = [('coulomb', law) for law in coulomb]
-    tried: list[dict[str, float]] = [{} for _ in current]
-    first = [[('coulomb', law)] if reason else bases(requested, law, alone)
-             for law, reason, alone in zip(coulomb, reasons, data.alone(), strict=True)]
+    search = Search.of(data, requests_of(requested, len(coulomb)), coulomb)
+    factors, starts = search.plain_laws()
+    links = data.links(factors, search.laws) if load else None
+    factors = search.with_additions(starts, links) or factors
+    search.keep_breakaway(factors, links)
+    on_grid = tuple(search.current)
+    search.shape(factors, data.load(links))
+    search.keep_excited(on_grid, links)
+    return search.current, search.choices(), links
 
-    def base(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
-        found = scored(scores, first[axis])
-        chosen = simplest(found, GAIN) if requested == AUTO else found[-1]
-        return (chosen.name, chosen.law), found
 
-    factors = data.factors(first, None)
-    _rounds(factors, current, base, tried)
-    links = data.links(factors, [law for _, law in current]) if load else None
-    additions = data.additions(requested if requested != AUTO else None, links is not None)
-    starts = [_starts(('coulomb', law), own, requested == AUTO)
-              for own, law in zip(current, coulomb, strict=True)]
-    second = [[('coulomb', law), *own] if reason else _grown(('coulomb', law), own, additions)
-              for own, law, reason in zip(starts, coulomb, reasons, strict=True)]
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Search for the laws of all axes, each with those that the others have by then.
 
-    def grow(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
-        found = scored(scores, second[axis][:1])
-        if reasons[axis]:
-            return before, found
-        grown = [_add(scores, start, additions, requested == AUTO, found)
-                 for start in starts[axis]]
-        chosen = simplest(grown, GAIN)
-        return (chosen.name, chosen.law), found
+    By axis: ``requests``, the ``coulomb`` law to begin with, the ``reasons`` why none can be
+    chosen, or empty; the ``current`` laws, and the errors of those ``tried``, over Coulomb's.
+    """
 
-    if additions:
-        factors = data.factors(second, data.load(links))
-        _rounds(factors, current, grow, tried)
-    noise = noise_of(factors, [law for _, law in current], np.ones(len(factors.active)))
-    on_grid = tuple(current)
-    for axis in range(len(current)):
-        current[axis] = refined(data, factors, axis, on_grid, noise, data.load(links))
-    if requested == AUTO:
-        simple = [('coulomb', law) for law in coulomb]
-        current = excited_laws(data, list(zip(current, on_grid, simple, strict=True)), links)
-    choices = tuple(AxisChoice(label, own[0], reason, tuple(
-                        LawScore(name, float(ratio)) for name, ratio in seen.items()))
-                    for label, own, seen, reason in zip(data.axes.labels, current, tried, reasons,
-                                                        strict=True))
-    return current, choices, links
+    data: FrictionData
+    requests: tuple[LawRequest, ...]
+    coulomb: Sequence[FrictionLaw]
+    reasons: tuple[str, ...]
+    current: list[Named]
+    tried: list[dict[str, float]]
+
+    @classmethod
+    def of(
+        cls, data: FrictionData, requests: tuple[LawRequest, ...], coulomb: Sequence[FrictionLaw]
+    ) -> Search:
+        """Return a search that begins with Coulomb's laws."""
+        reasons = tuple(reason if request.searches else ''
+                        for reason, request in zip(data.reasons(), requests, strict=True))
+        return cls(data, requests, coulomb, reasons, [(COULOMB, law) for law in coulomb],
+                   [{} for _ in coulomb])
+
+    @property
+    def laws(self) -> list[FrictionLaw]:
+        """The current laws."""
+        return [law for _, law in self.current]
+
+    def plain_laws(self) -> tuple[Factors, list[list[Named]]]:
+        """Choose laws without additions; return the factors, and the laws to extend by axis."""
+        first = [plain(request, law) if reason else bases(request, law, alone)
+                 for request, law, reason, alone in zip(
+                     self.requests, self.coulomb, self.reasons, self.data.alone(), strict=True)]
+        starts: list[list[Named]] = [[] for _ in first]
+
+        def best(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
+            found = scored(scores, [(name, scores.settled(law)) for name, law in first[axis]])
+            auto = self.requests[axis].auto
+            chosen = simplest(found, GAIN) if auto else found[-1]
+            starts[axis] = extendable(found, chosen) if auto else [(chosen.name, chosen.law)]
+            return (chosen.name, chosen.law), found
+
+        factors = self.data.factors(first, None)
+        self._rounds(factors, best)
+        return factors, starts
+
+    def with_additions(
+        self, starts: Sequence[Sequence[Named]], links: FloatArray | None
+    ) -> Factors | None:
+        """Add to ``starts`` what lowers the error; return the factors, None with nothing to add.
+
+        ``links`` (n, 10) are standard parameters of the links for friction that grows with load.
+        """
+        additions = [self.data.additions(request, links is not None) for request in self.requests]
+        if not any(additions):
+            return None
+        worth = [{start: _worth(start, added, request.auto) for start in own}
+                 for own, added, request in zip(starts, additions, self.requests, strict=True)]
+        second = [[(COULOMB, law), *own] if reason else _grown((COULOMB, law), by_start)
+                  for own, law, reason, by_start in zip(
+                      starts, self.coulomb, self.reasons, worth, strict=True)]
+
+        def grow(axis: int, scores: LawScores, before: Named) -> tuple[Named, list[ScoredLaw]]:
+            found = scored(scores, second[axis][:1])
+            if self.reasons[axis]:
+                return before, found
+            grown = [_add(scores, start, added, self.requests[axis].auto, found)
+                     for start, added in worth[axis].items()]
+            chosen = simplest(grown, GAIN)
+            return (chosen.name, chosen.law), found
+
+        factors = self.data.factors(second, self.data.load(links))
+        self._rounds(factors, grow)
+        return factors
+
+    def _rounds(self, factors: Factors, improve: Improve) -> None:
+        """Improve the laws of the axes in turn; errors are relative to the first law evaluated."""
+        noise = np.ones(len(factors.active))
+        for _ in range(ROUNDS):
+            for _ in range(2):  # the noise of one joint bears on the parameters of the others
+                noise = noise_of(factors, self.laws, noise)
+            for axis, before in enumerate(self.current):
+                scores = LawScores.of(factors, axis, self.laws, noise)
+                self.current[axis], found = improve(axis, scores, before)
+                reference = next(f.score for f in found if f.name == COULOMB)
+                self.tried[axis].update({f.name: f.score / reference for f in found})
+
+    def keep_breakaway(self, factors: Factors, links: FloatArray | None) -> None:
+        """Take break-away off the laws of which it does not hold on another motion.
+
+        ``links`` (n, 10) as of `with_additions`.
+        """
+        self.current[:] = holding(self.data, self.current, [
+            without_breakaway(own, law) if request.auto and not reason and breakaway(own[1])
+            else None for own, request, reason, law in zip(
+                self.current, self.requests, self.reasons, self.coulomb, strict=True)], links)
+        noise = noise_of(factors, self.laws, np.ones(len(factors.active)))
+        for axis, (name, law) in enumerate(self.current):
+            if name not in self.tried[axis]:
+                scores = LawScores.of(factors, axis, self.laws, noise)
+                errors = scores.errors([self.coulomb[axis], law])
+                self.tried[axis][name] = scores.score(errors[1]) / scores.score(errors[0])
+
+    def shape(self, factors: Factors, load: Load | None) -> None:
+        """Search the shapes of the laws near those of the grid, axes side by side."""
+        noise = noise_of(factors, self.laws, np.ones(len(factors.active)))
+        on_grid = tuple(self.current)
+        self.current[:] = side_by_side(
+            lambda axis: refined(self.data, factors, axis, on_grid, noise, load),
+            range(len(on_grid)))
+
+    def keep_excited(self, on_grid: Sequence[Named], links: FloatArray | None) -> None:
+        """Go back to laws ``on_grid``, or plain ones, where the data leaves parameters open.
+
+        ``links`` (n, 10) as of `with_additions`.
+        """
+        self.current[:] = excited_laws(self.data, [
+            (own, grid, plain(request, law)[-1]) if request.auto else (own,)
+            for request, own, grid, law in zip(
+                self.requests, self.current, on_grid, self.coulomb, strict=True)], links)
+
+    def choices(self) -> tuple[AxisChoice, ...]:
+        """Return the choice of every axis, and the errors of what was tried."""
+        return tuple(
+            AxisChoice(label, own[0], reason, tuple(
+                LawScore(name, float(ratio)) for name, ratio in seen.items()))
+            for label, own, seen, reason in zip(
+                self.data.axes.labels, self.current, self.tried, self.reasons, strict=True))
 
 
 def excited_laws(
@@ -187,7 +323,7 @@ def excited_laws(
     with the last law, too, which is taken as it is. ``links`` (n, 10) are standard parameters for
     laws that depend on the load.
     """
-    place = [0] * len(requested)
+    place = [0] * len(requested)  # an axis whose law is named has one only
     last = [own[-1] for own in requested]
     unavoidable: set[str] | None = None
     while True:
@@ -205,50 +341,43 @@ def excited_laws(
             place[i] += 1
 
 
-def _rounds(
-    factors: Factors, current: list[Named], improve: Improve, tried: list[dict[str, float]]
-) -> None:
-    """Improve the laws of the axes in turn; notes errors relative to the first law evaluated."""
-    noise = np.ones(len(factors.active))
-    for _ in range(ROUNDS):
-        for _ in range(2):  # the noise of one joint bears on the parameters of the others
-            noise = noise_of(factors, [law for _, law in current], noise)
-        for axis, before in enumerate(current):
-            scores = LawScores.of(factors, axis, [law for _, law in current], noise)
-            current[axis], found = improve(axis, scores, before)
-            reference = next(f.score for f in found if f.name == 'coulomb')
-            tried[axis].update({f.name: f.score / reference for f in found})
+def _worth(start: Named, additions: Additions, auto: bool) -> Additions:
+    """Return the additions to try with a law: Coulomb's with break-away is Stribeck's, tried."""
+    return {added: settings for added, settings in additions.items()
+            if not (auto and start[0] == COULOMB and added == Breakaway.name)}
 
 
-def _starts(coulomb: Named, chosen: Named, auto: bool) -> list[Named]:
-    """Return the laws to extend: a simple law with an addition may do as well as a long law."""
-    return [coulomb, chosen] if auto and chosen[0] != 'coulomb' else [chosen]
+def _grown(coulomb: Named, starts: Mapping[Named, Additions]) -> list[Named]:
+    whole = [((name, law.unpruned()), additions) for (name, law), additions in starts.items()]
+    return [coulomb, *(start for start, _ in whole), *(
+        named for start, additions in whole for added, settings in additions.items()
+        for named in extended(start, added, settings))]
 
 
-def _grown(
-    coulomb: Named, starts: Sequence[Named], additions: dict[str, dict[str, Any]]
-) -> list[Named]:
-    found = [coulomb, *starts]
-    for start in starts:
-        for added, settings in additions.items():
-            found += extended(start, added, settings)
-    return found
+def _with(
+    scores: LawScores, start: ScoredLaw, added: str, settings: dict[str, Any]
+) -> ScoredLaw:
+    """Return a law with one more addition, of the best shape, pruned anew."""
+    best = scored(scores, extended((start.name, start.law), added, settings))[0]
+    if not best.law.prunable:
+        return best
+    anew = scored(scores, [(best.name, scores.settled(best.law.unpruned()))])[0]
+    return min(best, anew, key=lambda f: f.rank)
 
 
 def _add(
-    scores: LawScores, start: Named, additions: dict[str, dict[str, Any]], auto: bool,
+    scores: LawScores, start: Named, additions: Additions, auto: bool,
     found: list[ScoredLaw],
 ) -> ScoredLaw:
     """Add to ``start`` what lowers the error most, until nothing does; or all requested.
 
     Everything tried is noted in ``found``.
     """
-    chosen = scored(scores, [start])[0]
+    chosen = scored(scores, [(start[0], scores.settled(start[1]))])[0]
     found.append(chosen)
     left = dict(additions)
     while left:
-        tried = [scored(scores, extended((chosen.name, chosen.law), added, settings))[0]
-                 for added, settings in left.items()]
+        tried = [_with(scores, chosen, added, settings) for added, settings in left.items()]
         found += tried
         best = min(tried, key=lambda f: f.rank) if auto else tried[0]
         if auto and not best.improves_on(chosen, GAIN):

@@ -10,6 +10,7 @@ import numpy as np
 
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
+from robot_dynid.estimation.friction_selection.law_request import LawRequest
 from robot_dynid.estimation.friction_selection.law_scores import noise_of, solution
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.friction import FrictionLaw
@@ -60,18 +61,18 @@ class FrictionData:
                 found.append('')
         return found
 
-    def additions(self, requested: str | None, load: bool) -> dict[str, dict[str, Any]]:
-        """Return the additions to try, with settings that are not searched.
+    def additions(self, requested: LawRequest, load: bool) -> dict[str, dict[str, Any]]:
+        """Return the additions to try on an axis, with settings that are not searched.
 
-        ``requested`` names a law whose additions these are; None leaves the choice to the data.
+        Those of the law that is ``requested``, where one is, or what the data is able to show.
         """
         warm = [s.temperature for s in self.recordings if s.temperature is not None]
         complete = len(warm) == len(self.recordings)
         longest = max(float(s.elapsed[-1]) for s in self.recordings)
-        possible = {'levelling': True, 'load': load, 'drift': longest >= LEAST_WARM_UP,
-                    'temperature': complete}
-        names = [n for n, yes in possible.items() if yes] if requested is None \
-            else requested.split('+')[1:]
+        possible = {'levelling': True, 'breakaway': True, 'load': load,
+                    'drift': longest >= LEAST_WARM_UP, 'temperature': complete}
+        names = [n for n, yes in possible.items() if yes and n not in requested.without] \
+            if requested.auto else requested.law.split('+')[1:]
         mean = float(np.mean(np.concatenate(warm))) if complete else 25.0
         return {n: {'reference': round(mean, 3)} if n == 'temperature' else {} for n in names}
 

@@ -6,20 +6,19 @@ rotors and all friction, a function of the shapes of one axis alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
-from scipy.optimize import minimize
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import Regression, chunks
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
 from robot_dynid.friction import AxisMotion, FrictionLaw
-from robot_dynid.friction.law import Path
+from robot_dynid.friction.law import Path, columns_of
+from robot_dynid.friction.terms import Term
 from robot_dynid.regressor import JointFriction
 from robot_dynid.regressor.friction import Load, low_passed
 from robot_dynid.types import FloatArray, Samples
@@ -47,20 +46,34 @@ class Reduced:
     along: FloatArray
     target: FloatArray
     energy: float
+    _last: dict[tuple[Term, ...], tuple[FloatArray, FloatArray]] = field(default_factory=dict)
 
     def residual(self, law: FrictionLaw) -> float:
         """Return the sum of squared residuals, in noises, of the best fit with ``law``."""
-        history = np.hstack([low_passed(law.columns(motion), samples)
-                             for motion, samples in zip(self.motions, self.recordings,
-                                                        strict=True)])
-        inside = np.vstack([scale * (history @ frame).T
-                            for scale, frame in zip(self.scales, self.frames, strict=True)])
-        shadow = self.basis.T @ inside
-        gram = np.sum(self.scales**2) * (history @ history.T) - shadow.T @ shadow
-        right = inside.T @ self.target - shadow.T @ self.along
+        history, inside = (np.array(part) for part in zip(*self._columns(law), strict=True))
+        shadow = inside @ self.basis
+        gram = np.sum(self.scales**2) * (history @ history.T) - shadow @ shadow.T
+        right = inside @ self.target - shadow @ self.along
         scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
         values = np.linalg.lstsq(gram / np.outer(scale, scale), right / scale, rcond=1e-12)[0]
         return self.energy - float(self.along @ self.along) - float(values @ (right / scale))
+
+    def _columns(self, law: FrictionLaw) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield the filtered torque (N,) of each parameter, and what it is in the frames (K,).
+
+        Columns of the law before are known.
+        """
+        new = [p for p in law.table if p.terms not in self._last]
+        found = np.hstack([low_passed(columns_of(new, motion), samples) for motion, samples in zip(
+            self.motions, self.recordings, strict=True)])
+        inside = np.hstack([scale * (found @ frame)
+                            for scale, frame in zip(self.scales, self.frames, strict=True)])
+        known = self._last | dict(zip((p.terms for p in new), zip(found, inside, strict=True),
+                                      strict=True))
+        self._last.clear()
+        for parameter in law.table:
+            self._last[parameter.terms] = known[parameter.terms]
+            yield known[parameter.terms]
 
 
 def reduce(
@@ -95,7 +108,7 @@ def reduce(
 def _index(factors: Factors, axis: int, law: FrictionLaw) -> Any:
     dictionary = factors.friction.laws[axis]
     assert isinstance(dictionary, Dictionary)
-    return dictionary.index(law)
+    return dictionary.place(law)
 
 
 def _frame(
@@ -113,7 +126,7 @@ def _frame(
     acting = friction.axes.effort[owners, joint]
     beside = len(data.model.reduction.kept)
     columns = np.concatenate([links, beside + np.flatnonzero(acting), [beside + len(owners)]])
-    rows = np.empty((sum(map(len, data.recordings)), len(columns)), order='F')
+    rows = np.empty((sum(map(len, data.recordings)), len(columns)))
     first = 0
     for samples in data.recordings:
         assert samples.effort is not None
@@ -126,7 +139,7 @@ def _frame(
             samples, np.unique(owners[acting != 0.0]).tolist()).T * acting[acting != 0.0]
         own[:, -1] = samples.effort[:, joint]
     rows /= noise
-    frame, r = qr(rows, overwrite_a=True, mode='economic', check_finite=False)
+    frame, r = np.linalg.qr(rows)  # this one releases the interpreter's lock
     triangle = np.zeros((len(r), beside + len(owners) + 1))
     triangle[:, columns] = r
     return np.asarray(frame), triangle
@@ -140,6 +153,8 @@ def refined(
 
     ``noise`` (n,) N m (N) is the residual deviation of the joints.
     """
+    from scipy.optimize import minimize
+
     name, law = laws[axis]
     if not law.searched:
         return name, law

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.stats import t as student
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.friction import LAWS, AxisMotion, FrictionLaw, law_from
 from robot_dynid.types import FloatArray
 
@@ -56,7 +55,7 @@ class LawFit:
         """Return half the width (m,) of the 95 % band at ``speed`` (m,)."""
         jacobian = _jacobian(self.law, self.values, self.shapes, speed)
         variance = np.einsum('ij,jk,ik->i', jacobian, self.covariance, jacobian)
-        quantile = float(student.ppf(0.975, self.degrees))
+        quantile = student_quantile(0.975, self.degrees)
         return np.asarray(quantile * np.sqrt(np.maximum(variance, 0.0)))
 
 
@@ -171,11 +170,11 @@ def friction_curve(
 
 
 def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
-    """Return the laws that differ when a joint slides steadily at the speeds of ``points``."""
+    """Return the laws that hold and differ when a joint slides steadily at ``points``."""
     found: dict[str, FrictionLaw] = {}
     for name in LAWS:
         law = law_from(name)
-        if not any(_repeats(law, other, points) for other in found.values()):
+        if law.holding and not any(_repeats(law, other, points) for other in found.values()):
             found[name] = law
     return found
 
@@ -221,6 +220,8 @@ def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
     The covariance is that of the points' own deviations, widened where the law misses them by
     more.
     """
+    from scipy.optimize import least_squares
+
     law = _searched(law, points)
     moved = _effective(law, points)
     speeds, target = _arrays(points)

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import f as fisher
-from scipy.stats import t as student
 
+from robot_dynid.estimation.quantiles import fisher_tail, student_quantile
 from robot_dynid.signals.single_joint_motion import SHORTEST, SingleJointMotion
 from robot_dynid.types import FloatArray
 
@@ -50,7 +49,7 @@ class SpeedPoint:
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval."""
-        return float(student.ppf(0.975, self.degrees)) * self.std
+        return student_quantile(0.975, self.degrees) * self.std
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +173,7 @@ def _differ(groups: FloatArray) -> bool:
     if pairs < 2 or within == 0.0:
         return False
     ratio = size * float(groups.mean(axis=1).var(ddof=1)) / within
-    return bool(fisher.sf(ratio, pairs - 1, pairs * (size - 1)) < UNLIKE)
+    return fisher_tail(ratio, (pairs - 1, pairs * (size - 1))) < UNLIKE
 
 
 def huber_location(values: FloatArray) -> tuple[float, FloatArray]:

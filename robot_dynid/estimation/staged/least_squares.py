@@ -7,7 +7,7 @@ Sources: Lin, An identification method for estimating the inertia parameters of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
@@ -21,11 +21,13 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import FILTERED, Information
 from robot_dynid.estimation.least_squares import residual_noise, unknown_columns
 from robot_dynid.estimation.settings import read_word, setting
+from robot_dynid.estimation.staged.motions_to_add import advice
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
     Decomposition,
     LockedJointsMotion,
     Stage,
+    centred_rows,
     decompose,
     labels,
     own_stages,
@@ -38,6 +40,8 @@ from robot_dynid.types import FloatArray
 OPEN_SHARE = 1e-9
 #: a combination is refused when its deviation accounts for more than this share of the effort
 REFUSED = 0.1
+#: deviations from its nominal value by which a combination contradicts it
+SIGNIFICANT = 2.0
 STAGES = (
     'One joint moves at a time; what a stage finds enters the later ones as known. Deviations are '
     'those of the stage itself; the table of base parameters has them with what later stages add. '
@@ -117,13 +121,14 @@ class StageResult:
 
 @dataclass(frozen=True, eq=False)
 class StagedEstimate(Estimate):
-    """An estimate with the stages it was made of.
+    """An estimate with the stages it was made of, and the ``directions`` (b, f) they leave open.
 
     ``shares`` are those predicted while each joint moves; None where the stages were written by
     hand.
     """
 
     stages: tuple[StageResult, ...] = ()
+    directions: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,9 @@ class StagedLeastSquares(Estimator):
         held = model.holding(_solved(model, own, _of_stages(own, data))[1].values)
         stages = PROCEDURES[self.procedure](model, motions)
         estimate = fit_stages(experiment, stages, _of_stages(stages, data), held)
-        return replace(estimate, shares=_shares(_of_stages(own, data), estimate.values))
+        remedy = advice(model, motions, estimate.directions) if estimate.not_excited else ''
+        return replace(estimate, remedy=remedy,
+                       shares=_shares(_of_stages(own, data), estimate.values))
 
 
 def _shares(own: Sequence[Information], values: FloatArray) -> FloatArray:
@@ -201,7 +208,7 @@ def fit_stages(
         degrees_of_freedom=min(r.degrees_of_freedom for r in results),
         method='staged', status=Status.NOT_EXCITED if undetermined else Status.OK,
         not_excited=tuple(model.reduction.names[i] for i in sorted(undetermined)),
-        stages=tuple(results),
+        stages=tuple(results), directions=left.directions,
         details=StagedDetails(tuple(result.summary for result in results)),
     )
 
@@ -211,7 +218,8 @@ def _solved(
     held: FloatArray | None = None,
 ) -> tuple[list[StageResult], Knowledge]:
     """Return the results of the stages that determine parameters, and the final estimate."""
-    known = Knowledge.none(len(model.reduction.names), model.robot.n, held)
+    sizes = np.max([data.size() for data in information], axis=0)
+    known = Knowledge.none(len(model.reduction.names), sizes, held)
     results = []
     for stage, data in zip(stages, information, strict=True):
         result, known = fit_stage(model, stage, data, known)
@@ -226,13 +234,18 @@ def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
     The distance is in effort at a moderate motion. Nothing is nominally known of rotors and
     friction, so base parameters they are part of count little.
     """
-    links = model.robot.nominal.ravel()
-    matrix = model.reduction.matrix
+    matrix = model.reduction.matrix[:, 10 * model.robot.n:]
     reach = model.moderate_effort.max(axis=0)
-    weight = reach * np.where(np.any(matrix[:, len(links):] != 0.0, axis=1), FAINT, 1.0)
-    missing = matrix[:, :len(links)] @ links - known.values
+    weight = reach * np.where(np.any(matrix != 0.0, axis=1), FAINT, 1.0)
+    missing = nominal_parameters(model) - known.values
     design = weight[:, None] * known.free.directions
     return np.asarray(np.linalg.lstsq(design, weight * missing, rcond=None)[0])
+
+
+def nominal_parameters(model: TorqueModel) -> FloatArray:
+    """Return the base parameters (b,) of the nominal links without rotors and friction."""
+    links = model.robot.nominal.ravel()
+    return np.asarray(model.reduction.matrix[:, :len(links)] @ links)
 
 
 def fit_stage(
@@ -246,7 +259,7 @@ def fit_stage(
     if not len(found.solved):
         return None, known
     fit = stage_fit(model, (stage, found), data, known)
-    refused = _too_uncertain(model, (stage, found), data, (known, fit))
+    refused = _too_uncertain(model, (stage, found), (known, fit))
     if len(refused) == len(found.solved):
         return None, known
     if len(refused):
@@ -257,7 +270,7 @@ def fit_stage(
     after = Knowledge(
         known.values + step @ fit.values,
         _symmetric(transfer @ known.covariance @ transfer.T + step @ fit.covariance @ step.T),
-        known.free.without(found), known.held)
+        known.free.without(found), known.held, known.sizes)
     result = StageResult(
         stage, labels(model, known.free, found), fit.values, np.sqrt(np.diag(fit.covariance)),
         fit.solution.condition, fit.solution.condition_raw, data.samples, fit.degrees)
@@ -272,19 +285,21 @@ def _symmetric(covariance: FloatArray) -> FloatArray:
 
 
 def _too_uncertain(
-    model: TorqueModel, what: tuple[Stage, Decomposition], data: Information,
-    state: tuple[Knowledge, StageFit],
+    model: TorqueModel, what: tuple[Stage, Decomposition], state: tuple[Knowledge, StageFit],
 ) -> NDArray[np.int64]:
     """Return the solved combinations that are too uncertain.
 
     One standard deviation of them, in a motion at about 1 rad/s, makes more than the share REFUSED
-    of the effort that was measured, in the joint they act on most; or the data does not determine
-    them.
+    of the effort of a joint while it moves, of any that they act on; or the data does not
+    determine them. What the moving joint itself shows, which no friction holds, is kept where it
+    contradicts its nominal value.
     """
-    (_, found), (known, fit) = what, state
+    (stage, found), (known, fit) = what, state
     reach = model.moderate_effort[:, known.free.owners[found.solved]]
-    size = data.size()[np.argmax(reach, axis=0)]
     deviation = np.sqrt(np.diag(fit.covariance))
-    refused = deviation * reach.max(axis=0) > REFUSED * size
+    refused = np.any(deviation * reach > REFUSED * known.sizes[:, None], axis=0)
+    if not centred_rows(model, stage):
+        nominal = found.combination @ nominal_parameters(model)[known.free.owners]
+        refused &= np.abs(fit.values - nominal) < SIGNIFICANT * deviation
     undetermined = np.isin(np.arange(len(found.fitted)), fit.solution.open_columns)
     return np.flatnonzero(refused | undetermined[len(found.nuisance):])

@@ -20,6 +20,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.reduction.base import combination_label
 from robot_dynid.reduction.echelon import full_rank
+from robot_dynid.regressor import JointFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Samples
 
@@ -109,9 +110,20 @@ def centred_rows(model: TorqueModel, stage: Stage) -> list[int]:
     return [j for j in stage.rows if j not in moving and model.held[j]]
 
 
+def _columns(model: TorqueModel, states: Samples) -> FloatArray:
+    """Return the base regressor (n, b, N) of states without a past.
+
+    Parameters of friction that only the past tells apart count as independent: a law is chosen so
+    that the recordings separate them.
+    """
+    histories = [block.separable(states) if isinstance(block, JointFriction)
+                 else block.history(states) for block in model.blocks]
+    return model.assembly.columns_of(states, histories).array(model.robot.rows)
+
+
 def stage_regressor(model: TorqueModel, stage: Stage) -> FloatArray:
     """Return the base regressor (n, b, N) of the stage's states, zero in rows it does not use."""
-    columns = model.columns(single_joint_states(model.robot, stage.motions)).copy()
+    columns = _columns(model, single_joint_states(model.robot, stage.motions))
     by_motion = columns.reshape(*columns.shape[:2], len(stage.motions), STATES)
     centred = centred_rows(model, stage)
     by_motion[centred] -= by_motion[centred].mean(axis=3, keepdims=True)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import (
     Experiment,
     Regression,
-    TorqueModel,
     accumulate,
     batch_samples,
     row_weights,
 )
-from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.information import (
+    EXTRA,
+    Accumulator,
+    Batch,
+    Information,
+    merged,
+)
 from robot_dynid.estimation.staged.procedure import LockedJointsMotion
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.signals.single_joint_motion import least_travel, single_joint_stretches
@@ -28,15 +34,18 @@ SAME, SAME_PRISMATIC = 0.05, 0.01
 SHORTEST = 0.5
 
 
-@dataclass
-class SingleJointData:
-    """All stretches of one joint in one configuration, and what they hold so far."""
+@dataclass(eq=False)
+class LockedPlace:
+    """One joint moving with the others locked in one configuration, as far as it was seen.
+
+    ``position`` (n,) is the mean of the first stretch, ``lower`` and ``upper`` are the ends of the
+    motion.
+    """
 
     moving: int
     position: FloatArray
-    accumulator: Accumulator
-    lower: float = np.inf
-    upper: float = -np.inf
+    lower: float
+    upper: float
 
     @property
     def motion(self) -> LockedJointsMotion:
@@ -56,52 +65,74 @@ def single_joint_rows(robot: RobotModel, samples: Samples) -> Iterator[tuple[int
                 yield joint, slice(segment.start + rows.start, segment.start + rows.stop)
 
 
+def own_rows(robot: RobotModel, samples: Samples) -> NDArray[np.bool_]:
+    """Return a mask (N, n): where each joint moves alone."""
+    found = np.zeros((len(samples), robot.n), dtype=bool)
+    for joint, rows in single_joint_rows(robot, samples):
+        found[rows, joint] = True
+    return found
+
+
 def single_joint_data(experiment: Experiment) -> list[tuple[LockedJointsMotion, Information]]:
     """Return every single-joint motion in the recordings of ``experiment``, its information.
 
     Raises DataError when there is none.
     """
     model = experiment.model
-    found: list[SingleJointData] = []
+    found: dict[LockedPlace, Accumulator] = {}
     for samples in experiment.recordings:
         regression = Regression(model, samples)
         weights = row_weights(model.robot, samples, experiment.reversal_weights)
         for moving, rows in single_joint_rows(model.robot, samples):
-            data = _same(model, found, (moving, samples.position[rows])) \
-                or _new(model, found, (moving, samples.position[rows]), samples)
-            accumulate(regression, rows, data.accumulator, weights)
+            place = _place(model.robot, found, moving, samples.position[rows])
+            if place not in found:
+                found[place] = Accumulator(model.reduction.names, model.structure,
+                                           batch_samples(samples))
+            accumulate(regression, rows, found[place], weights)
     if not found:
         raise DataError('in no stretch of the data one joint moves while all others rest; record '
                         'an excitation of type sine-sequence, or use another method')
-    return [(data.motion, data.accumulator.information()) for data in found]
+    return [(place.motion, data.information()) for place, data in found.items()]
 
 
-def _same(
-    model: TorqueModel, found: list[SingleJointData], stretch: tuple[int, FloatArray]
-) -> SingleJointData | None:
-    """Return the data of the same motion in the same configuration, or None."""
-    moving, position = stretch
-    near = np.where(np.asarray(model.robot.types) == PRISMATIC, SAME_PRISMATIC, SAME)
+def own_efforts(experiment: Experiment) -> Information:
+    """Return the information in which every joint counts while it alone moves.
+
+    Raises DataError when there is none.
+    """
+    data = single_joint_data(experiment)
+    sizes = [EXTRA + int(own.sum()) for own in experiment.model.structure]
+    factors = tuple(
+        merged([batch.factors[j] for motion, found in data if motion.moving == j
+                for batch in found.batches] or [np.zeros((size, size))])
+        for j, size in enumerate(sizes))
+    samples = sum(found.samples for _, found in data)
+    return replace(data[0][1], batches=(Batch(factors, samples),))
+
+
+def locked_motions(
+    robot: RobotModel, recordings: Iterable[Samples]
+) -> list[LockedJointsMotion]:
+    """Return the single-joint motions in ``recordings``, one per joint and configuration."""
+    found: list[LockedPlace] = []
+    for samples in recordings:
+        for moving, rows in single_joint_rows(robot, samples):
+            place = _place(robot, found, moving, samples.position[rows])
+            if place not in found:
+                found.append(place)
+    return [place.motion for place in found]
+
+
+def _place(
+    robot: RobotModel, found: Iterable[LockedPlace], moving: int, position: FloatArray
+) -> LockedPlace:
+    """Return the place of a stretch with ``position`` (N, n): one that is known, or a new one."""
+    near = np.where(np.asarray(robot.types) == PRISMATIC, SAME_PRISMATIC, SAME)
     near[moving] = np.inf
-    for data in found:
-        if data.moving == moving and np.all(np.abs(data.position - position.mean(axis=0)) < near):
-            data.lower = min(data.lower, float(position[:, moving].min()))
-            data.upper = max(data.upper, float(position[:, moving].max()))
-            return data
-    return None
-
-
-def _new(
-    model: TorqueModel,
-    found: list[SingleJointData],
-    stretch: tuple[int, FloatArray],
-    samples: Samples,
-) -> SingleJointData:
-    moving, position = stretch
-    accumulator = Accumulator(model.reduction.names, model.structure, batch_samples(samples))
-    own = position[:, moving]
-    data = SingleJointData(
-        moving, position.mean(axis=0), accumulator, float(own.min()), float(own.max())
-    )
-    found.append(data)
-    return data
+    mean, own = position.mean(axis=0), position[:, moving]
+    for place in found:
+        if place.moving == moving and np.all(np.abs(place.position - mean) < near):
+            place.lower = min(place.lower, float(own.min()))
+            place.upper = max(place.upper, float(own.max()))
+            return place
+    return LockedPlace(moving, mean, float(own.min()), float(own.max()))

@@ -24,22 +24,25 @@ from robot_dynid.types import FloatArray
 class Knowledge:
     """Estimate between two stages: base parameters (b,), their covariance, the free directions.
 
-    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked.
+    ``held`` (n,) [N m] is the friction that may hold each joint while it is locked; ``sizes`` (n,)
+    [N m] are the efforts of the joints, root mean square in the motion that shows most.
     """
 
     values: FloatArray
     covariance: FloatArray
     free: Free
     held: FloatArray
+    sizes: FloatArray
 
     @classmethod
-    def none(cls, count: int, joints: int, held: FloatArray | None = None) -> Knowledge:
+    def none(cls, count: int, sizes: FloatArray, held: FloatArray | None = None) -> Knowledge:
         """Return the state before the first stage: nothing is known of ``count`` parameters.
 
-        ``held`` (joints,) [N m] is the effort friction may hold at rest.
+        ``sizes`` (n,) [N m] of the efforts; ``held`` (n,) [N m] is what friction may hold at rest.
         """
-        friction = np.zeros(joints) if held is None else held
-        return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction)
+        friction = np.zeros(len(sizes)) if held is None else held
+        return cls(np.zeros(count), np.zeros((count, count)), Free.everything(count), friction,
+                   sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ def stage_fit(
     trusted = joint_weights(reduced)
     noise = 1.0 / trusted
     friction = np.array([known.held[j] if j in centred else 0.0 for j in stage.rows])
-    held = np.minimum(friction / np.sqrt(3.0), _coherent(reduced, solve(reduced, trusted).values))
+    held = np.minimum(friction / np.sqrt(3.0), coherent(reduced, solve(reduced, trusted).values))
     weights = 1.0 / np.hypot(noise, held * np.sqrt(data.samples))
     solution = solve(reduced, weights)
     covariance, degrees = batch_covariance(reduced, weights, solution)
@@ -75,7 +78,7 @@ def stage_fit(
                     degrees)
 
 
-def _coherent(information: Information, values: FloatArray) -> FloatArray:
+def coherent(information: Information, values: FloatArray) -> FloatArray:
     """Return the deviation (r,) [N m] of the part of the residual that goes with the motion.
 
     That is what the regressor of a single batch could explain of it, beyond its share of noise

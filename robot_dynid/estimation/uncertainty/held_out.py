@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from robot_dynid.estimation.information import EXTRA, FILTERED, ONE, RAW, Batch, Information
 from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.types import FloatArray
 
 FOLDS = 5
@@ -51,18 +51,16 @@ def held_out(information: Information, scored: Information | None = None) -> Hel
     ``scored`` is the information the errors are counted on, batch by batch the same stretches as
     those fitted; by default the same information.
     """
-    scored = scored or information
+    parts = folds(len(information.batches))
+    information = information.grouped(parts)
+    scored = information if scored is None else scored.grouped(parts)
     weights = joint_weights(information)
-    count = len(information.batches)
     n = len(information.structure)
     raw = np.zeros(n)
     errors, variations = [], []
-    for fold in folds(count):
-        rest = [i for i in range(count) if i not in fold]
-        if not rest:
-            continue
+    for fold, test in enumerate(scored.batches if len(parts) > 1 else ()):
+        rest = [i for i in range(len(parts)) if i != fold]
         values = solve(information.subset(rest), weights).values
-        test = scored.subset(fold).total
         raw += scored.residual_energy(values, RAW, test)
         errors.append(scored.residual_energy(values, FILTERED, test))
         variations.append(_variation(scored, test))
@@ -98,4 +96,4 @@ def _share(errors: FloatArray, variations: FloatArray) -> tuple[FloatArray, Floa
         return 1.0 - ratio, np.zeros_like(ratio)
     rest = errors - ratio * variations
     deviation = np.sqrt(count / (count - 1) * np.sum(rest**2, axis=0)) / whole
-    return 1.0 - ratio, stats.t.ppf(LEVEL, count - 1) * deviation
+    return 1.0 - ratio, student_quantile(LEVEL, count - 1) * deviation

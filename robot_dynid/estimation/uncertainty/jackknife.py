@@ -3,11 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.estimation.information import Batch, merged
 from robot_dynid.types import FloatArray
+
+Groups = Sequence[Sequence[int]]
+#: share of the information in a direction that counts as left when a group of batches is removed
+LEAST_REST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class BatchScores:
+    """Curvature and gradient of B batches at an estimate of b parameters, in whitened directions.
+
+    ``root`` (b, r): parameters = root @ direction, in which the information of all batches is the
+    identity. ``curvature`` (B, r, r) is the share of each batch in it, ``score`` (B, r) its
+    gradient at the estimate. What batches have is added up, so a group of them is removed by one
+    small linear solve.
+    """
+
+    root: FloatArray
+    curvature: FloatArray
+    score: FloatArray
+
+    def changes(self, groups: Groups) -> tuple[FloatArray, FloatArray]:
+        """Return changes of the estimate as groups of batches are left out, (groups, b).
+
+        Beside each, how many times larger the variance of the parameter is without the group.
+        """
+        found, growth = np.empty((2, len(groups), len(self.root)))
+        before = np.sum(self.root**2, axis=1)
+        before = np.where(before > 0.0, before, 1.0)
+        whole = np.eye(self.root.shape[1])
+        for i, group in enumerate(groups):
+            own = list(group)
+            rest, directions = np.linalg.eigh(whole - self.curvature[own].sum(axis=0))
+            rest = np.maximum(rest, LEAST_REST)  # a group that decides a direction alone
+            along = self.root @ directions
+            found[i] = along @ ((directions.T @ self.score[own].sum(axis=0)) / rest)
+            growth[i] = np.sum(along**2 / rest, axis=1) / before
+        return found, growth
+
+    def moved(self, shifts: FloatArray) -> BatchScores:
+        """Return the scores where the parameters of each batch are ``shifts`` (B, r) off."""
+        return replace(self, score=self.score - np.einsum('bij,bj->bi', self.curvature, shifts))
 
 
 def leave_one_out(batches: Sequence[Batch]) -> Iterator[tuple[FloatArray, ...]]:

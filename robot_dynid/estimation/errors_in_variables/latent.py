@@ -1,0 +1,221 @@
+"""The method latent: motion and parameters at once, where stretches left out do not object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dynid.document import Row, Table, number
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.elastic import ElasticJoints
+from robot_dynid.estimation.errors_in_variables.latent_laws import (
+    better_laws,
+    finite,
+    misfits_of,
+)
+from robot_dynid.estimation.errors_in_variables.latent_motion import (
+    Condensed,
+    LatentFit,
+    LatentProblem,
+)
+from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut, stretches_of
+from robot_dynid.estimation.estimate import Details, Estimate, Estimator
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.friction_selection.selection_data import Named
+from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
+from robot_dynid.estimation.least_squares import (
+    LeastSquares,
+    estimate_of,
+    solve,
+)
+from robot_dynid.estimation.quantiles import student_quantile
+from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.estimation.uncertainty.stretches import stretches
+from robot_dynid.regressor import axes_of
+from robot_dynid.types import FloatArray
+
+#: one-sided level at which a misfit is lower
+LEVEL = 0.95
+#: eigenvalues of equations below this share of the largest are rounding
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LatentDetails(Details):
+    """The method ``start`` gave the first parameters.
+
+    ``stretches`` of about ``seconds`` each and ``rounds`` of the fit; ``position_noise`` (m,)
+    [rad, m] of the encoders, joints and then motors, and ``effort_error`` (m,) [N m] of the
+    equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample, on
+    stretches left out in turn, is sure to ``margin``; ``kept`` says whether the fit was.
+    """
+
+    start: str
+    stretches: int = 0
+    seconds: float = 0.0
+    rounds: int = 0
+    position_noise: FloatArray = field(default_factory=lambda: np.empty(0))
+    effort_error: FloatArray = field(default_factory=lambda: np.empty(0))
+    gain: float = 0.0
+    margin: float = 0.0
+    kept: bool = False
+
+    def sentence(self, rows: Sequence[str]) -> str:
+        """Return the likelihood of stretches left out beside that of the start."""
+        verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
+        side = 'above' if self.gain >= 0.0 else 'below'
+        return (f'motion and parameters at once on {self.stretches} stretches of '
+                f'{number(self.seconds, 3)} s, {self.rounds} rounds from {self.start}; per sample '
+                'of stretches left out the logarithm of the likelihood is '
+                f'{number(abs(self.gain), 2)} {side} that with {self.start}, sure to '
+                f'{number(self.margin, 2)}: {verdict}')
+
+    def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
+        """Return the noise of every encoder and the error of its equation."""
+        cells = tuple(Row((name, number(1e6 * float(noise)), number(float(error))))
+                      for name, noise, error in zip(
+                          rows, self.position_noise, self.effort_error, strict=False))
+        return (Table(('', 'encoder [µrad, µm]', 'equation [N m, N]'), cells,
+                      'Noise of the encoders, and errors of the equations of motion'),)
+
+
+@dataclass(frozen=True)
+class Latent(Estimator):
+    """Motion and parameters at once, from those of ``elastic``, of rigid robots from ``wls``.
+
+    Both are compared on stretches left out in turn: the sum of squares of what encoders and
+    equations of motion are off, along the motion that makes it least with the parameters given.
+    Where that is not surely lower than with the start, this is kept. Deviations are those by
+    leaving out stretches.
+    """
+
+    name = 'latent'
+    summary = 'motion and parameters at once: encoders are as noisy as they are'
+    details_type = LatentDetails
+    estimates_motion = True
+
+    def laws(
+        self, experiment: Experiment, chosen: Sequence[Named], without: Sequence[Sequence[str]],
+    ) -> Sequence[Named]:
+        """Return the laws of friction, those ``chosen`` or such that fall from rest.
+
+        ``without`` names for every axis laws that are not to be taken. Raises DataError as `fit`.
+        """
+        try:
+            found = _Fitted.of(experiment)
+            assert experiment.as_recorded is not None
+            return better_laws((found.problem, found.fit), chosen, without,
+                               experiment.as_recorded.progress)
+        except np.linalg.LinAlgError:
+            return chosen
+
+    def fit(self, experiment: Experiment) -> Estimate:
+        """Estimate the base parameters.
+
+        Raises DataError without the recordings as they were recorded, or where these are too
+        short.
+        """
+        start = _start(experiment)
+        try:
+            found = _Fitted.of(experiment, start)
+            misfits, without = misfits_of(found.problem, found.fit)
+            gains = _misfits_of_start(found) - misfits
+        except np.linalg.LinAlgError:
+            return _kept(start, LatentDetails(start.method),
+                         'motion and parameters do not come to an agreement')
+        details = _details(start.method, found.cut, found.fit, gains)
+        if not details.kept:
+            return _kept(start, details, 'the misfit on stretches left out is not surely lower '
+                         f'with the method latent than with {start.method}')
+        return replace(_estimate(experiment, found, covariance(without)), details=details)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A fit, the problem it solves, and the stretches that it is about.
+
+    ``begun`` is the fit of the motion alone with the parameters of the start.
+    """
+
+    problem: LatentProblem
+    begun: LatentFit
+    fit: LatentFit
+    cut: Cut
+
+    @classmethod
+    def of(cls, experiment: Experiment, start: Estimate | None = None) -> _Fitted:
+        """Fit motion and parameters; raises LinAlgError where they run away."""
+        recorded, model = experiment.as_recorded, experiment.model
+        if recorded is None:
+            raise DataError('the method latent needs the recordings as they were recorded; '
+                            'samples that passed a filter do not do: use identify()')
+        cut = stretches_of(recorded)
+        problem = LatentProblem(
+            model, cut.stretches, np.ones(len(model.reduction.names), dtype=bool),
+            slowest=cut.slowest(axes_of(model.robot).matrix))
+        values = (start or _start(experiment)).values
+        begun = problem.with_known_parameters.fit(problem.guess(values=values))
+        fit = problem.fit(begun.state, recorded.progress)
+        if not np.all(np.isfinite(fit.state.values)):
+            raise np.linalg.LinAlgError
+        return cls(problem, begun, fit, cut)
+
+
+def _start(experiment: Experiment) -> Estimate:
+    """Return the estimate that the fit begins with, and is compared with."""
+    starter = ElasticJoints() if experiment.model.gears else LeastSquares()
+    return starter.fit(experiment)
+
+
+def _kept(start: Estimate, details: LatentDetails, why: str) -> Estimate:
+    """Return the start, with the reason."""
+    return replace(start, method=Latent.name, details=details, warnings=(
+        *start.warnings, f'{why}: the parameters of the method {details.start} are kept'))
+
+
+def _details(start: str, cut: Cut, fit: LatentFit, gains: FloatArray) -> LatentDetails:
+    count = len(gains)
+    margin = float(student_quantile(LEVEL, count - 1) * np.std(gains, ddof=1) / np.sqrt(count))
+    first = cut.stretches[0].time
+    gain = float(np.mean(gains))
+    return LatentDetails(
+        start, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
+        fit.state.errors, gain, margin, bool(gain > margin))
+
+
+def _misfits_of_start(found: _Fitted) -> FloatArray:
+    """Return the misfits (groups,) with the parameters of the start, which has seen all groups.
+
+    Raises LinAlgError where one is not finite.
+    """
+    known, begun = found.problem.with_known_parameters, found.begun
+    return finite(np.array([known.misfit(begun.state, group, 0)
+                            for group in stretches(len(begun.condensed))]))
+
+
+def _estimate(
+    experiment: Experiment, of: _Fitted, spread: tuple[FloatArray, int]
+) -> Estimate:
+    """Return the estimate of a fit with a covariance (b, b) and its degrees of freedom."""
+    names = experiment.model.reduction.names
+    information = Information(names, np.ones((1, len(names)), dtype=bool), tuple(
+        Batch((_factor(one),), len(stretch.stamps), stretch.recording)
+        for one, stretch in zip(of.fit.condensed, of.cut.stretches, strict=True)))
+    last = solve(information, np.ones(1))
+    return estimate_of(experiment, replace(last, values=of.fit.state.values), spread, Latent.name)
+
+
+def _factor(one: Condensed) -> FloatArray:
+    """Return equations (b, b + 3) of the step with the normal equations of a stretch."""
+    scale = np.sqrt(np.maximum(np.diag(one.normal), 1e-300))
+    values, vectors = np.linalg.eigh(one.normal / np.outer(scale, scale))
+    known = values > ROUNDING * values[-1]
+    root = np.sqrt(np.where(known, values, 0.0))
+    b = len(scale)
+    wide = np.zeros((b, b + EXTRA))
+    wide[:, :b] = (root[:, None] * vectors.T) * scale
+    right = np.divide(vectors.T @ (one.right / scale), root, out=np.zeros(b), where=known)
+    wide[:, b + FILTERED] = wide[:, b + RAW] = right
+    return wide

@@ -1,0 +1,173 @@
+"""The effort of one joint while it alone moves: a model of it, and data for its friction law.
+
+What holds the other joints meanwhile is friction that no law knows, so of every recording the
+equation of the moving joint counts, and of links and rotors what that equation tells apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.friction_selection.selection_data import FrictionData, Named
+from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.estimation.staged.procedure import (
+    Free,
+    LockedJointsMotion,
+    Stage,
+    decompose,
+    names_from,
+)
+from robot_dynid.estimation.staged.single_joint_rows import locked_motions, own_rows
+from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.friction import FrictionLaw
+from robot_dynid.regressor import Axes, JointFriction, axes_of
+from robot_dynid.regressor.friction import Load
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class OwnMotion:
+    """Samples in which ``joint`` moves alone, and their motions with locked joints."""
+
+    joint: int
+    recordings: tuple[Samples, ...]
+    motions: tuple[LockedJointsMotion, ...]
+
+
+def own_motions(robot: RobotModel, recordings: Iterable[Samples]) -> tuple[OwnMotion, ...]:
+    """Return the motion of every joint that moves alone in one of the ``recordings``."""
+    parts: dict[int, list[Samples]] = {}
+    known = list(recordings)
+    for samples in known:
+        own = own_rows(robot, samples)
+        for joint in np.flatnonzero(own.any(axis=0)).tolist():
+            parts.setdefault(joint, []).append(_of_whole(samples, own[:, joint]))
+    motions = locked_motions(robot, known)
+    return tuple(OwnMotion(joint, tuple(found), tuple(m for m in motions if m.moving == joint))
+                 for joint, found in sorted(parts.items()))
+
+
+def _of_whole(samples: Samples, mask: NDArray[np.bool_]) -> Samples:
+    """Return the samples of a ``mask`` (N,), which know all of their recording."""
+    if samples.whole is None or samples.rows is None:
+        return samples.inner(mask)
+    kept = np.zeros(len(samples.whole), dtype=bool)
+    kept[samples.rows[mask]] = True
+    return samples.whole.inner(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnEffort(TorqueModel):
+    """A torque model of which the equation of ``joint`` counts while it alone moves.
+
+    Kept are the leftmost columns that this equation tells apart; their parameters (s,) are
+    ``combination`` (s, b) @ base parameters, sums with those that it does not tell from them.
+    """
+
+    joint: int = 0
+    combination: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @classmethod
+    def during(cls, model: TorqueModel, motion: OwnMotion) -> OwnEffort:
+        """Return the part of ``model`` that a motion shows."""
+        j, reduction = motion.joint, model.reduction
+        stage = Stage(model.robot.joints[j], motion.motions, (j,), names_from(model, j))
+        found = decompose(model, stage, Free.everything(len(reduction.kept)))
+        order = np.argsort(found.solved)  # whatever enters the effort of a joint may be solved
+        own = found.solved[order]
+        return cls(model.robot, model.blocks, replace(
+            reduction, kept=reduction.kept[own], matrix=reduction.matrix[own]), j,
+            found.combination[order])
+
+    @cached_property
+    def structure(self) -> NDArray[np.bool_]:
+        """Matrix (n, b): true where a parameter enters the effort of the joint."""
+        found = super().structure.copy()
+        found[np.arange(len(found)) != self.joint] = False
+        return found
+
+    def with_friction(self, friction: JointFriction) -> OwnEffort:
+        """Return the model with the parameters of ``friction`` beside its own."""
+        known, count = self.reduction, len(friction.names)
+        rows, columns = known.matrix.shape
+        return replace(self, blocks=(*self.blocks, friction), reduction=replace(
+            known, standard=(*known.standard, *friction.names),
+            kept=np.concatenate([known.kept, columns + np.arange(count)]),
+            matrix=np.block([[known.matrix, np.zeros((rows, count))],
+                             [np.zeros((count, columns)), np.eye(count)]])))
+
+
+def own_score(model: TorqueModel, recordings: Iterable[Samples]) -> float:
+    """Return the held-out score of a model, every joint by its own effort while it moves alone.
+
+    It is the mean logarithm of the errors against the raw effort. Raises DataError where a joint
+    has too few samples.
+    """
+    scores = []
+    for motion in own_motions(model.robot, recordings):
+        own = OwnEffort.during(model, motion)
+        raw = held_out(Experiment.of(own, motion.recordings).information).raw[motion.joint]
+        scores.append(0.5 * np.log(max(float(raw), 1e-300)))
+    return float(np.mean(scores)) if scores else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLoad(Load):
+    """The torque that one joint transmits."""
+
+    joint: int = 0
+
+    def __call__(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the load (N, 1) [N m] of the joint in states (N, n)."""
+        return super().__call__(q, qd, qdd)[:, [self.joint]]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFrictionData(FrictionData):
+    """Data for the friction law of one joint: its own effort while it moves alone.
+
+    ``loading`` (n, 10) are the standard parameters of the links that load it, None where friction
+    is not to depend on the load.
+    """
+
+    loading: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, frictionless: TorqueModel, motion: OwnMotion, loading: FloatArray | None
+    ) -> OwnFrictionData:
+        """Return the data of a motion; ``frictionless`` has links and rotors only.
+
+        ``loading`` (n, 10) as above.
+        """
+        j, axes = motion.joint, axes_of(frictionless.robot)
+        own = Axes(axes.labels[j:j + 1], axes.matrix[j:j + 1], axes.effort[j:j + 1])
+        return cls(OwnEffort.during(frictionless, motion), own, motion.recordings, loading)
+
+    def links(self, factors: object, laws: Sequence[FrictionLaw]) -> FloatArray:
+        """Return the links (n, 10) that load the joint."""
+        assert self.loading is not None
+        return self.loading
+
+    def load(self, links: FloatArray | None) -> Load | None:
+        """Return the load of the joint with the standard parameters ``links`` (n, 10), if any."""
+        assert isinstance(self.model, OwnEffort)
+        return None if links is None else OwnLoad(self.model.robot, self.axes, links,
+                                                  self.model.joint)
+
+    def left_open(self, laws: Sequence[Named], links: FloatArray | None) -> set[str]:
+        """Return the parameters of friction that a fit with ``laws`` reports as not excited.
+
+        ``links`` (n, 10) are standard parameters for laws that depend on the load, or None.
+        """
+        assert isinstance(self.model, OwnEffort)
+        friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
+        experiment = Experiment.of(self.model.with_friction(friction), self.recordings)
+        return set(LeastSquares().fit(experiment).not_excited) & set(friction.names)

@@ -1,0 +1,190 @@
+"""The arm that a torque model describes, with values of its parameters, for simulation.
+
+Links and rotors move as the simulated state says. Whatever else acts, friction above all, is that
+along the measured motion, filtered as the effort and with all its past, plus what steady sliding
+differs between the simulated and the measured speed: where both agree the equation of motion is
+the one that least squares fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rotors import Rotors, SpinningRotors
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.friction.terms import slid, table_of, warm
+from robot_dynid.kernels.friction import COLUMNS, REFERENCE
+from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, axes_of
+from robot_dynid.types import FloatArray, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class SlidingFriction:
+    """The chosen parameters of friction in steady sliding, for the kernels.
+
+    ``axes`` (a, n) turn with the joints; ``owner`` (k,) is the axis of each parameter; ``terms``
+    (t, COLUMNS) are by parameter.
+    """
+
+    axes: FloatArray
+    owner: NDArray[np.int64]
+    terms: FloatArray
+
+    @classmethod
+    def of(cls, friction: JointFriction, chosen: NDArray[np.int64]) -> SlidingFriction:
+        """Return those of the ``chosen`` parameters (k,) of a block; joints are warm."""
+        known = [(axis, parameter) for axis, law in enumerate(friction.laws)
+                 for parameter in law.table]
+        terms = slid(warm(table_of([known[i][1] for i in chosen])))
+        return cls(np.ascontiguousarray(friction.axes.matrix),
+                   np.array([known[i][0] for i in chosen], dtype=np.int64),
+                   np.ascontiguousarray(terms[np.isnan(terms[:, REFERENCE])]))
+
+    @classmethod
+    def none(cls, joints: int) -> SlidingFriction:
+        """Return that of an arm without friction."""
+        return cls(np.zeros((0, joints)), np.zeros(0, dtype=np.int64), np.zeros((0, COLUMNS)))
+
+    @property
+    def tables(self) -> tuple[FloatArray, NDArray[np.int64], FloatArray]:
+        """Axes (a, n), owners (k,) and terms (t, COLUMNS)."""
+        return self.axes, self.owner, self.terms
+
+
+@dataclass(frozen=True, eq=False)
+class ArmModel:
+    """A torque model of an arm whose joints are rigid, split into what moves and what is beside.
+
+    ``moving`` (b,) is true for parameters of links and rotors, ``beside`` for all others.
+    Raises UsageError where gears are elastic.
+    """
+
+    torque: TorqueModel
+
+    def __post_init__(self) -> None:
+        if self.torque.gears:
+            raise UsageError('the method trajectory simulates rigid joints: leave elastic joints '
+                             'out of the robot, or choose --method elastic')
+
+    @cached_property
+    def moving(self) -> NDArray[np.bool_]:
+        """Mask (b,) of the parameters of links and rotors."""
+        return np.concatenate([
+            np.full(len(chosen), isinstance(block, (RigidLinks, RotorInertia)))
+            for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
+
+    @cached_property
+    def sliding(self) -> SlidingFriction:
+        """Friction in steady sliding."""
+        for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
+            if isinstance(block, JointFriction):
+                return SlidingFriction.of(block, chosen)
+        return SlidingFriction.none(self.torque.robot.n)
+
+    @cached_property
+    def frictional(self) -> NDArray[np.bool_]:
+        """Mask (b,) of the parameters of friction."""
+        return np.concatenate([
+            np.full(len(chosen), isinstance(block, JointFriction))
+            for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True)])
+
+    def pressed(self, samples: Samples) -> FloatArray:
+        """Return the size (N, a) [N m] of the loads on the axes along a motion."""
+        for block in self.torque.blocks:
+            if isinstance(block, JointFriction) and block.load is not None:
+                return np.abs(block.load(samples.position, samples.velocity,
+                                         samples.acceleration))
+        return np.zeros((len(samples), len(axes_of(self.torque.robot).labels)))
+
+    def moving_columns(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the columns (n, m, K) of links and rotors in states (K, n)."""
+        states = Samples(self.torque.robot.joints, np.arange(len(q), dtype=np.float64), q, qd, qdd)
+        out = np.zeros((self.torque.robot.n, int(self.moving.sum()), len(q)))
+        first = 0
+        for block, chosen in zip(self.torque.blocks, self.torque.kept_by_block, strict=True):
+            if isinstance(block, (RigidLinks, RotorInertia)) and len(chosen):
+                own = out[:, first:first + len(chosen)]
+                block.fill(states, np.empty((0, len(q))), chosen, own)
+                first += len(chosen)
+        return out
+
+    def with_values(self, values: FloatArray) -> Arm:
+        """Return the arm of base parameters (b,)."""
+        return Arm(self, np.asarray(values, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """An arm with the base parameters ``values`` (b,)."""
+
+    model: ArmModel
+    values: FloatArray
+
+    @cached_property
+    def _standard(self) -> dict[str, float]:
+        reduction = self.model.torque.reduction
+        found = reduction.standard_values(self.values)
+        return dict(zip(reduction.standard, found.tolist(), strict=True))
+
+    @cached_property
+    def _links(self) -> FloatArray:
+        torque = self.model.torque
+        found = torque.reduction.standard_values(self.values)
+        return found[:10 * torque.robot.n].reshape(-1, 10).copy()
+
+    @cached_property
+    def _rotors(self) -> Rotors:
+        robot = self.model.torque.robot
+        axes = axes_of(robot)
+        inertia = np.array([self._standard.get(f'Ia{label}', 0.0) for label in axes.labels])
+        return SpinningRotors(robot).rotors(axes.matrix, inertia)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The arm without a past, as simulators take it. Raises UsageError without friction."""
+        for block in self.model.torque.blocks:
+            if isinstance(block, JointFriction):
+                return Mechanism(self.model.torque.robot, self._links, self._rotors,
+                                 block.with_values(self._standard))
+        raise UsageError('the torque model has no friction')
+
+    def mass_matrix(self, q: FloatArray) -> FloatArray:
+        """Return the joint-space inertia (K, n, n) [kg m^2] at positions (K, n)."""
+        return rigid_body.mass_matrix(self.model.torque.robot, q, self._links, self._rotors)
+
+    def effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the effort (K, n) [N m] of links and rotors in states (K, n)."""
+        robot = self.model.torque.robot
+        links = rigid_body.inverse_dynamics(robot, q, qd, qdd, self._links)
+        return np.asarray(links + rigid_body.rotor_effort(robot, self._rotors, q, qd, qdd))
+
+    def gradients(
+        self, q: FloatArray, qd: FloatArray, qdd: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the derivatives (K, n, n) of `effort` in position and velocity."""
+        count, n = q.shape
+        torque = self.model.torque
+        states = Samples(torque.robot.joints, np.arange(n * count, dtype=np.float64),
+                         np.tile(q, (n, 1)), np.tile(qd, (n, 1)), np.tile(qdd, (n, 1)))
+        by_position, by_velocity = np.zeros((2, n * count, n))
+        first = 0
+        for block, chosen in zip(torque.blocks, torque.kept_by_block, strict=True):
+            own = self.values[first:first + len(chosen)]
+            first += len(chosen)
+            if not isinstance(block, (RigidLinks, RotorInertia)) or not len(chosen):
+                continue
+            weights = np.zeros((n, len(chosen), n * count))
+            for i in range(n):
+                weights[i, :, i * count:(i + 1) * count] = own[:, None]
+            pulled = block.pullback(states, chosen, weights)
+            by_position += pulled[0]
+            by_velocity += pulled[1]
+        return (np.ascontiguousarray(by_position.reshape(n, count, n).transpose(1, 0, 2)),
+                np.ascontiguousarray(by_velocity.reshape(n, count, n).transpose(1, 0, 2)))

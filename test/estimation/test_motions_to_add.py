@@ -1,0 +1,82 @@
+"""Advice on locked joints: the motions named really close what is open, and no others are."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from single_joint_recordings import torque_model
+
+from robot_dynid.estimation.staged.motions_to_add import advice, motions_to_add
+from robot_dynid.estimation.staged.procedure import (
+    STATES,
+    LockedJointsMotion,
+    Stage,
+    stage_regressor,
+)
+from robot_dynid.robot.robot_file import load_robot
+
+
+def unseen(model, motions):
+    """Return the directions (b, f) without effect on the joints that move, in terms of effort."""
+    reach = model.moderate_effort.max(axis=0)
+    rows = [stage_regressor(model, Stage('', (motion,), (motion.moving,), ()))[motion.moving].T
+            for motion in motions]
+    _, sizes, turned = np.linalg.svd(np.vstack(rows) / reach / np.sqrt(STATES * len(motions)))
+    return turned[np.count_nonzero(sizes > 1e-3):].T, reach
+
+
+def named(model, directions):
+    """Return the parameters with a share in ``directions``."""
+    share = np.linalg.norm(directions, axis=1)
+    return {n for n, own in zip(model.reduction.names, share) if own > 1e-6}
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'stanford_arm'])
+def test_the_motions_named_close_what_is_open(name):
+    model = torque_model(load_robot(name))
+    recorded = [LockedJointsMotion(j, np.full(6, 0.1), 0.8) for j in range(6)]
+    before, reach = unseen(model, recorded)
+    added, left = motions_to_add(model, recorded, before / reach[:, None])
+    assert len(named(model, before)) > 15
+    after, _ = unseen(model, [*recorded, *(one.motion for one in added)])
+    assert named(model, after) <= set(left)
+    found = [name for one in added for name in one.finds]
+    assert len(set(found)) == len(found) > 5
+    assert set(found) | set(left) == named(model, before)
+    assert not set(found) & set(left)
+    limits = model.robot.limits
+    for one in added:
+        assert one.turned and len(one.turned) <= 2
+        for j, angle in one.turned:
+            assert j != one.motion.moving
+            assert limits.lower[j] <= angle <= limits.upper[j]
+            assert one.motion.position[j] == angle
+
+
+def test_nothing_is_advised_where_nothing_is_open():
+    model = torque_model(load_robot('planar_3r'))
+    recorded = [LockedJointsMotion(2, np.zeros(3))]
+    assert motions_to_add(model, recorded, np.zeros((len(model.reduction.names), 0))) == ((), ())
+    assert advice(model, recorded, np.zeros((len(model.reduction.names), 0))) == ''
+
+
+def test_the_advice_names_joint_and_angle():
+    model = torque_model(load_robot('ur10e'))
+    recorded = [LockedJointsMotion(j, np.zeros(6), 0.8) for j in range(6)]
+    before, reach = unseen(model, recorded)
+    text = advice(model, recorded, before / reach[:, None])
+    assert text.startswith('record in addition, all else locked as it was: ')
+    assert re.search(r'shoulder_pan_joint swinging with \w+ locked at -?\d\.\d\d rad', text)
+    assert 'record a motion of several joints' in text
+
+
+def test_what_a_recorded_swing_shows_too_little_of_is_to_be_swung_faster():
+    model = torque_model(load_robot('planar_3r'))
+    recorded = [LockedJointsMotion(2, np.zeros(3))]
+    direction = np.zeros((len(model.reduction.names), 1))
+    direction[model.reduction.names.index('mx3')] = 1.0
+    assert advice(model, recorded, direction) == (
+        'record in addition, all else locked as it was: joint_3 swinging faster or longer (for '
+        'mx3)')
