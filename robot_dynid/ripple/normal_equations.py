@@ -1,0 +1,84 @@
+"""Least squares of waves over one residual, fold by fold: errors of the rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.ripple.scan import JointResidual
+from robot_dynid.ripple.wave_columns import WaveColumns, pieces
+from robot_dynid.types import FloatArray
+
+#: ridge of the coefficients, as a share of the rows; shares of amplitudes may be alike
+RIDGE = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """Columns (N, k) and their products with each other and the residual of ``data``, by fold.
+
+    ``grams`` (f, k, k), ``sides`` (f, k).
+    """
+
+    data: JointResidual
+    columns: WaveColumns
+    grams: FloatArray
+    sides: FloatArray
+
+    @classmethod
+    def of(cls, data: JointResidual, columns: WaveColumns) -> NormalEquations:
+        """Return those of ``columns`` (N, k)."""
+        folds = 1 + max(fold for fold, _ in data.stretches)
+        none = WaveColumns(columns.shares, columns.waves[:0])
+        return cls(data, none, np.empty((folds, 0, 0)), np.empty((folds, 0))).joined(columns)
+
+    def joined(self, more: WaveColumns) -> NormalEquations:
+        """Return them with ``more`` columns (N, m) behind: products of the others are known."""
+        known, count, folds = self.columns.count, self.columns.count + more.count, len(self.grams)
+        grams, sides = np.zeros((folds, count, count)), np.zeros((folds, count))
+        grams[:, :known, :known], sides[:, :known] = self.grams, self.sides
+        for fold, stretch in self.data.stretches:
+            for rows in pieces(stretch):
+                new = more.rows(rows)
+                grams[fold, :known, known:] += self.columns.rows(rows) @ new.T
+                grams[fold, known:, known:] += new @ new.T
+                sides[fold, known:] += new @ self.data.residual[rows]
+        grams[:, known:, :known] = grams[:, :known, known:].transpose(0, 2, 1)
+        return NormalEquations(self.data, self.columns.beside(more), grams, sides)
+
+    def solved(self) -> FloatArray:
+        """Return the coefficients (k,) of all rows."""
+        return np.asarray(np.linalg.solve(
+            ridged(self.grams.sum(axis=0)), self.sides.sum(axis=0)))
+
+    def left(self) -> FloatArray:
+        """Return the errors (N,) [N m] of the coefficients of all rows."""
+        return np.asarray(self.data.residual - self.columns.times(self.solved()[:, None])[:, 0])
+
+    def _others(self) -> FloatArray:
+        """Return the coefficients (f, k) of all folds but each."""
+        grams = self.grams.sum(axis=0) - self.grams
+        sides = self.sides.sum(axis=0) - self.sides
+        return np.asarray(np.linalg.solve(ridged(grams), sides[:, :, None])[:, :, 0])
+
+    def held_out(self) -> FloatArray:
+        """Return the errors (N,) [N m] of every fold by coefficients of the others."""
+        errors, others = self.data.residual.copy(), self._others()
+        for fold, stretch in self.data.stretches:
+            for rows, columns in self.columns.pieces(stretch):
+                errors[rows] -= columns.T @ others[fold]
+        return errors
+
+    def held_out_square(self) -> float:
+        """Return the sum of the squares of `held_out`, without these errors themselves."""
+        others = self._others()
+        explained = 2.0 * np.einsum('fk,fk->', others, self.sides)
+        explained -= np.einsum('fk,fkl,fl->', others, self.grams, others)
+        return float(self.data.residual @ self.data.residual - explained)
+
+
+def ridged(grams: FloatArray) -> FloatArray:
+    """Return Gram matrices (..., k, k) with the ridge of the coefficients."""
+    one = np.eye(grams.shape[-1])
+    return np.asarray(grams * (1.0 + RIDGE * one) + 1e-12 * one)

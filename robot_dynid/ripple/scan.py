@@ -1,0 +1,201 @@
+"""Scan of a residual for waves over position: all orders at once, with their significance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.ripple.model import COLUMNS, amplitudes
+from robot_dynid.types import FloatArray
+
+#: orders [1/rad] of the scan: below, waves are what links and friction look like
+LEAST_ORDER, MOST_ORDER = 20, 4000
+#: bins of a turn of the phase, a power of two: a wave of the highest order passes one in one and
+#: a half rad
+BINS = 16384
+#: delays [s] that are tried
+DELAYS = np.arange(-12.0, 6.1, 0.75) * 1e-3
+#: orders on either side of one that tell the level of noise there, and which share of them is
+#: free of waves and their side lobes
+AROUND, QUIET = 400, 0.25
+#: an order this near to a wave is not told from it
+RESOLVED = 1.5
+#: peaks that a scan returns for their surprise, and for their size
+MOST_PEAKS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class JointResidual:
+    """Residual of a model at one joint, row by row as the effort was measured.
+
+    ``position`` (N,) [rad] as measured in the rows of the effort; ``velocity`` (N,) [rad/s];
+    ``effort`` (N,) [N m] as the model predicts it and ``residual`` (N,) [N m], what it leaves;
+    ``folds`` (N,) number the recordings or stretches that are left out in turn, ``blocks`` (N,)
+    short pieces whose gains are compared. ``slow`` and ``fast`` [rad/s] are those of the
+    amplitudes of `TorqueRipple`.
+    """
+
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+    residual: FloatArray
+    folds: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    slow: float
+    fast: float
+
+    @cached_property
+    def stretches(self) -> tuple[tuple[int, slice], ...]:
+        """All rows in order, contiguous in one fold each, after the number of the fold."""
+        place = np.unique(self.folds, return_inverse=True)[1]
+        first = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
+        return tuple((int(place[a]), slice(a, b))
+                     for a, b in zip(first, [*first[1:], len(place)], strict=True))
+
+    @cached_property
+    def block(self) -> NDArray[np.int64]:
+        """The place (N,) of the block of every row among all blocks."""
+        return np.unique(self.blocks, return_inverse=True)[1]
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Shares (3, N) of the amplitudes of a wave."""
+        return np.ascontiguousarray(amplitudes(self.velocity, self.slow, self.fast).T)
+
+    @cached_property
+    def whitened(self) -> FloatArray:
+        """Shares (3, N), made independent of each other."""
+        gram = self.shares @ self.shares.T / 2.0
+        whitening = np.linalg.cholesky(
+            np.linalg.inv(gram + 1e-9 * np.trace(gram) * np.eye(len(gram))))
+        return whitening.T @ self.shares
+
+
+@dataclass(frozen=True)
+class Peak:
+    """An order [1/rad] that stands out, its delay [s], and the `surprise` that it does.
+
+    ``size`` [(N m)^2] is what it takes off the sum of squares.
+    """
+
+    order: float
+    delay: float
+    surprise: float
+    size: float
+
+
+def gear_orders(ratio: float | None) -> FloatArray:
+    """Return the orders (K,) [1/rad] of a gear of ``ratio``: multiples of it and of one less.
+
+    The wave generator of a harmonic drive turns ``ratio`` times against its circular spline and
+    once less against its flexspline. None: none are known.
+    """
+    if ratio is None:
+        return np.empty(0)
+    families = [base * np.arange(1, int(MOST_ORDER / base) + 1)
+                for base in (abs(ratio), abs(ratio) - 1.0) if base >= 2.0]
+    found = np.unique(np.concatenate([np.empty(0), *families]))
+    return np.asarray(found[found >= LEAST_ORDER])
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Powers of a residual over its noise, chi-squared of six where there is nothing else.
+
+    ``power`` (D, K) at DELAYS and ``orders`` (K,) [1/rad]; ``level`` (K,) [(N m)^2] the noise.
+    """
+
+    orders: FloatArray
+    power: FloatArray
+    level: FloatArray
+
+    @classmethod
+    def of(
+        cls, data: JointResidual, residual: FloatArray, compliance: float
+    ) -> Spectrum:
+        """Scan a ``residual`` (N,) [N m] of ``data`` with a compliance [rad/(N m)]."""
+        weighted = data.whitened * residual
+        twisted = data.position + compliance * data.effort
+        kept = slice(LEAST_ORDER, MOST_ORDER + 1)
+        power = np.empty((len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
+        for i, delay in enumerate(DELAYS):
+            turns = (twisted + delay * data.velocity) / (2.0 * np.pi)
+            bins = ((turns - np.floor(turns)) * BINS).astype(np.int64) & (BINS - 1)
+            sums = [np.bincount(bins, column, BINS) for column in weighted]
+            power[i] = np.sum(np.abs(np.fft.rfft(sums)[:, kept])**2, axis=0)
+        level = _level(power)
+        orders = np.arange(LEAST_ORDER, MOST_ORDER + 1, dtype=np.float64)
+        return cls(orders, power / level, level)
+
+    def peaks(self, known: FloatArray) -> list[Peak]:
+        """Return the peaks of the greatest surprise, and the largest of the others that surprise.
+
+        Half of the chances go to ``known`` (F,) orders, the other half to all others.
+        """
+        found = [*self._known_peaks(known), *self._other_peaks(known)]
+        found.sort(key=lambda peak: -peak.surprise)
+        large = [peak for peak in found[MOST_PEAKS:] if peak.surprise > 0.0]
+        return [*found[:MOST_PEAKS], *sorted(large, key=lambda peak: -peak.size)[:MOST_PEAKS]]
+
+    def _known_peaks(self, known: FloatArray) -> list[Peak]:
+        nearest = np.searchsorted(self.orders, np.round(known))
+        own = [(order, column) for order, column in zip(known, nearest, strict=True)
+               if column < len(self.orders)]
+        return [self._peak(float(order), int(column), len(own)) for order, column in own]
+
+    def _other_peaks(self, known: FloatArray) -> list[Peak]:
+        best = self.power.max(axis=0)
+        if len(known):
+            apart = np.abs(self.orders[:, None] - known).min(axis=1)
+            best = np.where(apart <= RESOLVED, 0.0, best)
+        around = np.stack([np.roll(best, shift) for shift in (-2, -1, 1, 2)]).max(axis=0)
+        columns = np.flatnonzero((best >= around) & (best > 0.0))
+        ranks = [np.argsort(-one[columns])[:MOST_PEAKS] for one in (best, best * self.level)]
+        columns = columns[np.unique(np.concatenate(ranks))]
+        return [self._peak(float(self.orders[k]), int(k), len(self.orders)) for k in columns]
+
+    def _peak(self, order: float, column: int, rivals: int) -> Peak:
+        powers = self.power[:, column]
+        most = float(powers.max())
+        return Peak(order, float(DELAYS[powers.argmax()]), surprise(most, rivals),
+                    most * float(self.level[column]))
+
+    def surprise_of(
+        self, data: JointResidual, alone: FloatArray, wave: tuple[float, float, float],
+        known: FloatArray,
+    ) -> float:
+        """Return the `surprise` at the power of one wave in noise of this level.
+
+        ``alone`` (N,) [N m] is the residual with that wave in it and no other; ``wave`` its order,
+        delay and the compliance; ``known`` (F,) as of `peaks`.
+        """
+        order, delay, compliance = wave
+        phase = order * (data.position + compliance * data.effort + delay * data.velocity)
+        weighted = data.whitened * alone
+        power = np.sum((weighted @ np.cos(phase))**2 + (weighted @ np.sin(phase))**2)
+        column = int(np.clip(round(order) - LEAST_ORDER, 0, len(self.orders) - 1))
+        rivals = len(known) if order in known else len(self.orders)
+        return surprise(float(power / self.level[column]), rivals)
+
+
+def surprise(power: float, rivals: int) -> float:
+    """Return -log of how likely the largest of ``rivals`` orders has this power by chance.
+
+    By Bonferroni's bound over all delays, which may exceed one; twice, for gears and all others.
+    The tail of chi-squared of six is exp(-h) (1 + h + h^2 / 2), h half of the power.
+    """
+    half = 0.5 * power
+    return float(half - np.log1p(half + 0.5 * half**2) - np.log(2.0 * rivals * len(DELAYS)))
+
+
+def _level(power: FloatArray) -> FloatArray:
+    """Return the noise (K,) of power (D, K): of the quiet orders around, as it is not white."""
+    from scipy.ndimage import percentile_filter
+    from scipy.stats import chi2
+
+    usual = percentile_filter(np.median(power, axis=0), 100.0 * QUIET, 2 * AROUND + 1,
+                              mode='nearest')
+    return np.maximum(usual / chi2.ppf(QUIET, COLUMNS), np.finfo(float).tiny)
