@@ -1,0 +1,38 @@
+"""Friction of one joint along a recording, and what a model left over of its effort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Leftover:
+    """Effort of a joint that a model left over, at the stamps ``time`` (N,) [s].
+
+    ``viscous`` and ``dry`` (N,) [N m] are the modelled friction proportional to speed, and all
+    other but an offset; ``power`` (N,) [W] what friction dissipates; ``left`` (N,) [N m] measured
+    less modelled effort; ``waves`` (N, m) the columns of a torque ripple. ``gap`` [s] is the time
+    since the recording before ended, None where the stamps do not tell.
+    """
+
+    time: FloatArray
+    viscous: FloatArray
+    dry: FloatArray
+    power: FloatArray
+    left: FloatArray
+    waves: FloatArray
+    gap: float | None = None
+
+    @property
+    def steps(self) -> FloatArray:
+        """Time (N,) [s] since the sample before; of the first the gap, zero where unknown."""
+        return np.diff(self.time, prepend=self.time[:1] - (self.gap or 0.0))
+
+    @property
+    def friction(self) -> FloatArray:
+        """Viscous and dry friction (N, 2) [N m]."""
+        return np.stack([self.viscous, self.dry], axis=1)
