@@ -12,10 +12,16 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact import LEAST_STATES
-from robot_dynid.monitoring.monitor import MonitorSettings, levels_of
+from robot_dynid.monitoring.deflected_observer import DEFLECTED
+from robot_dynid.monitoring.monitor import (
+    MonitorSettings,
+    deflected_levels_of,
+    levels_of,
+    observer_of,
+)
 from robot_dynid.monitoring.monitor_input import monitor_input
+from robot_dynid.monitoring.motor_states import follows_motors, motors_unused, used_joints
 from robot_dynid.monitoring.noise_levels import holding_torque
-from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.sight import WATCHED, BlindTime, blind_times, sight_along
 from robot_dynid.monitoring.state_monitor import CLAIMED, CONTACT, EXTERNAL, THRESHOLD
 from robot_dynid.plausibility.gate import plausible_recordings
@@ -38,8 +44,9 @@ class ContactEvents:
 
     A contact begins where ``torque`` differs from ``claimed`` (N, n) by ``threshold`` (N, n).
     ``without_contact`` (n,) [N m] is its largest size while it is watched and no joint is in
-    contact, NaN where it never is; ``static_friction`` (n,) [N m] what that can hide at rest;
-    ``notes`` what was repaired, ``blind`` the times in which contact could not be seen.
+    contact, NaN where it never is; ``static_friction`` (n,) [N m] hides contact at rest, unless
+    the torque of the gear shows it; ``moving`` (n,) [N m] is the threshold in motion; ``notes``
+    what was repaired, ``blind`` the times in which contact could not be seen.
     """
 
     source: str
@@ -50,6 +57,7 @@ class ContactEvents:
     contacts: tuple[Contact, ...]
     without_contact: FloatArray
     static_friction: FloatArray
+    moving: FloatArray
     notes: tuple[str, ...]
     blind: tuple[BlindTime, ...] = ()
 
@@ -85,7 +93,11 @@ def _contact_events(
     if not len(motion.time):
         raise DataError(f'{log.source}: holds no usable joint states')
     levels = levels_of(model, settings)
-    results = Observer(model, settings.gain, levels).along(motion)
+    results = observer_of(model, settings).along(motion)
+    seen, moving = np.zeros(model.robot.n, dtype=bool), levels.moving
+    if follows_motors(model):
+        seen = (results[:, DEFLECTED] != 0.0).any(axis=0)
+        moving = np.where(seen, deflected_levels_of(model, settings).contact.moving, moving)
     sight = sight_along(model, levels.moving, settings.gain, motion)
     torque, contact = results[:, EXTERNAL], results[:, CONTACT] != 0.0
     touched = contact.any(axis=1)
@@ -100,11 +112,26 @@ def _contact_events(
         results[:, THRESHOLD],
         tuple(_contacts(model.joints, motion.time, torque, contact)),
         _largest(torque, free[:, None] & (sight == WATCHED)),
-        holding_torque(model),
-        (*motion.notes, *(f'{log.source}: {one}' for one in model.trained.warnings(
-            model.robot, {'position': motion.position, 'velocity': motion.velocity}))),
+        np.where(seen & np.isin(model.joints, model.elastic_joints), 0.0, holding_torque(model)),
+        moving,
+        (*motion.notes, *_without_deflection(model, log.source, seen), *(
+            f'{log.source}: {one}' for one in model.trained.warnings(
+                model.robot, {'position': motion.position, 'velocity': motion.velocity}))),
         blind_times(model.joints, motion, sight),
     )
+
+
+def _without_deflection(
+    model: IdentifiedModel, source: str, seen: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Return a note on joints whose deflection a model can use, and which was not ``seen``."""
+    unused = motors_unused(model)
+    if unused or not follows_motors(model):
+        return (f'{source}: {unused}',) if unused else ()
+    never = used_joints(model) & ~seen
+    names = ', '.join(joint for joint, one in zip(model.joints, never, strict=True) if one)
+    return (f'{source}: {names}: no motor states beside joint states with velocities: looked for '
+            'contact without the deflection',) if names else ()
 
 
 def _largest(torque: FloatArray, rows: NDArray[np.bool_]) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,28 @@ from numpy.typing import NDArray
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact import ContactSettings, contact_levels
+from robot_dynid.monitoring.deflected_observer import (
+    DEFLECTED,
+    GEAR,
+    GEAR_SPREAD,
+    SPREAD,
+    DeflectedLevels,
+    DeflectedObserver,
+)
 from robot_dynid.monitoring.monitor_input import MonitorInputStream
+from robot_dynid.monitoring.motor_states import OLDEST, follows_motors, motors_unused
 from robot_dynid.monitoring.noise_levels import holding_torque
-from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.observer import Observer, slowest
 from robot_dynid.monitoring.sight import Sight
 from robot_dynid.monitoring.state_monitor import (
     CLAIMED,
     CONTACT,
+    DRY_SCALE,
     EXTERNAL,
     PREDICTED,
     RESIDUAL,
     THRESHOLD,
+    VISCOUS_SCALE,
     ContactLevels,
 )
 from robot_dynid.numbers import NumberRange, check_ranges, ranged
@@ -32,8 +43,6 @@ from robot_dynid.types import FloatArray, frozen
 COARSE = 0.5
 #: delays of the low-pass after which its start is forgotten
 SETTLED = 4.0
-#: speed [rad/s, m/s] of rest, where no recording says more
-REST = 0.01
 
 
 GAIN = NumberRange(1e-3, 1e10, '1/s')
@@ -58,7 +67,11 @@ class Reading(NamedTuple):
     late by 1 / gain; ``claimed`` is what of it comes from friction that the law says holds a slow
     joint, and may not; a contact begins where the rest is larger than ``threshold`` [N m].
     Joints that are ``unseen`` have no known external torque, ``blind`` ones no known contact,
-    whatever ``external`` and ``contact`` are: see `Monitor.blind`.
+    whatever ``external`` and ``contact`` are: see `Monitor.blind`. ``viscous_scale`` and
+    ``dry_scale`` are viscous and all other friction now, as shares of what the model has.
+    With use for motor states also: the joints whose deflection is in it (``deflected``), the
+    deviation (``spread``) of what residual models expect, the torque that each ``gear`` transmits
+    and its deviation (``gear_spread``), NaN where there is none.
     """
 
     predicted: FloatArray | None
@@ -69,6 +82,12 @@ class Reading(NamedTuple):
     contact: NDArray[np.bool_]
     blind: NDArray[np.bool_]
     unseen: NDArray[np.bool_]
+    viscous_scale: FloatArray
+    dry_scale: FloatArray
+    deflected: NDArray[np.bool_] | None = None
+    spread: FloatArray | None = None
+    gear: FloatArray | None = None
+    gear_spread: FloatArray | None = None
 
     @property
     def free(self) -> bool:
@@ -91,11 +110,36 @@ class Monitor:
         self._stream = MonitorInputStream(model)
         self.levels = model.noise_levels
         levels = levels_of(model, settings)
-        self._observer = Observer(model, settings.gain, levels)
+        self._observer = observer_of(model, settings)
         self._sight = Sight(model, levels.moving, settings.gain)
         self._steps = np.zeros(1)
         self._contact = np.zeros(model.robot.n, dtype=bool)
         self._elapsed = 0.0
+        self._unknown = np.zeros(model.robot.n, dtype=bool)
+
+    @property
+    def follows_motors(self) -> bool:
+        """Whether it has use for motor states."""
+        return self._stream.motors is not None
+
+    @property
+    def without_motors(self) -> tuple[str, ...]:
+        """The joints that lacked motor states at the latest joint state."""
+        return tuple(joint for joint, one in zip(self.model.joints, self._unknown, strict=True)
+                     if one)
+
+    def take_motors(self, time: float, position: FloatArray, velocity: FloatArray | None) -> None:
+        """Take a motor state (n,) at ``time`` [s], NaN for joints it does not have.
+
+        It is used from the next joint state on that is stamped later.
+        """
+        if self._stream.motors is not None:
+            self._stream.motors.take(time, position, velocity)
+
+    @property
+    def unusable_motor_states(self) -> int:
+        """Number of motor states that came too late, out of order or without a stamp."""
+        return 0 if self._stream.motors is None else self._stream.motors.unusable
 
     @property
     def skipped(self) -> int:
@@ -140,6 +184,12 @@ class Monitor:
         if gain * step > COARSE:
             found.append(f'joint states at {1.0 / step:.3g} Hz are too slow for an observer gain '
                          f'of {gain:g} 1/s: lower it to {COARSE / step:.2g}, or publish faster')
+        found += [text for text in (motors_unused(self.model),) if text]
+        if self.without_motors:
+            found.append(f'{", ".join(self.without_motors)}: no motor states of the last '
+                         f'{OLDEST:g} s: predicted without the deflection, with the thresholds of '
+                         'the model without it; check the topic motor_states, its stamps, and '
+                         'that joint states carry velocities')
         outside = [joint for joint, out in zip(
             self.model.joints, self._sight.outside, strict=True) if out]
         if outside:
@@ -168,10 +218,40 @@ class Monitor:
         if missing.any():
             result[RESIDUAL, missing] = np.nan
         settled = self._elapsed > 0.0 and self._elapsed >= SETTLED * self.delay
+        deflected: tuple[Any, ...] = ()
+        if isinstance(self._observer, DeflectedObserver):
+            self._unknown = self._observer.joints & ~np.isfinite(state[3:]).all(axis=0)
+            deflected = result[DEFLECTED] != 0.0, result[SPREAD], result[GEAR], result[GEAR_SPREAD]
         return Reading(
             result[PREDICTED] if settled else None, result[RESIDUAL] if settled else None,
             result[EXTERNAL], result[CLAIMED], result[THRESHOLD], self._contact,
-            self._sight.blind, self._sight.unseen)
+            self._sight.blind, self._sight.unseen, result[VISCOUS_SCALE], result[DRY_SCALE],
+            *deflected)
+
+
+def observer_of(
+    model: IdentifiedModel, settings: MonitorSettings
+) -> Observer | DeflectedObserver:
+    """Return the observer of a model: with the deflection of gears where it has use for that.
+
+    Raises UsageError for settings that do not fit.
+    """
+    if not follows_motors(model):
+        return Observer(model, settings.gain, levels_of(model, settings))
+    return DeflectedObserver(model, settings.gain, deflected_levels_of(model, settings))
+
+
+def deflected_levels_of(model: IdentifiedModel, settings: MonitorSettings) -> DeflectedLevels:
+    """Return the contact levels with the deflection, those without where none were learnt.
+
+    Raises UsageError for settings that do not fit.
+    """
+    levels, nothing = levels_of(model, settings), np.zeros(model.robot.n)
+    known = model.noise_levels.deflected if model.noise_levels else None
+    if known is None:
+        return DeflectedLevels(levels, levels, nothing)
+    contact = contact_levels(model.robot, known, settings.gain, settings.contact)
+    return DeflectedLevels(contact, levels, nothing if known.variance is None else known.variance)
 
 
 def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevels:
@@ -189,6 +269,5 @@ def levels_of(model: IdentifiedModel, settings: MonitorSettings) -> ContactLevel
 
 def default_levels(model: IdentifiedModel) -> NoiseLevels:
     """Return the levels without recordings: at rest up to the friction of the law."""
-    n = model.robot.n
-    return NoiseLevels(frozen(np.full(n, np.inf)), frozen(holding_torque(model)),
-                 frozen(np.full(n, REST)))
+    return NoiseLevels(frozen(np.full(model.robot.n, np.inf)), frozen(holding_torque(model)),
+                       frozen(slowest(model)))

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.motor_states import (
+    LONGEST_RUN,
+    MotorStates,
+    follows_motors,
+    motors_along,
+)
 from robot_dynid.signals import alignment
 from robot_dynid.signals.causal import Delay
+from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
 from robot_dynid.types import FloatArray, RawLog
 
@@ -23,17 +30,18 @@ LONGEST_STEP = 0.1
 #: why there are no joint states for a while, and what to do
 PAUSE = 'no joint states came: check the driver and the load of the network'
 BACK = 'stamps repeat or go back: one publisher, and one clock that only goes ahead'
-#: joints without end are taken to turn for a day [s] at most
-LONGEST_RUN = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
 class MonitorInput:
     """Motion and effort of a recording: ``time`` (N,) s, the others (N, n), effort in N m.
 
+    Torque ripple of the model is off the effort: its phase is that of the measured rows.
     ``starts`` holds the first index of every contiguous segment, ``notes`` what was repaired;
     ``missing`` (N, n) tells what was filled in, None that nothing was. ``pauses`` are the times
-    without joint states: start and stop [s], and why.
+    without joint states: start and stop [s], and why. ``motors`` (N, 2, n): position and velocity
+    of the motors on the joint side, NaN where unknown; None for models without use for them;
+    ``external`` (N, n) is what of the effort is known external torque beside them, None for none.
     """
 
     time: FloatArray
@@ -44,6 +52,8 @@ class MonitorInput:
     notes: tuple[str, ...] = ()
     missing: NDArray[np.bool_] | None = None
     pauses: tuple[tuple[float, float, str], ...] = ()
+    motors: FloatArray | None = None
+    external: FloatArray | None = None
 
     def first(self, rows: int) -> MonitorInput:
         """Return the first ``rows`` samples."""
@@ -57,12 +67,15 @@ class MonitorInput:
             self.notes,
             None if self.missing is None else self.missing[part],
             self.pauses,
+            None if self.motors is None else self.motors[part],
+            None if self.external is None else self.external[part],
         )
 
 
 def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     """Return the measured motion and effort, unfiltered. Raises DataError without effort.
 
+    Torque of known external wrenches is in the effort: what is looked for is that of others.
     Where no velocity was recorded, motion and effort are those in the middle of each step.
     """
     if log.effort is None:
@@ -70,36 +83,50 @@ def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:
     lost = _lost_time(alignment.one_clock(log)[0].time)
     log, dropped = plausible(model.robot, log)
     missing = _missing(log)
+    turned = log.motor_position, log.motor_velocity
     log, filled = alignment.without_holes(log)
     assert log.effort is not None
     time, q, qd = log.time, log.position, log.velocity
-    effort = log.effort * model.robot.torque_factors
+    effort, ripple = net_torque(model.robot, log), model.ripple_torque
     broken = np.concatenate([[True], np.diff(time) > LONGEST_STEP])
     pauses = [(float(time[k - 1]), float(time[k]), PAUSE) for k in np.flatnonzero(broken) if k]
     lost = [one for one in lost if not any(
         start < one[1] and one[0] < stop for start, stop, _ in pauses)]
+    motors, external = None, None
+    if turned[0] is not None and qd is not None and follows_motors(model):
+        motors = motors_along(model, time, (q, qd), (turned[0], turned[1]),
+                              tuple(int(k) for k in np.flatnonzero(broken)))
+        external = log.external_torque
     if qd is None:
         inside = np.flatnonzero(~broken)
         before = inside - 1
         qd = (q[inside] - q[before]) / (time[inside] - time[before])[:, None]
-        q, effort = 0.5 * (q[inside] + q[before]), 0.5 * (effort[inside] + effort[before])
+        smooth = [effort[rows] - ripple(q[rows], qd, effort[rows]) for rows in (inside, before)]
+        q, effort = 0.5 * (q[inside] + q[before]), 0.5 * (smooth[0] + smooth[1])
         missing = missing[inside] | missing[before]
         broken = broken[before]
         time = time[inside]
+    else:
+        effort = effort - ripple(q, qd, effort)
     starts = tuple(int(k) for k in np.flatnonzero(broken))
     motion_lag, effort_lag = lags(model)
     q, qd = (_delayed(time, values, motion_lag, starts) for values in (q, qd))
+    if motors is not None:
+        motors = _delayed(time, motors.reshape(len(time), -1), motion_lag, starts
+                          ).reshape(motors.shape)
     return MonitorInput(time, q, qd, _delayed(time, effort, effort_lag, starts), starts,
                         (*dropped, *filled), missing if missing.any() else None,
-                        (*pauses, *lost))
+                        (*pauses, *lost), motors,
+                        None if external is None else _delayed(time, external, effort_lag, starts))
 
 
 def _missing(log: RawLog) -> NDArray[np.bool_]:
-    """Return a mask (N, n): the motion of any joint, or the effort of this one, is missing."""
+    """Return a mask (N, n): the motion of any joint, or torque on this one, is missing."""
     assert log.effort is not None
     motion = [values for values in (log.position, log.velocity) if values is not None]
     still = ~np.isfinite(np.concatenate(motion, axis=1)).all(axis=1, keepdims=True)
-    return np.asarray(~np.isfinite(log.effort) | still)
+    effort = log.effort if log.external_torque is None else log.effort + log.external_torque
+    return np.asarray(~np.isfinite(effort) | still)
 
 
 def _lost_time(time: FloatArray) -> list[tuple[float, float, str]]:
@@ -144,11 +171,12 @@ class MonitorInputStream:
     ``skipped`` counts states that were of no use, ``problem`` tells why the last one was none;
     ``restarts`` how often a pause or a jump of the stamps made it begin anew, ``began`` why it
     last did; ``step`` [s] is that of late. ``missing`` (n,) are the joints whose effort was of no
-    use in the last state: they keep their last.
+    use in the last state: they keep their last. ``motors`` are the motor states of a model that
+    has use for them, None for others.
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
-        self._factors = model.robot.torque_factors
+        self._factors, self._ripple = model.robot.torque_factors, model.ripple_torque
         able = possible(model.robot, LONGEST_RUN)
         self._bound = BEYOND * np.stack([able[c] for c in ('position', 'velocity', 'effort')])
         motion_lag, effort_lag = lags(model)
@@ -163,6 +191,7 @@ class MonitorInputStream:
         self._none = np.zeros(model.robot.n, dtype=bool)
         self.missing = self._none
         self._effort_before = np.zeros(model.robot.n)
+        self.motors = MotorStates(model) if follows_motors(model) else None
 
     def __call__(
         self, time: float, q: FloatArray, qd: FloatArray | None, effort: FloatArray
@@ -173,7 +202,8 @@ class MonitorInputStream:
         do, a repeated stamp, and without velocities the first.
 
         Returns position, velocity and effort in N m (3, n) of one instant, and the step [s] from
-        the ones before: zero where there are none.
+        the ones before: zero where there are none. With ``motors`` (5, n): their position and
+        velocity behind these, NaN where they are not known.
         """
         state = np.empty((3, len(q)))
         state[0], state[1], state[2] = q, 0.0 if qd is None else qd, effort
@@ -192,13 +222,8 @@ class MonitorInputStream:
         if -LONGEST_STEP < step <= 0.0:
             self._skip(BACK)
             return None
-        state[2] *= self._factors
-        missing = self._none
-        if not whole:
-            missing = ~able[2]
-            state[2, missing] = self._effort_before[missing]
-        self._effort_before = state[2].copy()
-        before, self.missing = self.missing, missing
+        before, self.missing = self.missing, self._none if whole else ~able[2]
+        self._take_efforts(state)
         self._last = (time, state)
         if not 0.0 < step <= LONGEST_STEP:
             self._restart(step, last is not None)
@@ -208,13 +233,39 @@ class MonitorInputStream:
         elif last is not None:
             self.step = step if self.step == 0.0 else self.step + 0.05 * (step - self.step)
             if qd is None:
-                self.missing = missing | before
-                state = 0.5 * (state + last[1])
-                state[1] = (q - last[1][0]) / step
-        if self._delays:
-            state = np.concatenate([self._motion(time, state[:2]), self._effort(time, state[2:])])
+                self.missing = self.missing | before
+                ends = np.stack([self._smooth(one, (q - last[1][0]) / step)
+                                 for one in (state, last[1])])
+                state = 0.5 * (ends[0] + ends[1])
+        if qd is not None:
+            state = self._smooth(state, state[1])
+        state = self._delayed(time, state, qd is not None)
         fresh, self._fresh = self._fresh, False
         return state, 0.0 if fresh else step
+
+    def _delayed(self, time: float, state: FloatArray, has_velocity: bool) -> FloatArray:
+        """Return a state (3, n) with its motors behind it, where it has some, of one instant."""
+        if self.motors is not None:
+            state = np.concatenate([state, self.motors.at(time, state[0], state[1])
+                                    if has_velocity else np.full_like(state[:2], np.nan)])
+        if not self._delays:
+            return state
+        motion = state[:2] if self.motors is None else state[[0, 1, 3, 4]]
+        motion, effort = self._motion(time, motion), self._effort(time, state[2:3])
+        return np.concatenate([motion[:2], effort, motion[2:]])
+
+    def _take_efforts(self, state: FloatArray) -> None:
+        """Turn the efforts of a state (3, n) into N m; those that are missing keep their last."""
+        state[2] *= self._factors
+        state[2, self.missing] = self._effort_before[self.missing]
+        self._effort_before = state[2].copy()
+
+    def _smooth(self, state: FloatArray, velocity: FloatArray) -> FloatArray:
+        """Return position, ``velocity`` and effort (3, n) of a row without torque ripple."""
+        q, _, effort = state
+        if self._ripple.any:
+            effort = effort - self._ripple(q[None], velocity[None], effort[None])[0]
+        return np.stack([q, velocity, effort])
 
     def _skip(self, problem: str) -> None:
         self.skipped += 1
@@ -227,4 +278,6 @@ class MonitorInputStream:
                 f'{PAUSE} ({step:.3g} s without)')
         self._motion.reset()
         self._effort.reset()
+        if self.motors is not None:
+            self.motors.reset()
         self._fresh = True

@@ -11,7 +11,15 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.noise_levels import NOMINAL_GAIN, NoiseLevels
+from robot_dynid.monitoring.deflected_observer import (
+    DEFLECTED,
+    GEAR_SPREAD,
+    SPREAD,
+    DeflectedObserver,
+)
+from robot_dynid.monitoring.deflected_observer import ROWS as ROWS_DEFLECTED
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
+from robot_dynid.monitoring.motor_states import follows_motors
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import DRY, EXTERNAL
 from robot_dynid.types import FloatArray, RawLog, frozen
@@ -24,6 +32,8 @@ SPEEDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 SLOW = 0.3
 #: share of samples without contact below the levels: hard stops and glitches are above
 QUANTILE = 0.999
+#: share of samples in which residual models are as sure as usual: the rest is the edge of the data
+USUAL = 0.9
 
 
 def slow_shares(
@@ -47,31 +57,50 @@ def slow_shares(
 
 
 def learn_noise_levels(model: IdentifiedModel, motions: Iterable[MonitorInput]) -> NoiseLevels:
-    """Learn the levels from recordings without contact.
+    """Learn the levels from recordings without contact, also those with the deflection of gears.
 
     Every joint gets the speed with the least threshold on average. ``holding`` is at least what
-    friction may hold at rest. Raises DataError without motion.
+    friction may hold at rest; that of a motor is not between the torque of its gear and the link.
+    Raises DataError without motion.
     """
-    recorded = list(motions)
+    recorded, floor = list(motions), holding_torque(model)
     if not recorded:
         raise DataError('no motion to learn the levels of contact detection from')
+    levels = _of_observer(recorded, Observer(model, NOMINAL_GAIN), floor)
+    if not follows_motors(model) or all(motion.motors is None for motion in recorded):
+        return levels
+    floor = np.where(np.isin(model.joints, model.elastic_joints), 0.0, floor)
+    return replace(levels, deflected=_of_observer(
+        recorded, DeflectedObserver(model, NOMINAL_GAIN), floor))
+
+
+def _of_observer(
+    recorded: Sequence[MonitorInput], observer: Observer | DeflectedObserver, floor: FloatArray
+) -> NoiseLevels:
+    """Return the levels of an observer; with the deflection only rows count in which it is."""
     speeds, found = np.array(SPEEDS)[:, None], []
-    observer = Observer(model, NOMINAL_GAIN)
     for motion in recorded:
         results = observer.along(motion)
         share, claimed = slow_shares(motion, results[:, DRY], speeds, NOMINAL_GAIN)
-        found.append((np.abs(results[:, None, EXTERNAL] - claimed), share))
-    torque, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    floor = holding_torque(model)
-    rows = []
-    for j in range(model.robot.n):
+        found.append((np.abs(results[:, None, EXTERNAL] - claimed), share, results))
+    torque, shares, results = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    deflected = results.shape[1] == ROWS_DEFLECTED
+    rows, variance = [], np.zeros(len(floor))
+    for j in range(len(floor)):
+        own = slice(None)
+        if deflected and results[:, DEFLECTED, j].any():
+            own = results[:, DEFLECTED, j] != 0.0
+            spread = results[own][:, [SPREAD, GEAR_SPREAD], j]
+            spread = spread[np.isfinite(spread)]
+            variance[j] = float(np.quantile(spread, USUAL))**2 if len(spread) else 0.0
         tried = []
         for i, speed in enumerate(SPEEDS):
-            level, held = _levels(torque[:, i, j], shares[:, i, j], floor[j])
-            tried.append((float(np.mean(level + held * shares[:, i, j])), level, held, speed))
+            level, held = _levels(torque[own, i, j], shares[own, i, j], floor[j])
+            tried.append((float(np.mean(level + held * shares[own, i, j])), level, held, speed))
         rows.append(min(tried)[1:])
     moving, holding, chosen = np.array(rows).T
-    return NoiseLevels(frozen(moving), frozen(holding), frozen(chosen))
+    return NoiseLevels(frozen(moving), frozen(holding), frozen(chosen),
+                       variance=frozen(variance) if deflected else None)
 
 
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from robot_dynid.residual.gear import GearModel, GearRegression
 from robot_dynid.residual.gmr import MixtureModel, MixtureRegression
 from robot_dynid.residual.model import ResidualFit, ResidualModel
 from robot_dynid.residual.rbf import RadialBasis, RadialModel
 from robot_dynid.residual.ripple import RippleModel, Rippling
 
 RESIDUALS: dict[str, ResidualFit] = {
-    'gmr': Rippling(MixtureRegression()), 'rbf': Rippling(RadialBasis())}
-MODELS: dict[str, Any] = {'gmr': MixtureModel, 'rbf': RadialModel}
+    'gear': GearRegression(), 'gmr': Rippling(MixtureRegression()), 'rbf': Rippling(RadialBasis())}
+MODELS: dict[str, Any] = {'gear': GearModel, 'gmr': MixtureModel, 'rbf': RadialModel}
+
+#: kinds that are tried where the data chooses, each where it improves on those before it
+CHOICES = ('gear', 'gmr')
 
 
 def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
@@ -23,5 +27,6 @@ def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
     return RippleModel.of(content, model) if 'ripple' in content else model
 
 
-__all__ = ['RESIDUALS', 'MixtureModel', 'MixtureRegression', 'RadialBasis', 'RadialModel',
-           'ResidualFit', 'ResidualModel', 'RippleModel', 'residual_from_plain']
+__all__ = ['CHOICES', 'RESIDUALS', 'GearModel', 'GearRegression', 'MixtureModel',
+           'MixtureRegression', 'RadialBasis', 'RadialModel', 'ResidualFit', 'ResidualModel',
+           'RippleModel', 'residual_from_plain']

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.residual.model import ResidualModel, checked, faded, knowledge
+from robot_dynid.plain import to_plain
+from robot_dynid.residual.model import Moments, ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
 #: least points per component, and most points of a fit (thinned evenly: samples are correlated)
@@ -22,7 +23,7 @@ EDGE = 0.999
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureModel:
+class MixtureModel(Moments):
     """A mixture of K Gaussians over (features, residual), all standardised.
 
     ``weights`` (K,), ``means`` (K, k + 1), ``covariances`` (K, k + 1, k + 1) in units of ``scale``
@@ -41,15 +42,8 @@ class MixtureModel:
     reach: float
     blank: float
 
-    def mean(self, features: FloatArray) -> FloatArray:
-        """Return the expected residual (N,) [N m]."""
-        return self._moments(features)[0]
-
-    def variance(self, features: FloatArray) -> FloatArray:
-        """Return its variance (N,) [(N m)^2]."""
-        return self._moments(features)[1]
-
-    def _moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
         u = (features - self.centre[:-1]) / self.scale[:-1]
         distance, density, means, variances = self._components(u)
         share = np.exp(density - density.max(axis=0))
@@ -60,28 +54,34 @@ class MixtureModel:
         known = knowledge(np.sqrt(distance.min(axis=0)) - self.reach)
         return faded(known, self.centre[-1] + unit * mean, unit**2 * variance, self.blank)
 
+    @cached_property
+    def _whitened(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Whitening of the features (K, k, k), slope (K, k), log weight (K,), variance (K,)."""
+        from scipy.linalg import solve_triangular
+
+        factors = np.linalg.cholesky(self.covariances)
+        size = factors.shape[1] - 1
+        white = np.array([solve_triangular(factor[:-1, :-1], np.eye(size), lower=True)
+                          for factor in factors])
+        diagonal = np.diagonal(factors, axis1=1, axis2=2)[:, :-1]
+        weights = np.log(self.weights) - np.log(diagonal).sum(axis=1)
+        return (np.asarray(white), np.asarray(factors[:, -1, :-1]), np.asarray(weights),
+                np.asarray(factors[:, -1, -1] ** 2))
+
     def _components(self, u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return, per component, squared distance, log density (K, N), mean (K, N), variance (K,).
 
         By Cholesky factors: whitening the features whitens the regression, too.
         """
-        found = []
-        for weight, mean, covariance in zip(self.weights, self.means, self.covariances,
-                                            strict=True):
-            factor = np.linalg.cholesky(covariance)
-            white = solve_triangular(factor[:-1, :-1], (u - mean[:-1]).T, lower=True)
-            distance = np.sum(white**2, axis=0)
-            density = np.log(weight) - 0.5 * distance - np.log(np.diag(factor)[:-1]).sum()
-            found.append((distance, density, mean[-1] + factor[-1, :-1] @ white,
-                          factor[-1, -1] ** 2))
-        distances, densities, means, variances = zip(*found, strict=True)
-        return np.array(distances), np.array(densities), np.array(means), np.array(variances)
+        whitening, slopes, weights, variances = self._whitened
+        white = np.matmul(whitening, u.T - self.means[:, :-1, None])
+        distance = np.sum(white**2, axis=1)
+        means = self.means[:, -1, None] + np.matmul(slopes[:, None], white)[:, 0]
+        return distance, weights[:, None] - 0.5 * distance, means, variances
 
     def plain(self) -> dict[str, Any]:
         """Return everything that has to be stored."""
-        found = {name: value.tolist() if isinstance(value, np.ndarray) else float(value)
-                 for name, value in vars(self).items()}
-        return {'kind': 'gmr', **found}
+        return {'kind': 'gmr', **to_plain(self)}
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> MixtureModel:
@@ -120,7 +120,7 @@ class MixtureRegression:
                              frozen(mixture.covariances_), frozen(centre), frozen(scale), np.inf,
                              float(np.mean(residual**2)))
         distance = np.sqrt(found._components(points[:, :-1])[0].min(axis=0))
-        return MixtureModel(**{**vars(found), 'reach': float(np.quantile(distance, EDGE))})
+        return replace(found, reach=float(np.quantile(distance, EDGE)))
 
     def _mixture(self, points: FloatArray) -> Any:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,14 +11,37 @@ from robot_dynid.errors import DataError
 from robot_dynid.types import FloatArray
 
 
+class Moments(ABC):
+    """Mean and variance of a residual model, of which subclasses say both at once."""
+
+    def mean(self, features: FloatArray) -> FloatArray:
+        """Return the expected residual (N,) [N m] of features (N, k)."""
+        return self.moments(features)[0]
+
+    def variance(self, features: FloatArray) -> FloatArray:
+        """Return its variance (N,) [(N m)^2]."""
+        return self.moments(features)[1]
+
+    @abstractmethod
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
+
+
 class ResidualModel(Protocol):
-    """A regression of one joint, from features (N, k) to residual effort."""
+    """A regression of one joint, from features (N, k) to residual effort; see `Moments`."""
 
     def mean(self, features: FloatArray) -> FloatArray:
         """Return the expected residual (N,) [N m]."""
 
     def variance(self, features: FloatArray) -> FloatArray:
         """Return its variance (N,) [(N m)^2]."""
+
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both (N,) at once."""
+
+    @property
+    def blank(self) -> float:
+        """Variance [(N m)^2] where nothing is known of the features."""
 
     def plain(self) -> dict[str, Any]:
         """Return everything that has to be stored, in plain numbers."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.residual.model import ResidualModel, checked, faded, knowledge
+from robot_dynid.residual.model import Moments, ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
 #: weight of the ridge, relative to the mean square of a column: centres without data get nothing
@@ -17,7 +17,7 @@ RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class RadialModel:
+class RadialModel(Moments):
     """Gaussian bumps on a grid over the range of the features, normalised to sum one.
 
     ``lower``, ``upper`` (k,) the range of the training data, ``count`` centres along each feature,
@@ -32,15 +32,8 @@ class RadialModel:
     spread: FloatArray
     blank: float
 
-    def mean(self, features: FloatArray) -> FloatArray:
-        """Return the expected residual (N,) [N m]."""
-        return self._moments(features)[0]
-
-    def variance(self, features: FloatArray) -> FloatArray:
-        """Return its variance (N,) [(N m)^2]."""
-        return self._moments(features)[1]
-
-    def _moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
         bumps = normalised(features, self.lower, self.upper, self.count)
         spacing = (self.upper - self.lower) / (self.count - 1)
         outside = np.maximum(np.maximum(self.lower - features, features - self.upper), 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynid.residual.model import ResidualFit, ResidualModel
+from robot_dynid.residual.model import Moments, ResidualFit, ResidualModel
 from robot_dynid.types import FloatArray, frozen
 
 #: features a residual is learned from, deflection and rate; the others are those of the ripple
@@ -16,7 +16,7 @@ LEARNED = 2
 
 
 @dataclass(frozen=True, eq=False)
-class RippleModel:
+class RippleModel(Moments):
     """A residual linear in the features after deflection and rate, and an ``inner`` one of these.
 
     The features of the ripple are the deflection times sine and cosine of the phase of the wave
@@ -27,14 +27,15 @@ class RippleModel:
     size: FloatArray
     inner: ResidualModel
 
-    def mean(self, features: FloatArray) -> FloatArray:
-        """Return the expected residual (N,) [N m] of features (N, k)."""
-        rippling: FloatArray = features[:, LEARNED:] @ self.size
-        return rippling + self.inner.mean(features[:, :LEARNED])
+    def moments(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return expected residual [N m] and variance [(N m)^2], (N,) each."""
+        mean, variance = self.inner.moments(features[:, :LEARNED])
+        return mean + features[:, LEARNED:] @ self.size, variance
 
-    def variance(self, features: FloatArray) -> FloatArray:
-        """Return its variance (N,) [(N m)^2]."""
-        return self.inner.variance(features[:, :LEARNED])
+    @property
+    def blank(self) -> float:
+        """Variance [(N m)^2] where nothing is known of the features, the ripple left out."""
+        return self.inner.blank
 
     def plain(self) -> dict[str, Any]:
         """Return everything that has to be stored."""

@@ -15,13 +15,14 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
-from robot_dynid.monitoring.monitor import REST, Monitor, MonitorSettings, Reading
+from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.noise_levels import (
     QUANTILE,
     holding_torque,
     learn_noise_levels,
 )
+from robot_dynid.monitoring.observer import REST
 from robot_dynid.robot.robot_file import load_robot
 
 

@@ -36,7 +36,7 @@ def states(speed: float, cutoff: float | None) -> Samples:
                    motor_velocity=v.copy())
 
 
-@pytest.mark.parametrize('kind', sorted(RESIDUALS))
+@pytest.mark.parametrize('kind', ['gmr', 'rbf'])
 def test_a_ripple_is_found_and_stored(kind: str) -> None:
     size = np.array([300.0, -200.0])
     table = features()
