@@ -9,8 +9,9 @@ from enum import Enum
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DynIdError, reported
+from robot_dynid.errors import DynIdError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.excitation.precision import Precision
 from robot_dynid.excitation.request import DesignOptions, Request
 from robot_dynid.excitation.score import Score
 from robot_dynid.excitation.search.basis import Basis
@@ -26,6 +27,10 @@ from robot_dynid.types import FloatArray, Progress, frozen
 
 #: step [s] of the grid on which predicted efforts are checked in the end
 EFFORT_STEP = 0.001
+#: instants of that grid looked at together: bounds the memory
+EFFORT_BATCH = 50_000
+#: the longest motion, s: the work of looking at all of it grows with its length
+LONGEST = 36_000.0
 #: part of the effort limits used on the coarser grid of the search
 EFFORT_MARGIN = 0.98
 #: condition number above which parameters are not excited
@@ -60,7 +65,8 @@ class DesignCriteria:
     raise Cancelled; ``elapsed`` returns the seconds that count against the time limit, which has
     no effect without it; ``model`` holds the parameters that planned excitations have to find;
     ``constraints`` are kept at every instant; ``proof`` looks at the whole continuous motion in
-    the end; ``warnings`` are those of every design.
+    the end; ``precision`` is how well the parameters of ``model`` are known, None where there are
+    no nominal ones to compare with; ``warnings`` are those of every design.
     """
 
     score: Callable[[Trajectory], Score] | None = None
@@ -72,6 +78,7 @@ class DesignCriteria:
     objective: Callable[[str, Motion, float], Objective] | None = None
     elapsed: Callable[[], float] | None = None
     warnings: tuple[str, ...] = ()
+    precision: Precision | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +96,50 @@ class StageRow:
     condition_number: float
 
 
+@dataclass(frozen=True)
+class SwingRow:
+    """A swing of an adaptive sequence: joint ``moving``, where the others are ``locked`` [rad, m].
+
+    ``centre``, ``amplitude`` [rad, m], ``frequency`` [Hz], ``periods`` at full amplitude and
+    ``duration`` [s]; after it ``least_known`` has the ``largest_deviation``, relative.
+    """
+
+    moving: str
+    locked: dict[str, float]
+    centre: float
+    amplitude: float
+    frequency: float
+    periods: int
+    duration: float
+    largest_deviation: float
+    least_known: str
+
+
+@dataclass(frozen=True)
+class Session:
+    """Swings planned from what was known: whether the ``accuracy`` is ``met`` after them.
+
+    ``unreachable`` are parameters that no swing within the limits would know so well.
+    """
+
+    accuracy: float
+    met: bool
+    swings: tuple[SwingRow, ...]
+    unreachable: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A motion, its stages, warnings, and whether a time limit ended the search for it early."""
+    """A motion, its stages, warnings, and whether a time limit ended the search for it early.
+
+    ``session`` of swings that were chosen one by one.
+    """
 
     trajectory: Trajectory
     stages: tuple[StageRow, ...] = ()
     warnings: tuple[str, ...] = ()
     ended_early: bool = False
+    session: Session | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +148,10 @@ class Design:
 
     ``used`` joint -> limit -> fraction of the full limit; ``effort`` likewise within it, where an
     inverse model was given; ``stages`` of a planned excitation; ``starts`` what became of every
-    start of an optimised one; ``clearance`` what the proof found, None without one. The motion is
-    a function of robot, request and seed, unless ``ended_early``: then a time limit cut the
-    search, and another machine, or this one under another load, finds another motion.
+    start of an optimised one; ``session`` that of an adaptive sequence; ``clearance`` what the
+    proof found, None without one. The motion is a function of robot, request and seed, unless
+    ``ended_early``: then a time limit cut the search, and another machine, or this one under
+    another load, finds another motion.
     """
 
     trajectory: Trajectory
@@ -119,6 +163,7 @@ class Design:
     starts: tuple[StartRow, ...] = ()
     clearance: Clearance | None = None
     ended_early: bool = False
+    session: Session | None = None
 
 
 @reported
@@ -159,6 +204,7 @@ def design_within(limits: MotionLimits, request: Request, criteria: DesignCriter
         return _report(planned, limits, criteria)
     assert family.basis is not None
     basis = family.basis(limits.joints, request.options)
+    check_length(basis.duration)
     blank = Problem(basis, allowed, _constant_objective)
     found, warnings = _searched(blank, request, criteria, generator)
     planned = Planned(_feasible(basis, allowed, found, criteria), (), warnings, bool(warnings))
@@ -246,12 +292,23 @@ def _feasible(
     raise DynIdError(f'no motion was found that keeps everything: {words}')
 
 
+def check_length(duration: float) -> None:
+    """Raise UsageError when a motion of ``duration`` s is longer than LONGEST."""
+    if duration > LONGEST:
+        raise UsageError(f'the motion takes {duration:.6g} s, at most {LONGEST:g} s are possible; '
+                         'ask for less of it at once')
+
+
 def effort_peaks(trajectory: Trajectory, inverse: Inverse, step: float) -> FloatArray:
     """Return the largest predicted effort of each joint (n,) N m (N) on a grid of ``step`` s."""
-    time = np.linspace(0.0, trajectory.duration, int(np.ceil(trajectory.duration / step)) + 1)
-    motion = trajectory.sample(time)
-    effort = inverse(motion.position, motion.velocity, motion.acceleration)
-    return np.asarray(np.max(np.abs(effort), axis=0), dtype=np.float64)
+    count = max(int(np.ceil(trajectory.duration / step)), 1) + 1
+    step = trajectory.duration / (count - 1)
+    peaks = np.zeros(len(trajectory.joints))
+    for first in range(0, count, EFFORT_BATCH):
+        motion = trajectory.sample(step * np.arange(first, min(first + EFFORT_BATCH, count)))
+        effort = inverse(motion.position, motion.velocity, motion.acceleration)
+        peaks = np.maximum(peaks, np.max(np.abs(effort), axis=0))
+    return peaks
 
 
 def _check_accuracy(score: Score | None, basis: Basis, accuracy: float) -> None:
@@ -305,6 +362,7 @@ class Checks:
 def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) -> Design:
     """Return the design of a motion; raises MotionRefused when it breaks anything."""
     trajectory = planned.trajectory
+    check_length(trajectory.duration)
     checks = Checks.of(trajectory, limits, criteria)
     if checks.broken:
         raise MotionRefused(checks.broken[0][0], checks.text)
@@ -319,10 +377,10 @@ def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) ->
             else:
                 used[joint]['effort'] = float(value / limit)
     clearance = checks.clearance
-    warnings += ('collisions were not checked',) if clearance is None else clearance.unchecked
+    warnings += ('collisions were NOT checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
     if score is not None and score.condition_number > INDISTINCT:
         warnings.append(f'the motion does not excite all parameters (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,
-                  clearance=clearance, ended_early=planned.ended_early)
+                  clearance=clearance, ended_early=planned.ended_early, session=planned.session)

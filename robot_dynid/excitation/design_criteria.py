@@ -13,6 +13,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
+from robot_dynid.excitation.precision import Precision
 from robot_dynid.excitation.regressor_parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.search.effort import RigidEffort
@@ -69,6 +70,7 @@ def design_criteria(
         inverse=None if known is None else RigidEffort(robot, known), progress=progress,
         model=planned, elapsed=elapsed,
         objective=Objectives(Observation.of(seen, spread), parts, _sizes(seen, spread, known)),
+        precision=_precision(planned, spread, known),
         warnings=_warnings(robot, chosen, noise is None))
 
 
@@ -118,6 +120,17 @@ def _sizes(model: TorqueModel, noise: FloatArray, links: FloatArray | None) -> F
     return np.asarray(np.maximum(np.abs(model.reduction.base(standard)), least))
 
 
+def _precision(
+    model: TorqueModel, noise: FloatArray, links: FloatArray | None
+) -> Precision | None:
+    """Return the state before the first measurement, None without parameters to compare with."""
+    sizes = _sizes(model, noise, links)
+    if sizes is None:
+        return None
+    return Precision(model.reduction.names, sizes, noise / np.sqrt(RATE), noise,
+                     np.zeros((len(sizes), len(sizes))))
+
+
 def _smooth(robot: RobotModel, blocks: Sequence[Block]) -> tuple[Block, ...]:
     """Return the blocks with gradients."""
     speeds = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, 1.0)
@@ -146,4 +159,4 @@ def _default_blocks(robot: RobotModel) -> tuple[Block, ...]:
 
 def _with_rotors(robot: RobotModel) -> tuple[Block, ...]:
     *_, friction = _default_blocks(robot)
-    return (*frictionless_blocks(robot, rotor_inertia=True), friction)
+    return (*frictionless_blocks(robot, rotor_inertia=robot.drive.shows_motors), friction)

@@ -103,16 +103,17 @@ def checked_request(
     if not isinstance(given, Mapping):
         raise UsageError('options must be a mapping such as {duration: 20, harmonics: 5}')
     family = families[kind]
-    known = {f.name: f for f in (*fields(family.options), *fields(DesignOptions))}
+    own_names = {f.name for f in fields(family.options)}
+    common_fields = [f for f in fields(DesignOptions) if f.name not in own_names]
+    known = {f.name: f for f in (*fields(family.options), *common_fields)}
     for name in given:
-        if name in SEARCH and family.basis is None:
+        if name in SEARCH and family.basis is None and name not in own_names:
             raise UsageError(f"option '{name}' has no effect on {kind}, which is planned, not "
                              'searched for; leave it out')
         if name not in known:
             raise UsageError(f"unknown option '{name}' of {kind}; known: {', '.join(known)}")
     values = {name: _number(name, value, known[name]) for name, value in given.items()}
-    common = DesignOptions(**{f.name: values[f.name] for f in fields(DesignOptions)
-                              if f.name in values})
+    common = DesignOptions(**{f.name: values[f.name] for f in common_fields if f.name in values})
     own = {f.name: values[f.name] for f in fields(family.options) if f.name in values}
     for name, value in own.items():
         if known[name].type == SEGMENTS:

@@ -12,17 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import BSpline
 
 from robot_dynid.errors import UsageError
 from robot_dynid.numbers import POSITION, SECONDS, NumberRange, check_ranges, ranged
 from robot_dynid.trajectories.limits import MotionLimits, largest_gain
 from robot_dynid.trajectories.trajectory import Motion, Peaks, clipped, joint_names, vector
 from robot_dynid.types import FloatArray, frozen
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
 
 DEGREE = 5
 #: the work of a spline grows with the square of it
@@ -189,6 +191,8 @@ def _edges(count: int) -> FloatArray:
 
 def _derivatives(control: FloatArray, count: int) -> list[BSpline]:
     """Return the splines with ``control`` (P + 6, k) and their first three derivatives."""
+    from scipy.interpolate import BSpline
+
     edges = _edges(count)
     knots = np.concatenate([np.zeros(DEGREE), edges, np.ones(DEGREE)])
     curve = BSpline(knots, control, DEGREE)

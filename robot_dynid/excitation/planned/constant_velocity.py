@@ -15,11 +15,12 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.numbers import SECONDS, SPEED, NumberRange, check_ranges, ranged, shown
+from robot_dynid.numbers import SPEED, NumberRange, check_ranges, ranged, shown
 from robot_dynid.trajectories.limits import HEADROOM, MotionLimits
 from robot_dynid.trajectories.sweep import Plateau, Sweep, shortest_ramp
 from robot_dynid.types import FloatArray, Samples, frozen
 
+PLATEAU = NumberRange(1e-3, 600.0, 's')
 #: slow plateaus last until they cover this share of the joint's range
 LEAST_PATH = 0.02
 #: configurations looked at
@@ -38,9 +39,9 @@ class ConstantVelocityOptions:
 
     joints: Sequence[str] = ()
     speeds: int = ranged(6, NumberRange(1, 100, whole=True))
-    slowest: float = ranged(0.05, NumberRange(1e-6, 0.999, note='it is a part of the velocity '
+    slowest: float = ranged(0.05, NumberRange(1e-4, 0.999, note='it is a part of the velocity '
                                               'limit'))
-    plateau: float = ranged(0.5, SECONDS)
+    plateau: float = ranged(0.5, PLATEAU)
     configurations: int = ranged(2, NumberRange(1, 100, whole=True))
     ladder: Mapping[str, Sequence[float]] = field(default_factory=dict)
 

@@ -7,13 +7,13 @@ part the first rotational joint swings (Lin 1991, Algorithm 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.staged.procedure import (
     PROCEDURES,
@@ -23,119 +23,67 @@ from robot_dynid.estimation.staged.procedure import (
     names_from,
 )
 from robot_dynid.excitation.design import DesignCriteria, Planned
+from robot_dynid.excitation.planned.adaptive_swings import (
+    ACCURACY,
+    LONGEST,
+    SWINGS,
+    Wanted,
+    adaptive_swings,
+)
 from robot_dynid.excitation.planned.planner import Planner
 from robot_dynid.excitation.planned.stage_rows import stage_rows
+from robot_dynid.excitation.planned.swings import CANDIDATES, LARGEST, Swings, wide_and_narrow
 from robot_dynid.numbers import NumberRange, check_ranges, ranged, shown
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.trajectories.limits import MotionLimits
-from robot_dynid.trajectories.sine import SineSwing, fastest, unit_peaks
-from robot_dynid.types import FloatArray, frozen
+from robot_dynid.types import FloatArray
 
-#: a swing of a quarter turn to both sides shows all of gravity; more would be slower
-LARGEST = 0.5 * np.pi
-#: random configurations looked at for every one that is added
-CANDIDATES = 8
+#: procedure whose swings are chosen one by one from what is known so far
+ADAPTIVE = 'adaptive'
+#: periods of the swings of a sequence that is planned as a whole
+PERIODS = 3
+#: accuracy, and s of swings, of an adaptive sequence where nothing else is asked for
+DEFAULT_ACCURACY, DEFAULT_LONGEST = 0.1, 3600.0
 #: random configurations looked at until the first is allowed
 PATIENCE = 64
 #: another configuration must lower the condition number of its stage by this factor
 IMPROVEMENT = 1.5
-#: shares of the largest amplitude tried, and of the highest frequency for a slow swing
-WIDTHS, SLOW = (1.0, 0.5, 0.25, 0.1), 0.05
-HALVINGS = 12
-#: the narrow swing is left out where it would be wider than this share of the wide one
-NARROW = 0.7
 
 
 @dataclass(frozen=True)
 class SineSequenceOptions:
     """Settings of a sine sequence.
 
-    ``procedure`` is one of PROCEDURES; every swing has ``periods`` at full amplitude; at most
-    ``configurations`` of the locked joints per stage.
+    ``procedure`` is one of PROCEDURES, or ADAPTIVE; every swing has ``periods`` at full amplitude
+    (default PERIODS), at least so many where it is adaptive (default 1); at most
+    ``configurations`` of the locked joints per stage. An adaptive sequence ends at the relative
+    ``accuracy`` (default DEFAULT_ACCURACY), after ``longest`` s of swings, or as many ``swings``.
     """
 
     procedure: str = 'distal-to-proximal'
-    periods: int = ranged(3, NumberRange(1, 1000, whole=True))
+    periods: int | None = ranged(None, NumberRange(1, 100, whole=True))
     configurations: int = ranged(3, NumberRange(1, 100, whole=True))
+    accuracy: float | None = ranged(None, ACCURACY)
+    longest: float | None = ranged(None, LONGEST)
+    swings: int | None = ranged(None, SWINGS)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.procedure, str) or self.procedure not in PROCEDURES:
-            raise UsageError(f"option 'procedure' must be one of {', '.join(PROCEDURES)}, got "
+        known = (*PROCEDURES, ADAPTIVE)
+        if not isinstance(self.procedure, str) or self.procedure not in known:
+            raise UsageError(f"option 'procedure' must be one of {', '.join(known)}, got "
                              f'{shown(self.procedure)}')
         check_ranges(self, "option '{}'")
-
-
-@dataclass(frozen=True, eq=False)
-class Swings:
-    """Swings of single joints, the others locked, within what ``planner`` allows."""
-
-    planner: Planner
+        given = [name for name in ('accuracy', 'longest', 'swings')
+                 if getattr(self, name) is not None]
+        if given and self.procedure != ADAPTIVE:
+            raise UsageError(f"option '{given[0]}' has no effect on a sine-sequence that is "
+                             f"planned as a whole; leave it out, or ask for procedure {ADAPTIVE}")
 
     @property
-    def limits(self) -> MotionLimits:
-        """The limits of the motion."""
-        return self.planner.limits
-
-    @property
-    def home(self) -> FloatArray:
-        """The middle (n,) of the position ranges."""
-        return self.limits.centre
-
-    def motions(self, joint: int, places: Iterable[FloatArray]) -> Iterator[LockedJointsMotion]:
-        """Yield the widest allowed swing of ``joint`` in every locked configuration (n,)."""
-        for place in places:
-            motion, _ = self._widest(joint, place)
-            if motion is not None:
-                yield motion
-
-    def first(self, joint: int, places: Iterable[FloatArray]) -> LockedJointsMotion:
-        """Return the first of `motions` in locked configurations ``places``, each (n,) rad (m).
-
-        Raises DynIdError naming the joint when there is none.
-        """
-        reason: str | None = None
-        for place in places:
-            motion, reason = self._widest(joint, place)
-            if motion is not None:
-                return motion
-        raise _nothing_allowed(self.limits.joints[joint], reason)
-
-    def _widest(
-        self, joint: int, locked: FloatArray
-    ) -> tuple[LockedJointsMotion | None, str | None]:
-        """Return the swing about the middle of the joint's range, or else about where it is.
-
-        None, and why not, when not even a narrow one is allowed.
-        """
-        half, reason = float(self.limits.half_range[joint]), None
-        for share in WIDTHS:
-            width = share * min(LARGEST, half)
-            for middle in (self.home[joint], locked[joint]):
-                position = np.array(locked)
-                position[joint] = self.home[joint] + np.clip(
-                    middle - self.home[joint], width - half, half - width)
-                motion = LockedJointsMotion(joint, position, width)
-                reason = self._objection(motion)
-                if reason is None:
-                    return motion, None
-        return None, reason
-
-    def _objection(self, motion: LockedJointsMotion) -> str | None:
-        fast = fastest(self.limits, motion.moving, motion.amplitude)
-        quick = _swing(self.limits, motion, 1, fast)
-        reason = (self.planner.overloaded(_swing(self.limits, motion, 1, SLOW * fast))
-               or self.planner.blocked(quick) or self.planner.unproven(quick))
-        if reason is None and not self.planner.reachable(motion.position):
-            return 'there is no way to it'
-        return reason
-
-    def somewhere(
-        self, rng: np.random.Generator, count: int = CANDIDATES
-    ) -> Iterator[FloatArray]:
-        """Yield random configurations (n,), at most a quarter turn from the middle."""
-        reach = np.minimum(LARGEST, self.limits.half_range)
-        for _ in range(count):
-            yield self.home + reach * rng.uniform(-1.0, 1.0, len(reach))
+    def wanted(self) -> Wanted:
+        """The goal of an adaptive sequence."""
+        return Wanted(self.accuracy or DEFAULT_ACCURACY, self.longest or DEFAULT_LONGEST,
+                      self.swings or int(SWINGS.high), self.periods or 1)
 
 
 def plan_motions(
@@ -253,61 +201,19 @@ def sine_sequence(
 ) -> Planned:
     """Return the planned swings with slow moves between them, and the stages they are for.
 
-    Every swing is as fast as the limits allow, also those of ``criteria``: efforts, constraints.
+    Those of an adaptive sequence are chosen one by one, see `adaptive_swings`. Every swing is as
+    fast as the limits allow, also those of ``criteria``: efforts, constraints.
     Raises DynIdError naming joint and stage where the limits allow no
     excitation.
     """
+    if options.procedure == ADAPTIVE:
+        return adaptive_swings(criteria, limits, options.wanted, rng)
     model = criteria.model
     assert model is not None
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     planner = Planner(criteria, limits)
     swings = [swing for motion in plan_motions(model, planner, options, rng)
-              for swing in _swings(planner, motion, options.periods)]
+              for swing in wide_and_narrow(
+                  planner, motion, options.periods or PERIODS)]
     stages = stage_rows(model, swings, options.procedure)
     return Planned(planner.joined(swings), stages)
-
-
-def _swings(planner: Planner, motion: LockedJointsMotion, periods: int) -> list[SineSwing]:
-    """Return a wide swing, which shows the weight, and a narrow one, which shows the inertia.
-
-    The narrow one is where velocity and acceleration limits are reached together.
-    """
-    joint, peaks = motion.moving, unit_peaks()
-    speed, rate = planner.limits.velocity[joint], planner.limits.acceleration[joint]
-    corner = float(speed**2 * peaks[1] / (rate * peaks[0] ** 2))
-    widths = [motion.amplitude]
-    if corner < NARROW * motion.amplitude:
-        widths.append(corner)
-    return [_fast_swing(planner, replace(motion, amplitude=a), periods) for a in widths]
-
-
-def _fast_swing(planner: Planner, motion: LockedJointsMotion, periods: int) -> SineSwing:
-    """Raise the frequency until the first limit is reached: speed, acceleration, jerk, effort."""
-    highest = fastest(planner.limits, motion.moving, motion.amplitude)
-    low, high, frequency, reason = 0.0, highest, highest, None
-    for _ in range(HALVINGS):
-        broken = planner.broken(_swing(planner.limits, motion, periods, frequency))
-        if broken is None:
-            low = frequency
-        else:
-            high, reason = frequency, broken
-        if low == highest:
-            break
-        frequency = 0.5 * (low + high)
-    if low == 0.0:
-        raise _nothing_allowed(planner.limits.joints[motion.moving], reason)
-    return _swing(planner.limits, motion, periods, low)
-
-
-def _swing(
-    limits: MotionLimits, motion: LockedJointsMotion, periods: int, frequency: float
-) -> SineSwing:
-    return SineSwing(limits.joints, limits.joints[motion.moving], frozen(motion.position),
-                     motion.amplitude, frequency, periods)
-
-
-def _nothing_allowed(joint: str, reason: str | None) -> DynIdError:
-    return DynIdError(
-        f"stage '{joint}': the limits allow no excitation of joint '{joint}', since {reason} even "
-        "in slow motion; narrow the positions with option 'limits: {joint: {position: [lower, "
-        "upper]}}'")

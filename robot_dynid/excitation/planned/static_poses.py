@@ -17,7 +17,7 @@ from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria, Planned, StageRow
 from robot_dynid.excitation.planned.planner import Planner
-from robot_dynid.numbers import SECONDS, NumberRange, check_ranges, ranged
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.reduction.echelon import independent_columns
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import QuinticMove, Trajectory
@@ -25,6 +25,9 @@ from robot_dynid.types import FloatArray, Samples
 
 #: random poses to choose from
 CANDIDATES = 600
+#: the work of choosing them grows with the square of their number
+POSES = NumberRange(1, 200, whole=True)
+DWELL = NumberRange(1e-3, 600.0, 's')
 #: rounds of exchange at most; a handful is enough
 ROUNDS = 50
 #: a pose is reached from this share of half the range below and above it
@@ -41,8 +44,8 @@ PRIOR = 1e-9
 class StaticPosesOptions:
     """Settings of static poses: ``poses``, each held twice for ``dwell`` s."""
 
-    poses: int = ranged(20, NumberRange(1, 1000, whole=True))
-    dwell: float = ranged(1.0, SECONDS)
+    poses: int = ranged(20, POSES)
+    dwell: float = ranged(1.0, DWELL)
 
     def __post_init__(self) -> None:
         check_ranges(self, "option '{}'")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.regressor import Block, SmoothBlock
+from robot_dynid.regressor.assembly import Assembly
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, Samples
 
@@ -34,6 +36,10 @@ class Observation:
         """Observe the base parameters of a model, with ``noise`` (n,) N m (N) in the efforts."""
         return cls(model.robot.joints, model.blocks, model.kept_by_block, noise)
 
+    @cached_property
+    def _assembly(self) -> Assembly:
+        return Assembly.of(self.blocks, self.kept)
+
     @property
     def size(self) -> int:
         """Number b of base parameters."""
@@ -41,11 +47,7 @@ class Observation:
 
     def columns(self, motion: Motion) -> FloatArray:
         """Return the base regressor (n, b, T)."""
-        samples = self._samples(motion)
-        out = np.zeros((len(self.joints), self.size, len(samples)))
-        for block, kept, part in self._parts():
-            block.fill(samples, block.history(samples), kept, out[:, part])
-        return out
+        return self._assembly.columns_of(self._samples(motion)).array(len(self.joints))
 
     def rows(self, motion: Motion) -> FloatArray:
         """Return the base regressor (n T, b) with weighted rows, joint by joint."""
