@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynid.errors import UsageError
+from robot_dynid.execution.attention import StampClock
 from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.types import FloatArray
 
@@ -35,6 +37,9 @@ class Code(IntEnum):
     LIMIT_BROKEN = -15
     EFFORT_PREDICTED = -16
     COLLISION = -17
+    NODE_DELAYED = -18
+    TAKEN_OVER = -19
+    NOT_CHECKED = -20
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,17 @@ TIMEOUT = NumberRange(1e-3, 3600.0, 's')
 TIME = NumberRange(0.0, 3600.0, 's')
 
 
+#: along the path; all joints decelerate within their limits, off the path where need be; the
+#: controller is told to hold at once. From the gentlest to the hardest.
+STOPS = ('path', 'limited', 'immediate')
+PATH, LIMITED, IMMEDIATE = STOPS
+
+
+def _stop(default: str) -> Any:
+    """Return the field of a kind of stop."""
+    return field(default=default, metadata={'choices': STOPS})
+
+
 @dataclass(frozen=True)
 class GuardSettings:
     """Thresholds of the live guards; times in s.
@@ -58,7 +74,9 @@ class GuardSettings:
     0 switches this guard off; ``rest_velocity`` rad/s (m/s) counts as standing still.
     ``stop_time`` is the longest a decelerating stop may take, 0 makes every stop a hard one;
     ``join_time`` is granted the controller to go over from one motion to another in mid-motion.
-    ``temperature_limit`` in degrees C, 0 switches this guard off.
+    ``emergency_stop_timeout`` is the longest silence of an emergency stop that is required or
+    comes regularly, 0 for one that publishes changes only. ``temperature_limit`` in degrees C, 0
+    switches this guard off.
     """
 
     state_timeout: float = ranged(0.1, TIMEOUT)
@@ -75,11 +93,39 @@ class GuardSettings:
     stop_time: float = ranged(1.0, TIME)
     join_time: float = ranged(0.1, TIME)
     emergency_stop_required: bool = False
+    emergency_stop_timeout: float = ranged(0.5, TIME)
     temperature_limit: float = ranged(0.0, NumberRange(0.0, 1e3, 'deg C'))
     temperature_timeout: float = ranged(5.0, TIMEOUT)
 
+    stop_cancelled: str = _stop(PATH)
+    stop_emergency: str = _stop(PATH)
+    stop_temperature: str = _stop(PATH)
+    stop_stale: str = _stop(LIMITED)
+    stop_controller_lost: str = _stop(LIMITED)
+    stop_taken_over: str = _stop(LIMITED)
+    stop_effort: str = _stop(IMMEDIATE)
+    stop_tracking: str = _stop(IMMEDIATE)
+
     def __post_init__(self) -> None:
         check_ranges(self, 'guard {}')
+        for name in STOP_OF.values():
+            if getattr(self, name) not in STOPS:
+                raise UsageError(f'guard {name}: {getattr(self, name)!r}; choose one of '
+                                 f'{", ".join(STOPS)}')
+
+    def stop_for(self, code: Code) -> str:
+        """Return the kind of stop for a cause; LIMITED for most of those without a setting."""
+        if code in STOP_OF:
+            return str(getattr(self, STOP_OF[code]))
+        return PATH if code is Code.NODE_DELAYED else LIMITED
+
+
+#: setting of the kind of stop by cause
+STOP_OF = {
+    Code.CANCELLED: 'stop_cancelled', Code.EMERGENCY_STOP: 'stop_emergency',
+    Code.TEMPERATURE: 'stop_temperature', Code.STALE_STATES: 'stop_stale',
+    Code.CONTROLLER_LOST: 'stop_controller_lost', Code.TAKEN_OVER: 'stop_taken_over',
+    Code.EFFORT_LIMIT: 'stop_effort', Code.TRACKING_ERROR: 'stop_tracking'}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +161,8 @@ class JointStates:
     """The latest state of every joint, whatever the order and number of messages it came in.
 
     ``position``, ``velocity``, ``effort`` (n,), NaN where never received; ``arrival`` (n,) s, by
-    the receiver's clock. ``speed`` (n,) is the velocity, or where joint states carry none the
-    difference of positions over SPEED_SPAN.
+    the receiver's clock, as is ``measured`` s, when the latest message was true. ``speed`` (n,) is
+    the velocity, or where joint states carry none the difference of positions over SPEED_SPAN.
     """
 
     def __init__(self, joints: tuple[str, ...]) -> None:
@@ -124,6 +170,8 @@ class JointStates:
         self.joints = joints
         self.position, self.velocity, self.effort = (np.full(n, np.nan) for _ in range(3))
         self.arrival = np.full(n, -np.inf)
+        self.measured = -np.inf
+        self._clock = StampClock()
         self.speed = np.full(n, np.nan)
         self._anchor, self._anchored = np.full(n, np.nan), np.full(n, -np.inf)
         self._stamp = np.full(n, -np.inf)
@@ -132,7 +180,7 @@ class JointStates:
 
     def update(self, now: float, names: Sequence[str], stamp: float,
                values: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
-        """Take over a message; False when it holds nothing new of any of the joints.
+        """Take over a message that came in ``now``; False when it holds nothing new of a joint.
 
         ``values`` are position [rad, m], velocity and effort, each (m,) for the m ``names`` or
         empty; ``stamp`` s is the message's own time (0: none), a repeated one is ignored.
@@ -145,7 +193,8 @@ class JointStates:
             received = np.asarray(value, dtype=np.float64)
             good = len(received) == len(self._names)
             own[self._rows] = received[self._columns] if good else np.nan
-        self._note_speed(now)
+        self.measured = self._clock.time(now, stamp)
+        self._note_speed(self.measured)
         self.arrival[self._rows] = now
         self._stamp[self._rows] = stamp
         return True

@@ -23,6 +23,7 @@ RAMPS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)  # parts of the longest stop
 LONGEST_START = 10.0  # s
 # The tracking guard needs to know where the robot was shortly before the motion changed.
 REMEMBERED = 1.0
+SHORTEST = 0.05  # s of a deceleration
 
 
 @dataclass(frozen=True)
@@ -73,19 +74,28 @@ class TimeScaled:
 
     def sample(self, time: ArrayLike) -> Motion:
         """Return the motion at ``time`` (T,) s within the change, exact derivatives."""
-        s, *rates = self.ramp.path_time(np.atleast_1d(np.asarray(time, dtype=np.float64)))
-        first, second, third = (rate[:, None] for rate in rates)
-        along = self.path.sample(s)
-        outside = (s < self.path.time[0]) | (s > self.path.time[-1])
-        for derivative in (along.velocity, along.acceleration, along.jerk):
-            derivative[outside] = 0.0
-        return Motion(
-            along.position,
-            along.velocity * first,
-            along.acceleration * first**2 + along.velocity * second,
-            along.jerk * first**3 + 3.0 * along.acceleration * first * second
-            + along.velocity * third,
-        )
+        return along_path(self.path, *self.ramp.path_time(
+            np.atleast_1d(np.asarray(time, dtype=np.float64))))
+
+
+def along_path(path: SampledTrajectory, s: FloatArray, first: FloatArray, second: FloatArray,
+               third: FloatArray) -> Motion:
+    """Return the motion along a path at path times ``s`` (T,) s, derivatives by the chain rule.
+
+    ``first``, ``second``, ``third`` (T,) are the derivatives of s. Beyond its ends the path rests.
+    """
+    along = path.sample(s)
+    outside = (s < path.time[0]) | (s > path.time[-1])
+    for derivative in (along.velocity, along.acceleration, along.jerk):
+        derivative[outside] = 0.0
+    first, second, third = first[:, None], second[:, None], third[:, None]
+    return Motion(
+        along.position,
+        along.velocity * first,
+        along.acceleration * first**2 + along.velocity * second,
+        along.jerk * first**3 + 3.0 * along.acceleration * first * second
+        + along.velocity * third,
+    )
 
 
 @dataclass(frozen=True)
@@ -93,13 +103,15 @@ class Pacing:
     """Settings of changes of pace.
 
     ``rate`` points per second; ``join`` s to go over from one motion to another in mid-motion,
-    ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop.
+    ``lead_in`` s before a motion that starts at rest; ``longest`` s of a stop. ``lookahead`` s
+    after it is sent, every piece of a motion has come to rest; 0: motions are sent whole.
     """
 
     rate: float = 50.0
     join: float = 0.1
     lead_in: float = 0.2
     longest: float = 1.0
+    lookahead: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,32 +154,33 @@ def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacin
     shift = 0.0 if continued else max(-elapsed, pacing.join - float(points.time[first]))
     for knot, duration in _stops(points, first, elapsed, pacing):
         ramp = Ramp(float(points.time[knot]), duration, 1.0, 0.0)
-        slowing = _rows(points, ramp, pacing.rate, ramp.begin + shift)
+        slowing = ramp_rows(points, ramp, pacing.rate, ramp.begin + shift)
         if within(slowing, limits):
             before = int(np.searchsorted(points.time, elapsed - REMEMBERED))
-            reference = _joined(_part(points, min(before, knot), knot, shift), slowing)
+            reference = joined(_part(points, min(before, knot), knot, shift), slowing)
             rest = min(ramp.end, points.duration)
             if continued:
                 return Braking(reference, reference, rest, elapsed)
             return Braking(
-                _joined(_part(points, first, knot, shift), slowing), reference, rest)
+                joined(_part(points, first, knot, shift), slowing), reference, rest)
     return None
 
 
 def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing: Pacing
-           ) -> SampledTrajectory | None:
-    """Return the way on from rest at the path time ``rest`` s to the end of the path.
+           ) -> tuple[SampledTrajectory, float] | None:
+    """Return the way on from rest at the path time ``rest`` s, and when it has its full pace, s.
 
-    The full pace is reached at one of the points, from which on they are the old ones. None when
-    the limits allow no such start.
+    That is at one of the points, from which on they are the old ones. None when the limits allow
+    no such start.
     """
     last = len(points.time) - 1
     knot = first = min(int(np.searchsorted(points.time, rest + 1.0 / pacing.rate)), last)
     while 0.0 < points.time[knot] - rest <= 0.5 * LONGEST_START:
         ramp = Ramp(rest, 2.0 * float(points.time[knot] - rest), 0.0, 1.0)
-        starting = _rows(points, ramp, pacing.rate, pacing.lead_in)
+        starting = ramp_rows(points, ramp, pacing.rate, pacing.lead_in)
         if within(starting, limits):
-            return _joined(starting, _part(points, knot, last, starting.duration - ramp.end))
+            way = joined(starting, _part(points, knot, last, starting.duration - ramp.end))
+            return way, starting.duration
         if knot == last:
             break
         knot = min(knot + 1 + (knot - first) // 4, last)
@@ -189,7 +202,8 @@ def _stops(points: SampledTrajectory, first: int, elapsed: float, pacing: Pacing
         yield knot, duration
 
 
-def _rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float) -> SampledTrajectory:
+def ramp_rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float
+              ) -> SampledTrajectory:
     """Return the points of a change of pace that starts ``begin`` s from now."""
     return sampled(TimeScaled(points, ramp), max(rate, FEWEST / ramp.duration), begin)
 
@@ -202,8 +216,49 @@ def _part(points: SampledTrajectory, first: int, last: int, shift: float) -> Sam
         points.velocity[rows], points.acceleration[rows])
 
 
-def _joined(before: SampledTrajectory, after: SampledTrajectory) -> SampledTrajectory:
+def joined(before: SampledTrajectory, after: SampledTrajectory) -> SampledTrajectory:
     """Return both, whose border point is the same."""
     return SampledTrajectory(before.joints, *(
         frozen(np.concatenate([getattr(before, name), getattr(after, name)[1:]]))
         for name in ('time', 'position', 'velocity', 'acceleration')))
+
+
+def path_part(points: SampledTrajectory, begin: float, end: float) -> SampledTrajectory:
+    """Return a path from its last point before ``begin`` s to ``end`` s."""
+    first = max(int(np.searchsorted(points.time, begin, side='right')) - 1, 0)
+    last = int(np.searchsorted(points.time, end - 1e-9))
+    names = ('position', 'velocity', 'acceleration')
+    time, values = points.time[first:last], [getattr(points, name)[first:last] for name in names]
+    if last < len(points.time) and points.time[last] <= end + 1e-9:
+        edge = [getattr(points, name)[last:last + 1] for name in names]
+    else:
+        edge = [getattr(points.sample(end), name) for name in names]
+    return SampledTrajectory(
+        points.joints, frozen(np.append(time, end)),
+        *(frozen(np.concatenate(pair)) for pair in zip(values, edge, strict=True)))
+
+
+def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing
+                ) -> SampledTrajectory | None:
+    """Return a path up to ``join`` s from now, and from there rest as soon as the limits allow.
+
+    ``elapsed`` s of ``points`` have been executed. All joints decelerate together, off the path:
+    with v = v0 (1 - 3 u^2 + 2 u^3) + a0 T (u - 2 u^2 + u^3), u = t / T, velocity and acceleration
+    go on from those of the path. None when no T up to ``longest`` s keeps the limits.
+    """
+    begin = elapsed + pacing.join
+    if begin >= points.duration or begin <= points.time[0]:
+        return None
+    path = path_part(points, elapsed - REMEMBERED, begin)
+    position, velocity, acceleration = path.position[-1], path.velocity[-1], path.acceleration[-1]
+    rest = np.zeros_like(velocity)
+    duration = max(SHORTEST, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
+    while duration <= pacing.longest:
+        end = position + duration * (0.5 * velocity + duration * acceleration / 12.0)
+        found = SampledTrajectory(
+            points.joints, frozen([begin, begin + duration]), frozen([position, end]),
+            frozen([velocity, rest]), frozen([acceleration, rest]))
+        if within(found, limits):
+            return joined(path, found)
+        duration *= 1.1
+    return None

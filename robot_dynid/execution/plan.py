@@ -90,6 +90,16 @@ def _warmed_up(
         points.joints, frozen(np.concatenate(time)), *(frozen(values) for values in motion))
 
 
+def outside_limits(position: FloatArray, reach: MotionLimits) -> str:
+    """Return in words which joint of ``position`` (n,) rad (m) is outside ``reach``, or ''."""
+    outside = np.maximum(position - reach.upper, reach.lower - position)
+    i = int(np.argmax(outside))
+    if not outside[i] > 0.0:
+        return ''
+    return (f"joint '{reach.joints[i]}' stands at {position[i]:.4g}, outside its limits "
+            f'{reach.lower[i]:.4g} to {reach.upper[i]:.4g}; move it back by hand or by a jog')
+
+
 def with_moves(
     position: FloatArray, segments: tuple[Segment, ...], reach: MotionLimits,
     options: PlanOptions, ways: Ways = straight,
@@ -99,12 +109,9 @@ def with_moves(
     The robot may stand outside the excitation's own narrower limits, but not outside ``reach``,
     the robot's. Raises DynIdError naming the joint that does, and what ``ways`` raises.
     """
-    outside = np.maximum(position - reach.upper, reach.lower - position)
-    if np.any(outside > 0.0):
-        i = int(np.argmax(outside))
-        raise DynIdError(
-            f"joint '{reach.joints[i]}' stands at {position[i]:.4g}, outside its limits "
-            f'{reach.lower[i]:.4g} to {reach.upper[i]:.4g}; move it back by hand or by a jog')
+    outside = outside_limits(position, reach)
+    if outside:
+        raise DynIdError(outside)
     found: list[Segment] = []
     at = position
     for segment in segments:
@@ -116,6 +123,23 @@ def with_moves(
     if options.return_to_start:
         found.append(_move('return', (at, position), segments[-1].limits, options, ways))
     return tuple(found)
+
+
+def total_duration(segments: tuple[Segment, ...]) -> float:
+    """Return the length of all segments one after the other, s."""
+    return sum(segment.points.duration for segment in segments)
+
+
+def announcement(duration: float, segments: tuple[Segment, ...]) -> str:
+    """Return in words how long an excitation of ``duration`` s and all that is moved take."""
+    parts = []
+    for segment in segments:
+        begin = 0.0
+        for name, end in (*segment.parts, (segment.name, segment.points.duration)):
+            parts.append(f'{name.replace("_", " ")} {end - begin:.1f}')
+            begin = end
+    return (f'{duration:g} s of excitation, {total_duration(segments):.1f} s in all: '
+            f'{", ".join(parts)}')
 
 
 def _move(name: str, ends: tuple[FloatArray, FloatArray], allowed: MotionLimits,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
@@ -136,7 +136,29 @@ def faults(points: SampledTrajectory, limits: MotionLimits, longest: float) -> t
 
 def within(points: SampledTrajectory, limits: MotionLimits) -> bool:
     """Return whether the motion keeps the limits at its points and between them."""
-    return not any(_limits(points, limits))
+    return bool(np.all(columns_within(points, limits)))
+
+
+def columns_within(points: SampledTrajectory, limits: MotionLimits) -> NDArray[np.bool_]:
+    """Return for each column whether it keeps the limits at the points and between them.
+
+    ``points`` of several motions side by side, K times the n joints of ``limits``; returns (K n,).
+    """
+    _, bounds = control_points(points)
+    several = len(points.joints) // len(limits.joints)
+    broken = [np.any(_excess(name, low, high, limits, several) > 0.0, axis=0)
+              for name, (low, high) in bounds.items()]
+    return np.asarray(~np.any(broken, axis=0))
+
+
+def _excess(name: str, low: FloatArray, high: FloatArray, limits: MotionLimits, several: int = 1
+            ) -> FloatArray:
+    """Return by how much bounds (P, several n) of a quantity leave its limits; NaN: no limit."""
+    if name == 'position':
+        upper, lower = np.tile(limits.upper, several), np.tile(limits.lower, several)
+        return np.maximum(high - upper, lower - low)
+    edge = np.tile(getattr(limits, name), several)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)) - edge)
 
 
 def _names(points: SampledTrajectory, limits: MotionLimits) -> Iterator[str]:
@@ -186,13 +208,12 @@ def _rest(points: SampledTrajectory) -> Iterator[str]:
 def _limits(points: SampledTrajectory, limits: MotionLimits) -> Iterator[str]:
     time, bounds = control_points(points)
     for name, (low, high) in bounds.items():
+        excess = _excess(name, low, high, limits)
         if name == 'position':
-            excess = np.maximum(high - limits.upper, limits.lower - low)
             shown = np.where(high - limits.upper > limits.lower - low, high, low)
             edge = np.where(high - limits.upper > limits.lower - low, limits.upper, limits.lower)
         else:
             shown, edge = np.maximum(np.abs(low), np.abs(high)), getattr(limits, name)
-            excess = shown - edge
         broken = np.any(excess > 0.0, axis=0)
         for i in np.flatnonzero(broken):
             row = int(np.argmax(excess[:, i]))

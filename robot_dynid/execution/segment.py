@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from robot_dynid.execution.sampled import SampledTrajectory, faults
+from robot_dynid.execution.stops import Stops
 from robot_dynid.trajectories.limits import MotionLimits
 
 KEPT = 8  # more segments than any plan has
@@ -19,7 +20,7 @@ class Segment:
     ``name``. ``begin`` s of the named motion have gone by before these points, when it was
     interrupted. ``reference`` are the points with what went before, where they do not start at
     rest. ``elapsed`` s of the points' time have gone by when they are sent, where they continue
-    the motion under way.
+    the motion under way. ``stops`` along it make it possible to send it in pieces.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Segment:
     begin: float = 0.0
     reference: SampledTrajectory | None = None
     elapsed: float = 0.0
+    stops: Stops | None = None
 
     @property
     def remaining(self) -> float:

@@ -17,9 +17,19 @@ from robot_dynid.execution.commands import (
     Phase,
     Send,
 )
-from robot_dynid.execution.guards import Code, EffortGuard, JointStates, Outcome
+from robot_dynid.execution.guards import (
+    IMMEDIATE,
+    LIMITED,
+    PATH,
+    STOPS,
+    Code,
+    EffortGuard,
+    JointStates,
+    Outcome,
+)
+from robot_dynid.execution.pieces import RENEWAL, Pieces, in_pieces, shortage
 from robot_dynid.execution.segment import Segment, segment_faults
-from robot_dynid.execution.slowing import GENTLE, Slowing, slowing, way_on
+from robot_dynid.execution.slowing import Slowing, decelerating, slowing, way_on
 from robot_dynid.execution.stopping import Stopping
 from robot_dynid.execution.watchdog import SUCCEEDED, Rules, Watchdog, explained
 from robot_dynid.types import FloatArray
@@ -36,13 +46,16 @@ class Execution:
         self.phase = Phase.READY
         self.outcome: Outcome | None = None
         self.rules = rules
-        self.plan, self._states = plan, states
+        self.plan = tuple(in_pieces(segment, rules.pacing) for segment in plan)
+        self._states = states
         self._alarms = alarms or Alarms(states.joints, rules.settings)
         self.watchdog = Watchdog(rules, states)
+        self._alarms.attention = self.watchdog.attention
         self._effort = EffortGuard(states.joints, rules.limits.effort, rules.settings)
         self._index = -1
-        self._current = plan[0]  # of the plan, or what is left of it after a pause
-        self._sent = plan[0]
+        self._current = self.plan[0]  # of the plan, or what is left of it after a pause
+        self._pieces = Pieces(self._current, rules.pacing)
+        self._sent = self._pieces.followed.segment  # of what was sent, the last known to be taken
         self._slowing: Slowing | None = None  # under way, or ended in a pause
         self._pause_asked = False
         self._stopping: Stopping | None = None
@@ -57,6 +70,11 @@ class Execution:
         """Time at which a stop off the path was commanded, None without one."""
         return None if self._stopping is None else self._stopping.since
 
+    @property
+    def comes_to_rest(self) -> bool:
+        """Whether it is coming to rest along the path, or has come to rest in a pause."""
+        return self._slowing is not None
+
     def doing(self, now: float) -> tuple[str, float]:
         """Return the name of what is being done and how much of it is done, 0 to 1."""
         name, fraction = self._current.part(self._path_time(now))
@@ -66,6 +84,15 @@ class Execution:
             name = 'hold'
         return name, fraction
 
+    def remaining(self, now: float) -> float:
+        """Return the time until the end of all segments as planned, s; a pause adds nothing."""
+        if self.phase is Phase.DONE:
+            return 0.0
+        later = sum(segment.points.duration for segment in self.plan[self._index + 1:])
+        if self._index < 0:
+            return later
+        return later + max(self._current.points.duration - self._path_time(now), 0.0)
+
     def tracking_error(self, now: float) -> FloatArray:
         """Return desired minus measured position (n,) rad (m).
 
@@ -74,20 +101,24 @@ class Execution:
         when = now if self.stopped_at is None else self.stopped_at
         return self.watchdog.error(self._current.points, when)
 
-    def start(self, now: float) -> Commands:
-        """Check everything and send the first segment, or finish with what forbids it."""
+    def forbidden(self, now: float) -> Outcome | None:
+        """Return the reason not to start now, None without one."""
         found = [fault for segment in self.plan
                  for fault in segment_faults(segment, self.rules.longest)]
+        short = [shortage(segment, self.rules.pacing) for segment in self.plan]
+        found += [fault for fault in short if fault is not None]
         found += self._effort.preflight(self._states)
         if self.watchdog.visible(now) and self.watchdog.moving():
             found.append('the robot moves already; wait until it stands')
-        self.watchdog.last_tick = now
-        if found:
-            return self._finish(Outcome(Code.INVALID, '; '.join(found) + '; nothing was sent'))
-        alarm = self._alarms.check(now)
-        if alarm is not None:
-            return self._finish(Outcome(alarm.code, f'{alarm.text}; nothing was sent'))
-        return self._send_next(now)
+        refusal = Outcome(Code.INVALID, '; '.join(found)) if found else (
+            self._alarms.begin(now) or self.watchdog.not_ready(self.plan[0], now))
+        return refusal and Outcome(refusal.code, f'{refusal.text}; nothing was sent')
+
+    def start(self, now: float) -> Commands:
+        """Check everything and send the first segment, or finish with what forbids it."""
+        self.watchdog.begin(now)
+        refusal = self.forbidden(now)
+        return self._send_next(now) if refusal is None else self._finish(refusal)
 
     def on_state(self, now: float) -> Commands:
         """React to new joint states, which the caller has put into the JointStates."""
@@ -99,13 +130,36 @@ class Execution:
         if missing:
             return self._stop(now, Outcome(
                 Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite"))
-        trip = self._effort.check(self._states.effort) or self.watchdog.tracking(now)
+        trip = self._effort.check(self._states.effort)
+        if trip is None and not self.watchdog.unattended(now):
+            trip = self.watchdog.tracking(now)
         return self._stop(now, trip) if trip is not None else ()
 
-    def on_controller_state(self, now: float, elapsed: float, reference: FloatArray) -> None:
-        """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,)."""
+    def on_controller_state(self, now: float, elapsed: float, reference: FloatArray,
+                            measured: float | None = None) -> bool:
+        """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,).
+
+        It came ``now`` and was true at ``measured`` (None: now). Returns whether that motion is
+        known to be the one of this execution.
+        """
         self.watchdog.controller = now
-        self.watchdog.note_reference(now, elapsed, reference)
+        true = now if measured is None else measured
+        return self.watchdog.note_reference(true, elapsed, reference, now - true)
+
+    def taken_over(self, now: float) -> Commands:
+        """Stop when the state of the controller shows another motion, or comes after its goal."""
+        if self.phase not in UNDER_WAY or self.phase is Phase.PAUSED:
+            return ()
+        trip = self.watchdog.taken_over(now)
+        return self._stop(now, trip) if trip is not None else ()
+
+    def on_goal_of_another(self, now: float) -> None:
+        """Note that the controller accepted a goal that is not of this execution.
+
+        Its next state tells which it follows, and with that how to stop, see `taken_over`.
+        """
+        if self.phase in UNDER_WAY and self.phase is not Phase.PAUSED:
+            self.watchdog.foreign_goal = now
 
     def on_feedback(self, now: float) -> None:
         """Note that the controller sent feedback for the current goal."""
@@ -113,8 +167,15 @@ class Execution:
 
     def on_accepted(self, now: float) -> Commands:
         """React to the acceptance of the goal sent last."""
-        if self.phase is not Phase.SENDING:
-            return (Cancel(),) if self.phase in (Phase.STOPPING, Phase.DONE) else ()
+        if self.phase in (Phase.STOPPING, Phase.DONE):
+            return (Cancel(),)
+        if self.phase is Phase.RUNNING and self._pieces.unanswered:
+            piece = self._pieces.taken()
+            self._sent = piece.segment
+            if self._slowing is not None:
+                self._slowing = Slowing.after(piece, self._slowing.reason)
+        elif self.phase is not Phase.SENDING:
+            return ()
         self.phase = Phase.RUNNING
         self.watchdog.follow(self._sent, now)
         return ()
@@ -123,9 +184,13 @@ class Execution:
         """React to the rejection of the goal sent last; one that was under way goes on."""
         if self._stopping is not None:
             return self._finished(self._stopping.confirm(now))
+        text = 'the controller rejected the trajectory; see its log (inactive? other joints?)'
+        self.watchdog.ignored()
+        if self.phase is Phase.RUNNING and self._pieces.unanswered:
+            self._pieces.refused()
+            return self._run_out(now, Outcome(Code.REJECTED, text))
         if self.phase is not Phase.SENDING:
             return ()
-        text = 'the controller rejected the trajectory; see its log (inactive? other joints?)'
         if self._slowing is not None:
             located = self._slowing.reason or self._located(Outcome(Code.REJECTED, text), now)
             return self._halt(now, located)
@@ -139,11 +204,17 @@ class Execution:
         if self.phase not in UNDER_WAY:
             return ()
         if status != SUCCEEDED or code != 0:
-            return self._finish(self._located(explained(status, code, text)))
-        missed = self.watchdog.missed(self._sent.points)
+            ended = explained(status, code, text)
+            if ended.code is Code.TAKEN_OVER:
+                return self._stop(now, ended)
+            return self._finish(self._located(ended))
+        blind = self._ending is not None and not self.watchdog.visible(now)
+        missed = None if blind else self.watchdog.missed(self._sent.points)
         if missed is not None:
             return self._finish(self._located(missed))
-        return self._send_next(now) if self._slowing is None else self._rest()
+        if self._slowing is None and not self._pieces.complete:
+            self._run_out(now, self._not_continued(now))
+        return self._send_next(now) if self._slowing is None else self._rest(now)
 
     def on_cancel_answer(self, now: float, stopping: bool) -> Commands:
         """React to the answer to a cancel request; ``stopping``: the goal ends or has ended."""
@@ -159,21 +230,13 @@ class Execution:
         return self.cancel(now, alarm) if alarm is not None else ()
 
     def cancel(self, now: float, outcome: Outcome) -> Commands:
-        """Stop because somebody asks for it: along the path where the reason leaves time."""
+        """Stop because somebody asks for it, as is set for the reason."""
         if self.phase is Phase.READY:
             return self._finish(outcome)
-        if self.phase not in UNDER_WAY:
-            return ()
-        if outcome.code not in GENTLE:
-            return self._stop(now, outcome)
-        outcome = self._located(outcome, now)
-        if self._slowing is None:
-            return self._slow_down(now, outcome) or self._halt(now, outcome)
-        if self.phase is Phase.PAUSED:
-            return self._finish(Outcome(outcome.code, f'{outcome.text}; the robot holds'))
-        if self._slowing.reason is None:  # else it brakes for a reason that came first
-            self._slowing = self._slowing.ending(outcome)
-        return ()
+        if self.phase is Phase.PAUSED and outcome.code in (Code.CANCELLED, Code.TEMPERATURE):
+            located = self._located(outcome)
+            return self._finish(Outcome(located.code, f'{located.text}; the robot holds'))
+        return self._stop(now, outcome) if self.phase in UNDER_WAY else ()
 
     def pause(self, now: float) -> Commands:
         """Come to rest along the path, as soon as the limits allow it.
@@ -204,46 +267,119 @@ class Execution:
 
     def tick(self, now: float, server_ready: bool = True) -> Commands:
         """React to the passing of time; call it every 10 ms or so."""
-        delayed = self.watchdog.was_delayed(now)
+        delayed = self.watchdog.look(now)
         if self._stopping is not None:
             return self._finished(self._stopping.wait(now))
-        if self.phase not in UNDER_WAY or delayed:
+        if self.phase not in UNDER_WAY:
             return ()
+        if delayed is not None and self.phase is not Phase.PAUSED:
+            return self.cancel(now, delayed)
         trip = self.watchdog.silence(now, server_ready)
-        if trip is None and self.phase is Phase.SENDING:
-            trip = self.watchdog.unanswered(now)
-        if trip is None and self.phase is Phase.RUNNING:
-            trip = self.watchdog.abandoned(self._sent.remaining, now)
+        commands = self._stop(now, trip) if trip is not None else ()
+        if commands:
+            return commands
+        if self.phase is Phase.RUNNING and self._seen_at_end(now):
+            return self.on_result(now, SUCCEEDED, 0, '')
+        trip = (self.watchdog.abandoned(self._sent.remaining, now)
+                if self.phase is Phase.RUNNING else
+                self.watchdog.unanswered(now) if self.phase is Phase.SENDING else None)
+        if trip is not None and self._ending is not None:
+            return self._halt(now, self._ending)  # the controller does not do what stops it
         if trip is not None:
             return self._stop(now, trip)
         return self.on_alarm(now) or self._go_on(now)
+
+    @property
+    def _ending(self) -> Outcome | None:
+        """Reason why the robot is coming to rest for good."""
+        return None if self._slowing is None else self._slowing.reason
+
+    def _seen_at_end(self, now: float) -> bool:
+        """Return whether joint states, or time alone, show the end where no answer tells it.
+
+        An answer that is lost, as by a node that was held up, is sent again seconds later.
+        """
+        watchdog = self.watchdog
+        if self.rules.answers and not (self._slowing is not None and self._slowing.by_itself):
+            overdue = watchdog.late(self._sent.remaining, now) > 0.0
+            return overdue and watchdog.arrived(self._sent, now)
+        if self._ending is not None and not watchdog.visible(now):
+            return watchdog.over(self._sent, now)
+        return watchdog.arrived(self._sent, now)
 
     def _go_on(self, now: float) -> Commands:
         """Do what was waited for, now that nothing stands against it."""
         slowing, waited = self._slowing, now - self.watchdog.sent
         if self.phase is Phase.SENDING and slowing is not None and slowing.reason is not None:
             late = waited > self.rules.settings.cancel_timeout
-            return self._halt(now, slowing.reason) if late else ()
-        if self.phase is not Phase.RUNNING:
+            kind = LIMITED if slowing.kind == PATH else IMMEDIATE
+            return self._halt(now, slowing.reason, kind) if late else ()
+        if self.phase is not Phase.RUNNING or slowing is not None:
             return ()
-        if not self.rules.answers and self.watchdog.arrived(self._sent, now):
-            return self.on_result(now, SUCCEEDED, 0, '')
-        return self._slow_down(now, None) if self._pause_asked and slowing is None else ()
+        braking = self._slow_down(now, None) if self._pause_asked else ()
+        return braking or self._renew(now)
+
+    def _renew(self, now: float) -> Commands:
+        """Send the next piece of the motion when it is time, or let the robot come to rest."""
+        pieces, elapsed = self._pieces, self.watchdog.elapsed(now)
+        if pieces.late(elapsed):
+            return self._run_out(now, self._not_continued(now))
+        if pieces.unanswered or not self.watchdog.exact(now):
+            return ()
+        piece = pieces.next(elapsed, self.watchdog.reported)
+        if piece is None:
+            return ()
+        self.watchdog.send(piece.segment, now)
+        return (Send(piece.segment),)
+
+    def _run_out(self, now: float, reason: Outcome | None) -> Commands:
+        """Let the robot come to rest on its path by itself, at the end of the piece it follows."""
+        if self._slowing is None:
+            located = None if reason is None else self._located(reason, now)
+            self._slowing = Slowing.after(self._pieces.followed, located)
+        return ()
+
+    def _not_continued(self, now: float) -> Outcome:
+        """Return the reason why the motion could not be continued in time."""
+        watchdog = self.watchdog
+        if watchdog.timed and not watchdog.exact(now):
+            return Outcome(Code.CONTROLLER_LOST, 'controller_state, which showed the motion, was '
+                           'silent for too long to continue it')
+        held_up = max(watchdog.held_up, now - watchdog.last_tick)
+        if held_up > RENEWAL * self.rules.pacing.lookahead:
+            return Outcome(Code.NODE_DELAYED, f'this node was held up for {held_up:.2f} s, too '
+                           'long to continue the motion')
+        if self._pieces.unanswered:
+            return Outcome(Code.CONTROLLER_LOST, 'the controller did not answer the goal that '
+                           f'continues the motion for {now - watchdog.sent:.2f} s')
+        if not watchdog.timed:
+            return Outcome(Code.REJECTED, 'controller_state does not show the motion that was '
+                           'sent, with its time, so it cannot be continued without a step; with '
+                           'lookahead 0 it is sent whole')
+        return Outcome(Code.NODE_DELAYED, 'this node was too late to continue the motion')
 
     def _slow_down(self, now: float, reason: Outcome | None) -> Commands:
         """Brake along the path; nothing when it cannot be done now."""
         if self.phase is not Phase.RUNNING:
             return ()
+        if self._pieces.late(self.watchdog.elapsed(now)):
+            self._slowing = Slowing.after(self._pieces.followed, reason)
+            return ()
         self._slowing = slowing(self._current, self.watchdog, now, self.rules, reason)
-        return () if self._slowing is None else self._send(self._slowing.segment, now)
+        if self._slowing is None:
+            return ()
+        return self._transmit(self._slowing.segment, now)
 
-    def _rest(self) -> Commands:
-        """Pause or end, now that the robot stands on its path."""
+    def _rest(self, now: float) -> Commands:
+        """Pause or end, now that the robot stands."""
         assert self._slowing is not None
         reason = self._slowing.reason
         if reason is not None:
-            return self._finish(Outcome(
-                reason.code, f'{reason.text}; stopped along the path, the robot holds'))
+            how = ('stopped along the path' if self._slowing.kind == PATH else
+                   'decelerated within the limits')
+            seen = ('the robot holds' if self.watchdog.visible(now) else
+                    'confirmed but not seen: check that it stands')
+            return self._finish(Outcome(reason.code, f'{reason.text}; {how}, {seen}'))
         self.phase, self._pause_asked = Phase.PAUSED, False
         return ()
 
@@ -259,20 +395,48 @@ class Execution:
         return self._send(self._current, now)
 
     def _send(self, segment: Segment, now: float) -> Commands:
+        """Send a motion that starts at rest, or the first piece of it."""
+        self._current, self._pieces = segment, Pieces(segment, self.rules.pacing)
+        return self._transmit(self._pieces.followed.segment, now)
+
+    def _transmit(self, segment: Segment, now: float) -> Commands:
         self.phase, self._sent = Phase.SENDING, segment
-        if segment.reference is None:
-            self._current = segment
         self.watchdog.send(segment, now)
         return (Send(segment),)
 
     def _stop(self, now: float, outcome: Outcome) -> Commands:
-        return self._halt(now, self._located(outcome, now))
+        """Stop as is set for the cause, or harder where that cannot be done now.
 
-    def _halt(self, now: float, located: Outcome) -> Commands:
-        """Stop at once."""
+        Nothing where the robot is coming to rest already, and not more gently.
+        """
+        kind, located = self.rules.settings.stop_for(outcome.code), self._located(outcome, now)
+        slowing = self._slowing
+        if slowing is not None and self.phase is not Phase.PAUSED:
+            if slowing.reason is not None and STOPS.index(kind) <= STOPS.index(slowing.kind):
+                return ()
+            if kind == PATH:
+                self._slowing = slowing.ending(located)
+                return ()
+            if slowing.reason is not None:
+                first = slowing.reason
+                located = Outcome(first.code, f'{first.text}; while it stopped: {outcome.text}')
+        if kind == IMMEDIATE or self.phase is not Phase.RUNNING:
+            return self._halt(now, located)
+        if kind == PATH:
+            commands = self._slow_down(now, located)
+            if self._slowing is not None:
+                return commands
+        found = decelerating(self._current, self.watchdog, now, self.rules, located)
+        if found is None:
+            return self._halt(now, located, LIMITED)
+        self._slowing = found
+        return self._transmit(found.segment, now)
+
+    def _halt(self, now: float, located: Outcome, kind: str = IMMEDIATE) -> Commands:
+        """Stop without a motion of ours: at once, or LIMITED by a hold on the topic."""
         answered = self.rules.answers and self.phase is not Phase.PAUSED
         self.phase, self.outcome = Phase.STOPPING, located
-        self._stopping = Stopping(now, located, self.rules, self.watchdog, answered)
+        self._stopping = Stopping(now, located, self.rules, self.watchdog, answered, kind)
         return self._stopping.begin()
 
     def _path_time(self, now: float) -> float:

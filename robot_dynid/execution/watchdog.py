@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from robot_dynid.execution.attention import Attention
 from robot_dynid.execution.guards import (
     Code,
     GuardSettings,
@@ -13,7 +14,7 @@ from robot_dynid.execution.guards import (
     Outcome,
     Tolerances,
 )
-from robot_dynid.execution.pace import Pacing
+from robot_dynid.execution.pace import REMEMBERED, Pacing
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Segment
 from robot_dynid.trajectories.limits import MotionLimits
@@ -24,6 +25,11 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5  # FollowJointTrajecto
 LONG_AGO = -np.inf
 SAME = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
+FRESH = 0.1  # s: how old the controller's word about its time may be, for a motion to go on
+STANDS = 1e-6  # rad (m) between two references of a controller that holds
+# s that are granted a controller which holds for the result that says why
+HOLDING = 0.15
+UNATTENDED = 1.0  # s for which a robot may move while the node is held up
 REFERENCE_PERIOD = 0.009  # s: some controllers publish every millisecond, and a check takes 0.1 ms
 
 
@@ -47,7 +53,9 @@ class Rules:
 class Watchdog:
     """Times of all messages from the controller, and the timeouts on them.
 
-    All times in s of the caller's steady clock.
+    All times in s of the caller's steady clock. Ages are those of ``attention``; ``held_up`` is
+    the longest time in which it had none since a motion was sent last; at ``foreign_goal`` the
+    controller was known to have taken another program's goal.
     """
 
     def __init__(self, rules: Rules, states: JointStates) -> None:
@@ -56,44 +64,114 @@ class Watchdog:
         self.reference: SampledTrajectory | None = None
         self._begun = (LONG_AGO, LONG_AGO)
         self.timed = self._referenced = False
-        self._next_check = LONG_AGO
-        self._pending: Segment | None = None
+        self._next_check = self._timed_at = LONG_AGO
+        self._pending: list[tuple[Segment, float]] = []
+        self._told = LONG_AGO
+        self._last = (LONG_AGO, np.full(len(states.joints), np.nan))
+        self._foreign: list[tuple[float, FloatArray]] = []
+        self.foreign_goal = np.inf
         self.rules, self._states, self._settings = rules, states, rules.settings
-        self._delayed = False
+        self.attention, self.held_up, self.reported = Attention(), 0.0, 0.0
 
     def send(self, segment: Segment, now: float) -> None:
         """Note that a segment is sent, which the controller may follow from now on."""
         self.sent = self.feedback = now
-        self._pending = segment
+        self.held_up = 0.0
+        self._pending.append((segment, now))
 
     def follow(self, segment: Segment, now: float) -> None:
         """Note that the controller has accepted the goal sent last, and follows it from now on.
 
-        It began between sending and acceptance.
+        It began between sending and acceptance, or long before, where it continues a motion.
         """
         self.accepted = self.feedback = now
-        latest = now if segment.elapsed == 0.0 else self.sent
         self.reference = segment.followed
-        self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
-        self._pending, self._next_check = None, LONG_AGO
-        self.timed = self._referenced = False
+        self._pending.clear()
+        if segment.elapsed == 0.0 or not self._referenced:
+            latest = now if segment.elapsed == 0.0 else self.sent
+            self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
+            self.timed = self._referenced = False
+            self._next_check = LONG_AGO
+            self._foreign.clear()
 
-    def note_reference(self, now: float, elapsed: float, position: FloatArray) -> None:
-        """Note that the controller says it is ``elapsed`` s into a motion, at ``position`` (n,).
+    def ignored(self) -> None:
+        """Note that the controller did not take what was sent last."""
+        self._pending.clear()
+
+    def note_reference(self, now: float, elapsed: float, position: FloatArray, age: float = 0.0
+                       ) -> bool:
+        """Note that the controller was ``elapsed`` s into a motion ``now``, at ``position`` (n,).
 
         Messages come late, not early: of the times since when the motion under way is followed,
-        the earliest is the best. ``timed``: the latest message belonged to it.
+        the earliest is the best. ``timed``: the latest message belonged to it, or to what was
+        sent to continue it; returns whether this one did, if it was looked at. One that has
+        waited (``age`` s) does not tell that the controller follows another motion by now.
         """
-        if self._pending is not None or self.reference is None or now < self._next_check:
-            return
+        self._told = now - elapsed if elapsed > 0.0 else LONG_AGO
+        started = any(segment.elapsed == 0.0 for segment, _ in self._pending)
+        if started or self.reference is None or now < self._next_check:
+            return False
         self._next_check = now + REFERENCE_PERIOD
         begun, (earliest, latest) = now - elapsed, self._begun
-        expected = self.reference.sample(elapsed).position[0]
-        self.timed = bool(elapsed > self.reference.time[0] and begun > earliest - EARLY
-                          and np.all(np.abs(expected - position) <= SAME))
+        self.timed = bool(begun > earliest - EARLY) and any(
+            elapsed > reference.time[0]
+            and bool(np.all(np.abs(reference.sample(elapsed).position[0] - position) <= SAME))
+            for reference in (self.reference, *(s.followed for s, _ in self._pending)))
+        self._last = now, position
         if self.timed:
             latest = min(begun, latest) if self._referenced else begun
             self._begun, self._referenced = (min(earliest, latest), latest), True
+            self._timed_at, self.reported = now, elapsed
+            self._foreign.clear()
+        elif self._referenced and age <= FRESH and np.all(np.isfinite(position)) \
+                and not self._ended(now, position):
+            self._foreign.append((now, position))
+        return self.timed
+
+    def _ended(self, now: float, position: FloatArray) -> bool:
+        """Return whether the controller holds ``position`` (n,), the end of what was sent."""
+        followed = [self.reference, *(segment.followed for segment, _ in self._pending)]
+        return any(
+            reference is not None and self.elapsed(now) > reference.duration - EARLY
+            and bool(np.all(np.abs(reference.position[-1] - position) <= SAME))
+            for reference in followed)
+
+    def taken_over(self, now: float) -> Outcome | None:
+        """Return the outcome for a controller that follows neither of the motions it was sent.
+
+        In two messages in a row, once it was known to follow one. A controller that has begun to
+        hold may do so for a reason of its own, which it tells in the result of the goal. Or of one
+        that took another program's goal, whichever it follows now.
+        """
+        if self._last[0] > self.foreign_goal:
+            return goal_of_another()
+        if self.reference is None or len(self._foreign) < 2:
+            return None
+        (first, _), (_, position) = self._foreign[0], self._foreign[-1]
+        stands = bool(np.all(np.abs(position - self._foreign[-2][1]) <= STANDS))
+        if stands and now - first <= HOLDING:
+            return None
+        away = np.abs(position - self.reference.sample(self.elapsed(now)).position[0])
+        return self._commanded_by_another(away)
+
+    def _commanded_by_another(self, away: FloatArray) -> Outcome:
+        """Return the outcome for references of the controller that are ``away`` (n,) from ours."""
+        i = int(np.argmax(away))
+        return Outcome(
+            Code.TAKEN_OVER, f"the controller commands joint '{self._states.joints[i]}' to be "
+            f'{away[i]:.3g} off the motion that was sent: another program has taken it over')
+
+    def begun_after(self, time: float) -> bool:
+        """Return whether the controller says that it began a motion at ``time`` s or later."""
+        return self._told > time - EARLY
+
+    def exact(self, now: float) -> bool:
+        """Return whether the time of the controller in its motion is known exactly."""
+        return self.timed and self.attention.age(self._timed_at, now) <= FRESH
+
+    def silent(self, now: float) -> bool:
+        """Return whether the controller has told nothing for half the time granted to states."""
+        return self.attention.age(self.controller, now) > 0.5 * self._settings.state_timeout
 
     def elapsed(self, now: float) -> float:
         """Return the time of the motion which the robot follows, s."""
@@ -102,36 +180,47 @@ class Watchdog:
 
     def visible(self, now: float) -> bool:
         """Return whether the state of every joint is finite and recent."""
-        recent = self._states.oldest(now)[1] <= self._settings.state_timeout
+        recent = self._oldest(now)[1] <= self._settings.state_timeout
         return recent and not self._states.missing('position')
+
+    def _current(self, now: float) -> bool:
+        """Return whether the latest states are of now by their stamps, too, not only received."""
+        return self.visible(now) and now - self._states.measured <= self._settings.state_timeout
 
     def moving(self) -> bool:
         """Return whether the latest states say that a joint moves."""
         speed = np.nan_to_num(self._states.speed)
         return bool(np.any(np.abs(speed) > self._settings.rest_velocity))
 
-    def was_delayed(self, now: float) -> bool:
-        """Note a tick; True when the guards of age must be excused this time.
-
-        Had the caller itself been held up, messages may wait that it has not taken in yet. That
-        is an excuse for one tick, not for two in a row.
-        """
-        late = now - self.last_tick > 0.5 * self._settings.state_timeout
+    def begin(self, now: float) -> None:
+        """Note that from now on there are looks."""
+        self.attention.begin(now)
         self.last_tick = now
-        self._delayed = late and not self._delayed
-        return self._delayed
+
+    def unattended(self, now: float) -> bool:
+        """Return whether nobody has looked for so long that the next look ends the motion."""
+        return now - self.last_tick > UNATTENDED
+
+    def look(self, now: float) -> Outcome | None:
+        """Note that all messages were taken in now; return the outcome of a look far too late."""
+        gap = self.attention.look(now)
+        self.held_up, self.last_tick = max(self.held_up, gap), now
+        if gap <= UNATTENDED:
+            return None
+        return Outcome(Code.NODE_DELAYED, f'this node was held up for {gap:.2f} s, in which '
+                       'nobody watched the robot')
+
+    def _oldest(self, now: float) -> tuple[str, float]:
+        """Return the joint with the oldest state, and its age, s."""
+        joint, age = self._states.oldest(now)
+        return joint, self.attention.age(now - age, now)
 
     def not_ready(self, segment: Segment, now: float) -> Outcome | None:
         """Return the reason why the segment cannot start here and now."""
         states = self._states
-        joint, age = states.oldest(now)
-        if age > self._settings.state_timeout:
-            return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}; is the "
-                           'joint state broadcaster active?')
-        missing = states.missing('position')
-        if missing:
-            return Outcome(
-                Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")
+        blind = unseen(states, self._settings.state_timeout, self._oldest(now))
+        if blind is not None:
+            return blind
         away = np.abs(segment.points.position[0] - states.position)
         allowed = self.rules.tolerances.start
         if not np.any(away > allowed):
@@ -153,22 +242,32 @@ class Watchdog:
     def tracking(self, now: float) -> Outcome | None:
         """Return the outcome for a joint off its trajectory, granting it the window in time.
 
+        It was there between the time of its stamp and the arrival of its latest state; a stamp
+        from before what references remember tells nothing of the present.
+
         Until a goal that supersedes another is known to be accepted, both may be followed.
         """
         if self.reference is None:
             return None
+        arrived = min(now, float(np.max(self._states.arrival)))
+        true = min(arrived, self._states.measured)
+        if now - true > REMEMBERED:
+            return None
         window, measured = self._settings.tracking_window, self._states.position
         low, high = self.reference.span(
-            now - self._begun[1] - window, now - self._begun[0] + window)
-        if self._pending is not None:
-            elapsed = self._pending.elapsed
-            least, most = self._pending.followed.span(
-                elapsed - window, elapsed + now - self.sent + window)
+            true - self._begun[1] - window, arrived - self._begun[0] + window)
+        for pending, sent in self._pending:
+            least, most = pending.followed.span(
+                pending.elapsed - window, pending.elapsed + max(arrived - sent, 0.0) + window)
             low, high = np.minimum(low, least), np.maximum(high, most)
         error = np.maximum(low - measured, measured - high)
         allowed = self.rules.tolerances.tracking
         if not np.any(error > allowed):
             return None
+        heard, commanded = self._last
+        away = np.nan_to_num(np.maximum(low - commanded, commanded - high))
+        if now - heard <= FRESH and np.any(away > self.rules.tolerances.start):
+            return self._commanded_by_another(away)
         i = int(np.argmax(error - allowed))
         return Outcome(
             Code.TRACKING_ERROR,
@@ -177,7 +276,7 @@ class Watchdog:
 
     def silence(self, now: float, server_ready: bool) -> Outcome | None:
         """Return the outcome for a source silent for too long while a goal is sent or running."""
-        joint, age = self._states.oldest(now)
+        joint, age = self._oldest(now)
         if not server_ready:
             text = ('the action server of the controller went away' if self.rules.answers else
                    'the topic of the controller has no subscriber any more')
@@ -185,25 +284,30 @@ class Watchdog:
         if age > self._settings.state_timeout:
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
                            f'are {self._settings.state_timeout:.3g} s')
-        age = now - self.controller
+        age = self.attention.age(self.controller, now)
         if self.controller > LONG_AGO and age > self._settings.controller_timeout:
             return Outcome(Code.CONTROLLER_LOST, f'no controller state {since(age)}')
         return None
 
     def unanswered(self, now: float) -> Outcome | None:
         """Return the trip when a goal just sent stays without answer."""
-        age = now - self.sent
+        age = self.attention.age(self.sent, now)
         if age <= self._settings.acceptance_timeout:
             return None
         return Outcome(Code.CONTROLLER_LOST,
                        f'the controller did not answer the goal {since(age)}')
 
     def abandoned(self, remaining: float, now: float) -> Outcome | None:
-        """Return the trip when a goal, ``remaining`` s long, has no feedback or no end."""
-        age = now - self.feedback
-        if self.rules.answers and age > self._settings.feedback_timeout:
+        """Return the trip when a goal, ``remaining`` s long, has no feedback or no end.
+
+        A controller whose state shows that it follows the motion needs no feedback: that of one
+        that has just been started may be connected late. There is none after the end.
+        """
+        age = self.attention.age(self.feedback, now)
+        silent = age > self._settings.feedback_timeout and not self.exact(now)
+        if self.rules.answers and silent and now <= self.accepted + remaining:
             return Outcome(Code.CONTROLLER_LOST, f'no feedback of the controller {since(age)}')
-        late = now - self.accepted - remaining - self.rules.tolerances.goal_time
+        late = self.late(remaining, now)
         if late <= self._settings.result_timeout:
             return None
         if self.rules.answers:
@@ -212,10 +316,19 @@ class Watchdog:
         return Outcome(Code.TRACKING_ERROR, 'the robot does not come to rest at the end of the '
                        f'motion, which with its goal time was {late:.3g} s ago')
 
+    def late(self, remaining: float, now: float) -> float:
+        """Return the time since the end of a goal, ``remaining`` s long, and its goal time, s."""
+        due = self.accepted + remaining + self.rules.tolerances.goal_time
+        return self.attention.age(due, now)
+
+    def over(self, segment: Segment, now: float) -> bool:
+        """Return whether the time of the motion is over."""
+        return now - self.accepted > segment.remaining + self._settings.tracking_window
+
     def arrived(self, segment: Segment, now: float) -> bool:
         """Return whether the motion is over and the robot stands at its end."""
-        over = now - self.accepted > segment.remaining + self._settings.tracking_window
-        return over and not self.moving() and self.missed(segment.points) is None
+        at_rest = self.over(segment, now) and not self.moving()
+        return at_rest and self.missed(segment.points) is None
 
     def missed(self, points: SampledTrajectory) -> Outcome | None:
         """Return the outcome for a joint off the goal although the controller reports success."""
@@ -233,17 +346,29 @@ class Watchdog:
     def stopping_point(self, now: float) -> tuple[FloatArray, float]:
         """Return the pose (n,) rad (m) and the time s of coming to rest within the limits.
 
-        From the measured state; blind, from the trajectory, which was followed while it could be
-        seen. A quintic from speed v to rest over v T / 2 decelerates with at most 1.5 v / T.
+        From the measured state; blind, or with states that are old by their stamps, from the
+        trajectory, which was followed while it could be seen. A quintic from speed v to rest over
+        v T / 2 decelerates with at most 1.5 v / T. Blind with a motion in pieces it is the end of
+        the piece, where the robot comes to rest anyway: a controller that was frozen, and is
+        elsewhere, is then not made to jump.
         """
-        limits = self.rules.limits
+        limits, lookahead = self.rules.limits, self.rules.pacing.lookahead
         position, velocity = self._states.position, np.nan_to_num(self._states.speed)
-        if not self.visible(now) and self.reference is not None:
-            motion = self.reference.sample(self.elapsed(now))
+        if not self._current(now) and self.reference is not None:
+            elapsed = self.elapsed(now)
+            motion = self.reference.sample(elapsed)
             position, velocity = motion.position[0], motion.velocity[0]
+            if lookahead > 0.0:
+                left = max(self.reference.duration - elapsed, 0.5 * lookahead)
+                return self.reference.position[-1], left
         duration = max(0.1, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))
         goal = np.clip(position + 0.5 * duration * velocity, limits.lower, limits.upper)
         return goal, duration
+
+
+def goal_of_another(said: str = '') -> Outcome:
+    """Return the outcome for a goal that another program sent, with what the controller said."""
+    return Outcome(Code.TAKEN_OVER, f'another program sent a goal of its own{said}')
 
 
 def explained(status: int, code: int, text: str) -> Outcome:
@@ -253,6 +378,8 @@ def explained(status: int, code: int, text: str) -> Outcome:
         kind = 'path' if code == PATH_TOLERANCE_VIOLATED else 'goal'
         return Outcome(Code.TRACKING_ERROR, 'the controller stopped because its '
                        f'{kind} tolerance was broken{said}; it holds')
+    if status == ABORTED and 'incoming action' in text:
+        return goal_of_another(said)
     if status == ABORTED:
         return Outcome(Code.ABORTED, f'the controller aborted the motion with code {code}{said}; '
                        'was it deactivated, or did another program send a goal?')
@@ -260,6 +387,22 @@ def explained(status: int, code: int, text: str) -> Outcome:
         return Outcome(Code.ABORTED, 'another program cancelled the motion; the controller holds')
     return Outcome(Code.ABORTED, f'the controller ended the motion with status {status}, code '
                    f'{code}{said}')
+
+
+def unseen(states: JointStates, timeout: float, oldest: tuple[str, float]) -> Outcome | None:
+    """Return the outcome for states older than ``timeout`` s or not finite, else None.
+
+    ``oldest`` are the joint whose state is the oldest, and its age in s. A motion does not begin
+    without.
+    """
+    joint, age = oldest
+    if age > timeout:
+        return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}; is the "
+                       'joint state broadcaster active?')
+    missing = states.missing('position')
+    if missing:
+        return Outcome(Code.STALE_STATES, f"the position of joint '{missing[0]}' is not finite")
+    return None
 
 
 def since(age: float) -> str:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench
+from execution_bench import HARD, JOINTS, LIMITS, PERIOD, RULES, Bench
 
-from robot_dynid.execution.commands import Cancel, Hold, Phase
+from robot_dynid.execution.commands import Cancel, Hold, Phase, Send
 from robot_dynid.execution.guards import (
     Code,
     EffortGuard,
@@ -17,11 +17,12 @@ from robot_dynid.execution.guards import (
 
 LATE = 2.0 * PERIOD  # between the cause and the tick that sees it
 WIDE = replace(RULES.tolerances, tracking=np.full(2, 10.0), goal=np.full(2, 10.0))
+TO_THE_END = replace(WIDE, goal=np.full(2, 0.05))
 
 
 def bench(**settings):
     """Return a bench in mid-motion with these settings and nothing else that could stop it."""
-    rules = replace(RULES, tolerances=WIDE, settings=replace(RULES.settings, **settings))
+    rules = replace(HARD, tolerances=WIDE, settings=replace(HARD.settings, **settings))
     return Bench(rules).start().run(2.0)
 
 
@@ -43,17 +44,44 @@ def test_state_timeout(state_timeout):
 @pytest.mark.parametrize('controller_timeout', [0.1, 0.3])
 def test_controller_timeout(controller_timeout):
     made = bench(controller_timeout=controller_timeout)
-    made.execution.on_controller_state(made.now, 0.0, made.position)
+    made.reports = False
     assert 0.0 < stopped_after(made) - controller_timeout <= LATE
     assert made.outcome.code is Code.CONTROLLER_LOST
 
 
 @pytest.mark.parametrize('feedback_timeout', [0.3, 0.7])
 def test_feedback_timeout(feedback_timeout):
-    made = bench(feedback_timeout=feedback_timeout)
+    made = bench(feedback_timeout=feedback_timeout, controller_timeout=60.0)
     made.controller_on = False
     assert 0.0 < stopped_after(made) - feedback_timeout <= LATE
     assert 'no feedback of the controller' in made.outcome.text
+
+
+def test_a_controller_that_shows_the_motion_needs_no_feedback():
+    made = bench(feedback_timeout=0.3)
+    made.execution.on_feedback = lambda now: ()
+    assert made.run().outcome.code is Code.SUCCESS
+
+
+@pytest.mark.parametrize('off', [0.0, 0.2])
+def test_a_result_that_is_lost_is_missed_only_where_the_robot_is_not_at_the_end(off):
+    made = Bench(replace(HARD, tolerances=TO_THE_END)).start()
+    result = made.execution.on_result
+    ends = []
+    made.execution.on_result = lambda now, status, code, text: (
+        ends.append(now) or (() if len(ends) == 1 else result(now, status, code, text)))
+    made.execution.on_feedback = lambda now: ()
+    while not ends:
+        made.step()
+    made.offset[:] = off
+    made.run()
+    if off:
+        assert made.outcome.code in (Code.CONTROLLER_LOST, Code.TRACKING_ERROR)
+    else:
+        assert made.outcome.code is Code.SUCCESS
+        onward = next(
+            at for at, command in made.log if at >= ends[0] and isinstance(command, Send))
+        assert onward - ends[0] > TO_THE_END.goal_time - 0.1, 'until then a result may come'
 
 
 @pytest.mark.parametrize('acceptance_timeout', [0.5, 1.5])
@@ -68,12 +96,15 @@ def test_acceptance_timeout(acceptance_timeout):
 
 @pytest.mark.parametrize('result_timeout', [0.5, 1.5])
 def test_result_timeout(result_timeout):
-    """It counts from the end of the motion and its goal time."""
-    made = bench(result_timeout=result_timeout, feedback_timeout=60.0)
+    """It counts from the end of what was sent last and its goal time."""
+    made = bench(result_timeout=result_timeout, feedback_timeout=60.0, controller_timeout=60.0)
+    whole = replace(made.execution.rules, tolerances=TO_THE_END,
+                    pacing=replace(RULES.pacing, lookahead=0.0))
+    made = Bench(whole).start().run(2.0)
     made.controller_on, made.velocity = False, np.zeros(2)
-    watchdog = made.execution.watchdog
-    due = watchdog.accepted + made.execution.segment.remaining + WIDE.goal_time + result_timeout
+    sent_at, send = made.last(Send)
     made.run()
+    due = sent_at + send.segment.remaining + WIDE.goal_time + result_timeout
     assert 0.0 < made.first(Cancel)[0] - due <= LATE
     assert 'no result' in made.outcome.text
 
@@ -84,7 +115,7 @@ def test_cancel_timeout_and_stop_timeout(cancel_timeout, stop_timeout):
     made = bench(cancel_timeout=cancel_timeout, stop_timeout=stop_timeout)
     made.controller_on = False
     since = made.now
-    made.do(made.execution.cancel(made.now, Outcome(Code.ABORTED, 'asked')))
+    made.do(made.execution.cancel(made.now, Outcome(Code.EFFORT_LIMIT, 'asked')))
     made.run()
     assert 0.0 < made.first(Hold)[0] - since - cancel_timeout <= LATE
     assert 0.0 < made.now - since - stop_timeout <= LATE
@@ -141,7 +172,8 @@ def test_rest_velocity(rest_velocity):
 
 def blind_bench():
     """Return a bench in fast motion whose joint states have stopped for 0.2 s."""
-    made = Bench().start().run(3.0)
+    whole = replace(RULES, pacing=replace(RULES.pacing, lookahead=0.0))
+    made = Bench(whole).start().run(3.0)
     seen, velocity = made.position.copy(), made.velocity.copy()
     assert np.abs(velocity).max() > 0.3
     made.now += 0.2
@@ -157,6 +189,14 @@ def test_a_blind_stop_starts_from_where_the_trajectory_has_led():
     assert duration == max(0.1, np.max(1.5 * np.abs(qd) / LIMITS.acceleration))
     np.testing.assert_allclose(goal, q + 0.5 * duration * qd, rtol=0.0, atol=1e-12)
     assert np.abs(q - seen).max() > 0.05, 'it makes a difference'
+
+
+def test_a_stop_does_not_start_from_a_state_that_has_waited():
+    """It has come in just now, but its stamp says that it was true 0.2 s ago."""
+    made, (seen, velocity), _ = blind_bench()
+    blind, _ = made.execution.watchdog.stopping_point(made.now)
+    made.states.update(made.now, JOINTS, made.now - 0.2 + 1e-3, (seen, velocity, np.zeros(2)))
+    np.testing.assert_array_equal(made.execution.watchdog.stopping_point(made.now)[0], blind)
 
 
 def test_a_stop_that_sees_starts_from_the_measured_state():

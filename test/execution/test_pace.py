@@ -85,7 +85,10 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
     if onward is None:
         assert points.duration - stop.rest < 0.02
         return
+    onward, full_pace = onward
     assert not faults(onward, limits, 60.0)
+    old = points.sample(onward.time[onward.time >= full_pace] + points.duration - onward.duration)
+    assert np.allclose(onward.position[onward.time >= full_pace], old.position, atol=1e-9)
     assert np.allclose(onward.position[0], sent.position[-1], atol=1e-12)
     assert np.array_equal(onward.position[-1], points.position[-1])
 
@@ -93,7 +96,7 @@ def test_a_stop_and_the_way_on_keep_path_and_limits(seed, elapsed, scale, jerk):
 def test_after_the_way_on_the_old_points_return_to_the_last_digit():
     points = path(3, 0.8)
     stop = brake(points, 1.7, LIMITS, PACING)
-    onward = resume(points, stop.rest, LIMITS, PACING)
+    onward, _ = resume(points, stop.rest, LIMITS, PACING)
     count = int(np.sum(points.time > stop.rest + 1.0))
     assert count > 50
     for name in ('position', 'velocity', 'acceleration'):

@@ -5,11 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from execution_bench import JOINTS, LIMITS, RULES, Bench
+from execution_bench import JOINTS, LIMITS, PERIOD, RULES, Bench
 
 from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.execution.commands import Phase
 from robot_dynid.execution.guards import Code
-from robot_dynid.execution.plan import PlanOptions, excitation_segments, with_moves
+from robot_dynid.execution.plan import (
+    PlanOptions,
+    announcement,
+    excitation_segments,
+    total_duration,
+    with_moves,
+)
 from robot_dynid.execution.sampled import faults, sampled
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.trajectories.fourier import FourierOptions, FourierTrajectory, random_fourier
@@ -46,6 +53,53 @@ def test_the_whole_plan_of_a_periodic_excitation():
     assert np.array_equal(plan[-1].points.position[-1], HERE)
     for segment in plan:
         assert faults(segment.points, segment.limits, 60.0) == ()
+
+
+def test_the_whole_time_is_announced_part_by_part():
+    segments = with_moves(HERE, excitation_segments(FOURIER, LIMITS, FULL), LIMITS, FULL)
+    move, slow, fast, back = (segment.points.duration for segment in segments)
+    assert (slow, fast) == (pytest.approx(5.2), pytest.approx(6.2))
+    assert total_duration(segments) == move + slow + fast + back
+    assert announcement(FOURIER.duration, segments) == (
+        f'4 s of excitation, {move + slow + fast + back:.1f} s in all: move to start {move:.1f}, '
+        f'first pass 5.2, warm up 2.2, excitation 4.0, return {back:.1f}')
+
+
+@pytest.mark.parametrize('reports', [False, True])
+def test_the_remaining_time_is_that_until_the_end(reports):
+    """But for the answers of the controller, which this one gives 0.05 s after every segment."""
+    segments = with_moves(np.zeros(2), excitation_segments(FOURIER, LIMITS, FULL), LIMITS, FULL)
+    whole = replace(RULES, pacing=replace(RULES.pacing, lookahead=0.0))
+    bench = Bench(RULES if reports else whole, segments)
+    bench.reports = reports
+    assert bench.execution.remaining(bench.now) == total_duration(segments)
+    bench.start()
+    told = []
+    while bench.execution.phase is not Phase.DONE:
+        told.append((bench.now, bench.execution.remaining(bench.now)))
+        bench.step()
+    assert bench.outcome.code is Code.SUCCESS
+    late = bench.now - np.sum(told, axis=1)
+    splices = len(segments) * (0.05 + 2.0 * PERIOD)
+    assert late.min() > -2.0 * PERIOD and late.max() < splices
+    assert bench.execution.remaining(bench.now) == 0.0
+
+
+def test_the_remaining_time_stands_still_while_the_robot_does():
+    bench = Bench().start().run(3.0)
+    bench.do(bench.execution.pause(bench.now))
+    while bench.execution.phase is not Phase.PAUSED:
+        bench.step()
+    left = bench.execution.remaining(bench.now)
+    for _ in range(100):
+        bench.step()
+        assert bench.execution.remaining(bench.now) == left
+    bench.do(bench.execution.resume(bench.now))
+    begin = bench.now
+    assert left < bench.execution.remaining(begin) < left + 3.0, 'and what it takes to speed up'
+    left = bench.execution.remaining(begin)
+    bench.run()
+    assert bench.now - begin == pytest.approx(left, abs=2.0 * (0.05 + 2.0 * PERIOD))
 
 
 def test_the_points_of_the_excitation_itself_are_those_of_its_own_sampling():

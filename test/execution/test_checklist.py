@@ -1,0 +1,252 @@
+"""Checklist: every fault is found by its own item, and what is in order is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from execution_bench import JOINTS, LIMITS
+
+from robot_dynid.execution.checklist import (
+    Facts,
+    Item,
+    Level,
+    Requirements,
+    StateMessage,
+    all_items,
+    quick_items,
+    refusal,
+    unguarded,
+    verdict,
+)
+from robot_dynid.execution.guards import Code, GuardSettings, Outcome
+
+NOW, SECONDS, PERIOD = 1000.0, 1.0, 0.01
+AT = np.arange(NOW - SECONDS + 0.5 * PERIOD, NOW, PERIOD)
+NOISE = np.random.default_rng(0).normal(0.0, 0.1, (len(AT), 2))
+WANTED = Requirements(JOINTS, GuardSettings(), LIMITS, longest=600.0, bytes_per_second=4e6)
+
+
+def messages(names: tuple[str, ...] = JOINTS[::-1]) -> tuple[StateMessage, ...]:
+    """Return what a driver publishes that is in order."""
+    return tuple(StateMessage(float(at), float(at) - 0.001, names, (0.2, -0.1), (0.0, 0.0),
+                              tuple(np.array([8.0, 30.0]) + noise))
+                 for at, noise in zip(AT, NOISE))
+
+
+FACTS = Facts(SECONDS, NOW, messages(), controller='action server c', folder='/bags',
+              controller_states=messages(JOINTS), gravity=np.array([28.0, 9.0]), free=1e12)
+Change = Callable[[StateMessage], StateMessage]
+
+
+def states(change: Change, which: slice = slice(None)) -> Facts:
+    """Return the facts with joint states changed, all or some."""
+    found = list(FACTS.states)
+    found[which] = [change(message) for message in found[which]]
+    return replace(FACTS, states=tuple(found))
+
+
+def controller(change: Change) -> Facts:
+    """Return the facts with states of the controller changed."""
+    return replace(FACTS, controller_states=tuple(map(change, FACTS.controller_states)))
+
+
+def efforts(*values: float) -> Facts:
+    """Return the facts with these efforts of elbow and shoulder at all times."""
+    return states(lambda m: replace(m, effort=values))
+
+
+NAN = float('nan')
+UNTOLD = replace(FACTS, controller_states=(), controller_publishers=0)
+UNKNOWN = replace(LIMITS, effort=np.array([NAN, 9.0]))
+PRESSED = Outcome(Code.EMERGENCY_STOP, 'the emergency stop is pressed')
+HOT = Outcome(Code.TEMPERATURE, 'it is hot')
+OFF = GuardSettings(effort_fraction=0.0)
+W, E = Level.WARN, Level.ERROR
+#: facts, requirements, and the one item that is not in order
+FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
+    'absent': (replace(FACTS, controller_ready=False), WANTED, 'controller', E,
+               Code.CONTROLLER_LOST, 'no action server c; is the controller loaded'),
+    'inactive': (replace(FACTS, controller_states=()), WANTED, 'controller', E,
+                 Code.CONTROLLER_LOST, 'no controller_state came in for 1.0 s: it is not active'),
+    'no controller state': (UNTOLD, WANTED, 'controller', E, Code.CONTROLLER_LOST,
+                            'without which a motion cannot be sent in pieces'),
+    'sent whole': (UNTOLD, replace(WANTED, in_pieces=False), 'controller', W, Code.INVALID,
+                   'whether it is active is not known'),
+    'other joints': (controller(lambda m: replace(m, names=('shoulder', 'wrist'))), WANTED,
+                     'controller joints', E, Code.JOINTS_DIFFER, 'moves shoulder, wrist; the'),
+    'twice in the controller': (
+        controller(lambda m: replace(m, names=('shoulder', 'shoulder'))), WANTED,
+        'controller joints', E, Code.JOINTS_DIFFER, 'moves shoulder, shoulder'),
+    'no feedback': (controller(lambda m: replace(m, position=())), WANTED, 'controller feedback',
+                    E, Code.STALE_STATES, 'no position of every joint'),
+    'no velocity fed back': (controller(lambda m: replace(m, velocity=(NAN, 0.0))), WANTED,
+                             'controller feedback', W, Code.STALE_STATES, 'no velocity'),
+    'slow controller': (replace(FACTS, controller_states=FACTS.controller_states[::10]), WANTED,
+                        'controller state rate', W, Code.INVALID, '10.0 per second are few'),
+    'gap of the controller': (
+        replace(FACTS, controller_states=FACTS.controller_states[:40]
+                + FACTS.controller_states[70:]), WANTED, 'controller state rate', E,
+        Code.CONTROLLER_LOST, 'a gap of 0.310 s; a motion stops after 0.2 s (controller_timeout)'),
+    'another commander': (replace(FACTS, commanders=('/rqt',)), WANTED, 'command topic', W,
+                          Code.INVALID, '/rqt can command the controller, too'),
+    'best effort': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
+                    'must be published reliably'),
+    'no states': (replace(FACTS, states=(), states_seen=False), WANTED, 'joint states', E,
+                  Code.STALE_STATES, "no state of joints 'shoulder', 'elbow' came in for 1.0 s"),
+    'joint missing': (states(lambda m: replace(m, names=('elbow', 'wrist'))), WANTED,
+                      'joint states', E, Code.STALE_STATES, "no state of joint 'shoulder'"),
+    'joint twice': (states(lambda m: StateMessage(
+        m.arrival, m.stamp, ('elbow', 'elbow', 'shoulder'), (0.1, 0.1, 0.1), (0.0, 0.0, 0.0),
+        (*m.effort, m.effort[1]))), WANTED, 'joint states', E, Code.JOINTS_DIFFER,
+        "joint 'elbow' occurs twice"),
+    'position NaN': (states(lambda m: replace(m, position=(0.0, NAN)), slice(-1, None)), WANTED,
+                     'joint states', E, Code.STALE_STATES, "the position of joint 'shoulder'"),
+    'no velocity': (states(lambda m: replace(m, velocity=())), WANTED, 'joint states', W,
+                    Code.STALE_STATES, 'the velocity of joints'),
+    'slow states': (replace(FACTS, states=FACTS.states[::5]), WANTED, 'joint state rate', W,
+                    Code.INVALID, '20.0 per second are few; publish at least 50'),
+    'gap': (replace(FACTS, states=FACTS.states[:40] + FACTS.states[55:]), WANTED,
+            'joint state rate', E, Code.STALE_STATES,
+            'a gap of 0.160 s; a motion stops after 0.1 s (state_timeout)'),
+    'ended': (replace(FACTS, states=FACTS.states[:70]), WANTED, 'joint state rate', E,
+              Code.STALE_STATES, 'a gap of 0.305 s'),
+    'begun late': (replace(FACTS, states=FACTS.states[40:]), WANTED, 'joint state rate', E,
+                   Code.STALE_STATES, 'a gap of 0.405 s'),
+    'jitter': (states(lambda m: replace(m, stamp=m.stamp - 0.0095), slice(0, None, 2)), WANTED,
+               'joint state rate', W, Code.INVALID, 'steps between stamps scatter by'),
+    'no stamps': (states(lambda m: replace(m, stamp=0.0)), WANTED, 'stamps', W, Code.INVALID,
+                  'no stamps (0)'),
+    'one stamp': (states(lambda m: replace(m, stamp=NOW - 0.5)), WANTED, 'stamps', E,
+                  Code.STALE_STATES, 'the same stamp'),
+    'back': (states(lambda m: replace(m, stamp=m.stamp - 0.02), slice(50, 51)), WANTED, 'stamps',
+             W, Code.INVALID, 'stamps of joint states go back'),
+    'past': (states(lambda m: replace(m, stamp=m.stamp - 0.6)), WANTED, 'stamps', W, Code.INVALID,
+             '0.601 s behind the clock of this computer'),
+    'future': (states(lambda m: replace(m, stamp=m.stamp + 0.3)), WANTED, 'stamps', W,
+               Code.INVALID, '0.299 s ahead of the clock'),
+    'behind /clock': (
+        replace(states(lambda m: replace(m, stamp=m.stamp - 2.0)), sim_time=True,
+                clock_publishers=1), WANTED, 'stamps', W, Code.INVALID, 's behind the clock'),
+    'no /clock': (replace(FACTS, sim_time=True), WANTED, 'clock', E, Code.INVALID,
+                  'use_sim_time is true, but nobody publishes /clock'),
+    'slow clock': (replace(FACTS, sim_time=True, clock_publishers=1, clock_fault='too slow'),
+                   WANTED, 'clock', E, Code.INVALID, 'too slow'),
+    'other clock': (
+        replace(states(lambda m: replace(m, stamp=m.stamp - 900.0)), clock_publishers=1), WANTED,
+        'clock', E, Code.INVALID, 'set use_sim_time to true'),
+    'no effort': (efforts(), WANTED, 'effort', E, Code.INVALID,
+                  "joint states carry no effort of joints 'shoulder', 'elbow'"),
+    'effort NaN': (efforts(9.0, NAN), WANTED, 'effort', E, Code.INVALID,
+                   "no effort of joint 'shoulder'"),
+    'no effort watched': (efforts(), replace(WANTED, guards=OFF), 'effort', W, Code.INVALID,
+                          'efforts are not watched: without any nothing can be identified'),
+    'limit unknown': (FACTS, replace(WANTED, limits=UNKNOWN), 'effort', E, Code.INVALID,
+                      "the effort limit of joint 'shoulder' is unknown"),
+    'effort above': (efforts(9.0, 95.0), WANTED, 'effort', E, Code.EFFORT_LIMIT,
+                     "effort of joint 'shoulder' is 95 at rest, its limit 100"),
+    'effort zero': (efforts(0.0, 0.0), WANTED, 'effort', E, Code.INVALID, 'exactly 0'),
+    'effort frozen': (efforts(9.0, 28.0), WANTED, 'effort', W, Code.INVALID, 'never changes'),
+    'effort in mNm': (states(lambda m: replace(m, effort=tuple(np.array(m.effort) / 20.0))),
+                      WANTED, 'effort', W, Code.INVALID, 'at rest, the model predicts 28'),
+    'effort reversed': (states(lambda m: replace(m, effort=tuple(-np.array(m.effort)))), WANTED,
+                        'effort', W, Code.INVALID, 'check effort_kind, drive gains and sign'),
+    'pressed': (replace(FACTS, alarm=PRESSED, stop_heard=True, stop_publishers=1), WANTED,
+                'emergency stop', E, Code.EMERGENCY_STOP, 'is pressed'),
+    'stop not heard': (replace(FACTS, stop_publishers=1), WANTED, 'emergency stop', W,
+                       Code.INVALID, 'but no message came in'),
+    'stop gone': (replace(FACTS, stop_heard=True), WANTED, 'emergency stop', W, Code.INVALID,
+                  'its publisher went away'),
+    'hot': (replace(FACTS, alarm=HOT), WANTED, 'temperature', E, Code.TEMPERATURE, 'it is hot'),
+    'no limits': (FACTS, replace(WANTED, limits=None, no_limits='limits are missing'), 'limits', E,
+                  Code.INVALID, 'limits are missing'),
+    'outside': (states(lambda m: replace(m, position=(0.2, 2.5))), WANTED, 'limits', E,
+                Code.INVALID, "joint 'shoulder' stands at 2.5, outside its limits -2 to 2"),
+    'moving': (states(lambda m: replace(m, velocity=(0.3, 0.0))), WANTED, 'rest', E, Code.INVALID,
+               "joint 'elbow' moves at 0.3"),
+    'blind': (FACTS, replace(WANTED, blind=('hand without shape',)), 'collision check', W,
+              Code.NOT_CHECKED, 'hand without shape'),
+    'blind, required': (FACTS, replace(WANTED, blind=('hand',), collision_check_required=True),
+                        'collision check', E, Code.NOT_CHECKED, 'hand'),
+    'collision': (replace(FACTS, too_near='this pose in collision'), WANTED, 'collision check', E,
+                  Code.INVALID, 'this pose in collision'),
+    'unwritable': (replace(FACTS, unwritable='it is no folder'), WANTED, 'recording', E,
+                   Code.NOT_RECORDED, '/bags: it is no folder; give another'),
+    'disk': (replace(FACTS, free=1e9), WANTED, 'recording', W, Code.INVALID,
+             'the disk has 1000 MB left, the longest motion (600 s) may take 2400 MB'),
+}
+#: items that a moment is not enough for
+SLOW = {'controller state rate', 'command topic', 'joint state rate', 'limits', 'rest',
+        'collision check'}
+MEASURED = {'effort above', 'effort zero', 'effort frozen', 'effort in mNm', 'effort reversed'}
+
+
+def off(items: tuple[Item, ...]) -> list[str]:
+    return [item.name for item in items if item.level is not Level.OK]
+
+
+@pytest.mark.parametrize('fault', FAULTS)
+def test_a_fault_shows_in_its_own_item_and_no_other(fault: str) -> None:
+    facts, wanted, name, level, code, words = FAULTS[fault]
+    items = all_items(facts, wanted)
+    assert off(items) == [name], [item for item in items if item.level is not Level.OK]
+    (item,) = (item for item in items if item.name == name)
+    assert (item.level, item.code if level is E else code) == (level, code)
+    assert words in item.message
+    refused = refusal(items)
+    assert verdict(items)[0] is (refused is None) is (level is W)
+    assert refused is None or refused == Outcome(code, f'{name}: {item.message}')
+    quick = quick_items(facts, wanted)
+    assert off(quick) == ([] if name in SLOW or fault in MEASURED else [name])
+
+
+def test_what_is_in_order_is_left_alone() -> None:
+    items = all_items(FACTS, WANTED)
+    assert off(items) == []
+    assert verdict(items) == (True, f'ready: {len(items)} items, no warnings')
+    assert len({item.name for item in items}) == len(items) == 15
+    heard = replace(FACTS, stop_heard=True, stop_publishers=1)
+    cool = replace(WANTED, guards=GuardSettings(temperature_limit=80.0))
+    assert off(all_items(heard, cool)) == []
+    assert len(all_items(heard, cool)) == 16
+    assert {item.name for item in items} == {item.name for item in quick_items(FACTS, WANTED)
+                                             } | SLOW
+
+
+def test_joints_that_come_in_several_messages_are_judged_each_by_its_own() -> None:
+    """Neither their stamps nor their rates are those of one publisher."""
+    halves = [replace(message, stamp=message.stamp - 0.004 * k, names=(message.names[k],),
+                      position=(message.position[k],), velocity=(0.0,),
+                      effort=(message.effort[k],))
+              for message in FACTS.states for k in (0, 1)]
+    facts = replace(FACTS, states=tuple(halves))
+    assert off(all_items(facts, WANTED)) == []
+    slow = tuple(m for i, m in enumerate(halves) if m.names == ('elbow',) or i % 12 == 1)
+    assert off(all_items(replace(facts, states=slow), WANTED)) == ['joint state rate']
+
+
+@pytest.mark.parametrize('factor', [0.1, 10.0])
+def test_simulated_time_may_run_at_another_speed(factor: float) -> None:
+    """Then only the last message has arrived at the time that the clock shows now."""
+    other = states(lambda m: replace(m, stamp=NOW - factor * (NOW - m.stamp)))
+    assert off(all_items(replace(other, sim_time=True, clock_publishers=1), WANTED)) == []
+
+
+def test_a_gap_is_no_jitter() -> None:
+    """One message that comes late scatters no others; its gap is judged by its length."""
+    late = [replace(m, stamp=m.stamp + 0.05, arrival=m.arrival + 0.05)
+            for m in FACTS.states[60:-5]]
+    assert off(all_items(replace(FACTS, states=(*FACTS.states[:60], *late)), WANTED)) == []
+
+
+def test_guards_that_a_motion_goes_without_are_named() -> None:
+    assert unguarded(GuardSettings(), True, 1.0) == ()
+    assert unguarded(GuardSettings(emergency_stop_required=True), False, 1.0) == ()
+    (stop,) = unguarded(GuardSettings(), False, 1.0)
+    assert stop.startswith('no emergency stop is heard') and 'emergency_stop_required' in stop
+    (effort,) = unguarded(GuardSettings(effort_fraction=0.0), True, 1.0)
+    assert effort.startswith('efforts are NOT watched') and 'effort_fraction' in effort
+    (whole,) = unguarded(GuardSettings(), True, 0.0)
+    assert whole.startswith('the motion is sent whole (lookahead is 0)')
