@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import ModelError, UsageError, reported
-from robot_dynid.files import HEAD, atomic_write
-from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.errors import MissingDependency, ModelError, UsageError
+from robot_dynid.export.identified_arm import LEAST_MOMENT, IdentifiedArm, margin_of
+from robot_dynid.export.sliding_friction import SlidingFriction
+from robot_dynid.export.written import Form, Written
+from robot_dynid.files import atomic_write
 from robot_dynid.robot.inertia import (
     com_from_parameters,
     move_parameters,
     parameters_from_com,
     pseudo_inertia,
 )
+from robot_dynid.robot.made_urdf import INERTIA
 from robot_dynid.robot.model import STANDARD_GRAVITY, Link, RobotModel
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
@@ -30,26 +32,42 @@ from robot_dynid.version import VERSION
 
 #: in the head of every export; no other file is replaced by one
 MARK = b'<!-- inertials identified by robot_dynid'
-#: part of the sum of moments that rounding in other readers stays below (MuJoCo allows none)
-LEAST_MOMENT = 1e-12
+#: the first line of the comment with the parameter card
+CARD = '<!-- where the parameters of the links come from'
 #: part of the sum of moments by which an impossible inertia is brought beyond a flat body's
 FROM_FLAT = 1e-6
+FORM = Form('a URDF', damping=True, dry=True)
 #: links fixed to a body keep their inertials if they leave it this part of its own
 LEAST_REST = 1e-3
 #: part of the largest possible size that inertials too large for their body are scaled to
 SCALED_TO = 0.5
 #: relative difference of parameters that is rounding only
 ROUNDING = 1e-12
-INERTIA = {'ixx': (0, 0), 'ixy': (0, 1), 'ixz': (0, 2), 'iyy': (1, 1), 'iyz': (1, 2),
-           'izz': (2, 2)}
 
 
 class Export(NamedTuple):
-    """A URDF ``text`` with identified inertials, the links that differ, and what to know."""
+    """A URDF ``text`` with identified inertials, the links that differ, and what to know.
+
+    ``written`` is the arm as the text has it; ``origins`` says where every parameter of a link
+    comes from, in the lines of a comment of the saved file.
+    """
 
     text: str
     changed_links: tuple[str, ...]
     warnings: tuple[str, ...]
+    written: Written | None = None
+    origins: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Return friction as written, missing effort, and the error of MuJoCo's accelerations."""
+        written = self.written
+        if written is None:
+            return {}
+        try:
+            from robot_dynid.export.mujoco import check, urdf_model
+        except MissingDependency as error:
+            return written.facts() | {'error': None, 'tool': str(error)}
+        return written.facts() | check(written, lambda: urdf_model(written.arm, self.text))
 
     def save(self, path: str | Path) -> None:
         """Write the text, with a comment that names this software, in place of an earlier export.
@@ -60,8 +78,16 @@ class Export(NamedTuple):
         before, after = _split_at_declaration(self.text)
         comment = f'{MARK.decode()} {VERSION} -->'
         end = '\r\n' if '\r\n' in self.text else '\n'
-        known = MARK in self.text.encode()[:HEAD]
-        atomic_write(path, self.text if known else f'{before}{comment}{end}{after}', MARK)
+        told = [f'     {line.replace("--", "- -")}' for line in self.origins]
+        card = end.join([CARD, *told, '-->', '']) if told else ''
+        atomic_write(path, f'{before}{comment}{end}{card}{_without_comments(after)}', MARK)
+
+
+def _without_comments(text: str) -> str:
+    """Return ``text`` without the comments that an earlier export wrote."""
+    for begin in (MARK.decode(), CARD):
+        text = re.sub(rf'{re.escape(begin)}.*?-->\r?\n?', '', text, count=1, flags=re.DOTALL)
+    return text
 
 
 def _split_at_declaration(text: str) -> tuple[str, str]:
@@ -71,68 +97,35 @@ def _split_at_declaration(text: str) -> tuple[str, str]:
     return text[:found.end()], text[found.end():]
 
 
-@reported
 @one_blas_thread()
-def exported_urdf(model: IdentifiedModel, urdf_text: str, source: str = 'URDF') -> Export:
-    """Return ``urdf_text`` with the inertials, damping and friction of ``model``.
+def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> Export:
+    """Return ``urdf_text`` with the inertials, damping and friction of ``arm``.
 
     Inertials are about the centre of mass in the axes of the link. Links fixed to a moving one
     keep their own inertials and it gets what is left of the identified body; where that would be
     impossible theirs are scaled down. Everything else stays as it is written. Raises ModelError
-    when the model has no physically feasible parameters or belongs to another robot, RobotError
-    when the text is unusable.
+    when the arm is that of another robot, RobotError when the text is unusable.
     """
-    links = physical_links(model)
-    selection = Selection(base_link=model.robot.base_link, joints=model.joints)
+    selection = Selection(base_link=arm.robot.base_link, joints=arm.robot.joints)
     try:
         robot = robot_from_urdf(urdf_text, selection, source)
     except UsageError as error:
         raise ModelError(f'the model was identified for another robot: {error}') from None
-    model.require(robot.with_gravity(model.robot.gravity))
+    if robot.with_gravity(arm.robot.gravity).hash() != arm.robot.hash():
+        raise ModelError(f'{source}: is not the {arm.robot.name} of the model: joints, geometry '
+                         'or gravity differ; give the URDF it was identified with')
     warnings: list[str] = []
     changes: dict[str, FloatArray] = {}
     for body in range(robot.n):
-        changes |= _shares(robot, body, links[body], warnings)
+        changes |= _shares(robot, body, arm.mechanism.links[body], warnings)
     text = UrdfText(urdf_text, source)
     elements = text.root.named('link')
     for name, parameters in changes.items():
         _write_inertial(text, elements[name], parameters)
-    warnings += _write_friction(text, model)
-    warnings += [*_left_out(model), *_shapes(text, robot)]
-    return Export(text.changed(), tuple(changes), tuple(warnings))
-
-
-@one_blas_thread()
-def physical_links(model: IdentifiedModel) -> FloatArray:
-    """Return the feasible parameters (n, 10) of the links.
-
-    Raises ModelError when there are none, or a body cannot have them.
-    """
-    links = model.feasible_links
-    if links is None:
-        raise ModelError(
-            f'the model of {model.robot.name} has no physically feasible parameters (method '
-            f'{model.method or "unknown"}), so it has no inertials to write; identify with '
-            '--method feasible')
-    for name, parameters in zip(model.robot.bodies, links, strict=True):
-        if not is_physical(parameters):
-            raise ModelError(f'link {name!r}: no body has the parameters of the model; identify '
-                             'again with --method feasible')
-    return links
-
-
-def is_physical(parameters: ArrayLike) -> bool:
-    """Return whether a body of positive density has the standard ``parameters`` (10,)."""
-    if not np.asarray(parameters)[0] > 0.0:
-        return False
-    margin, total = _margin(com_from_parameters(parameters)[2])
-    return bool(margin > LEAST_MOMENT * total)
-
-
-def _margin(inertia: FloatArray) -> tuple[float, float]:
-    """Return by how much two principal moments exceed the third at least, and their sum."""
-    moments = np.linalg.eigvalsh(inertia)
-    return float(moments[0] + moments[1] - moments[2]), float(np.abs(moments).sum())
+    written = Written(arm, FORM)
+    _write_friction(text, arm.robot.joints, written.friction)
+    warnings += [*written.warnings(), *unusual_gravity(arm), *_shapes(text, robot)]
+    return Export(text.changed(), tuple(changes), tuple(warnings), written)
 
 
 def _shares(
@@ -167,7 +160,7 @@ def _members(robot: RobotModel, body: int) -> list[Link]:
 def _possible(link: Link, warnings: list[str]) -> FloatArray:
     """Return the parameters of a link, with more inertia where no body has them."""
     mass, com, inertia = com_from_parameters(link.parameters)
-    margin, total = _margin(inertia)
+    margin, total = margin_of(inertia)
     if margin >= -LEAST_MOMENT * total:  # flat bodies, too
         return link.parameters
     more = FROM_FLAT * total - margin
@@ -203,52 +196,27 @@ def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> No
         text.set_numbers(origin, {'xyz': list(com), **turned})
 
 
-def _write_friction(text: UrdfText, model: IdentifiedModel) -> list[str]:
-    """Write damping and friction of every joint; return what had to be changed for it."""
-    notes = []
+def _write_friction(
+    text: UrdfText, joints: Sequence[str], friction: SlidingFriction
+) -> None:
+    """Write damping and friction of every joint."""
     elements = text.root.named('joint')
-    for i, name in enumerate(model.joints, 1):
-        values = {tag: sum(model.standard[name] for name in names) / ways
-                  for tag, (names, ways) in _sliding(model, i).items()}
-        for tag, value in values.items():
-            if value < 0.0:
-                notes.append(f'joint {name}: the identified {tag} {value:.3g} is negative; 0 is '
-                             'written')
-        numbers = {tag: [max(value, 0.0)] for tag, value in values.items()}
+    for i, name in enumerate(joints):
+        numbers = {'damping': [friction.damping[i]], 'friction': [friction.dry[i]]}
         dynamics = elements[name].find('dynamics')
         if dynamics is not None:
             text.set_numbers(dynamics, numbers)
         elif any(number[0] for number in numbers.values()):
             written = ' '.join(f'{tag}="{number_text(n)}"' for tag, n in numbers.items())
             text.append(elements[name], f'<dynamics {written}/>')
-    return notes
 
 
-def _sliding(model: IdentifiedModel, joint: int) -> dict[str, tuple[list[str], int]]:
-    """Return the parameters of damping and friction of a joint, and the number of ways.
-
-    Amplitudes of presliding add up to friction; a law by direction is averaged.
-    """
-    law = model.structure.laws[joint - 1]
-    ways = 1 if set(law.viscous) <= set(law.odd) else 2
-    return {tag: ([f'{p}{joint}' for p in names], ways)
-            for tag, names in (('damping', law.viscous), ('friction', law.holding))}
-
-
-def _left_out(model: IdentifiedModel) -> Iterator[str]:
-    """Yield the properties that a URDF cannot hold."""
-    written = {name for i in range(model.robot.n)
-               for names, _ in _sliding(model, i + 1).values() for name in names}
-    others = model.reduction.standard[10 * model.robot.n:]
-    left = [name for name in others if name not in written and model.standard[name] != 0.0]
-    if left:
-        yield (f'only in the model file, a URDF cannot hold them: {", ".join(left)} (rotor '
-               'inertia, offsets, friction other than damping and friction of one joint)')
-    if not np.array_equal(model.robot.gravity, STANDARD_GRAVITY):
-        yield (f'gravity is {model.robot.gravity.tolist()} m/s^2 in the base frame, which a URDF '
-               'cannot hold; set it where the URDF is used')
-    if model.not_identified:
-        yield f'not identified, do not rely on them: {", ".join(model.not_identified)}'
+def unusual_gravity(arm: IdentifiedArm, form: str = 'a URDF') -> Iterator[str]:
+    """Yield a sentence about gravity that is not the usual one, which ``form`` does not hold."""
+    compensated = arm.robot.drive.kind == 'gravity_compensated_torque'
+    if not compensated and not np.array_equal(arm.robot.gravity, STANDARD_GRAVITY):
+        yield (f'gravity is {arm.robot.gravity.tolist()} m/s^2 in the base frame, which {form} '
+               'cannot hold; set it where it is used')
 
 
 def _shapes(text: UrdfText, robot: RobotModel) -> Iterator[str]:

@@ -1,0 +1,74 @@
+"""A robot as it is described, not as it was identified, in the forms of simulators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.dynamics.rotors import Rotors
+from robot_dynid.errors import RobotError
+from robot_dynid.export.identified_arm import IdentifiedArm, is_physical
+from robot_dynid.export.mjcf import Mjcf, exported_mjcf
+from robot_dynid.export.sdf import Sdf, exported_sdf
+from robot_dynid.export.urdf_shapes import urdf_shapes
+from robot_dynid.files import atomic_write
+from robot_dynid.friction import AxisFriction, law_from
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.urdf import source_text
+from robot_dynid.version import VERSION
+
+#: in the head of every URDF that is made; no other file is replaced by one
+MARK = b'<!-- description of a robot by robot_dynid'
+
+
+@dataclass(frozen=True)
+class DescribedUrdf:
+    """The ``text`` of a URDF, and sentences about what it cannot hold."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the text in place of an earlier one.
+
+        Raises UsageError for a path where something else is, DynIdError when the file cannot be
+        written.
+        """
+        atomic_write(path, f'{MARK.decode()} {VERSION} -->\n{self.text}', MARK)
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """The description of a ``robot`` with its nominal inertials: no friction, no rotors."""
+
+    robot: RobotModel
+
+    @cached_property
+    def arm(self) -> IdentifiedArm:
+        """Its mechanism. Raises RobotError for a link without a possible mass and inertia."""
+        robot = self.robot.rigid
+        for name, parameters in zip(robot.bodies, robot.nominal, strict=True):
+            if not is_physical(parameters):
+                raise RobotError(f'{robot.source or robot.name}: link {name!r} has no mass and '
+                                 'inertia that a body can have; give mass, com and inertia')
+        n = robot.n
+        none = AxisFriction.of(np.eye(n), [law_from('none')] * n, np.zeros((n, 1)))
+        return IdentifiedArm(
+            Mechanism(robot, robot.nominal, Rotors.of(np.zeros((n, n))), none), {})
+
+    def to_urdf(self) -> DescribedUrdf:
+        """Return its URDF; one that is made of screws has no shapes, and no gravity."""
+        return DescribedUrdf(source_text(self.robot))
+
+    def to_mjcf(self) -> Mjcf:
+        """Return MuJoCo's XML, with the shapes of the description. Raises RobotError as `arm`."""
+        return exported_mjcf(self.arm, urdf_shapes(
+            self.robot, source_text(self.robot), self.robot.source or self.robot.name))
+
+    def to_sdf(self) -> Sdf:
+        """Return SDFormat 1.9, without shapes. Raises RobotError as `arm`."""
+        return exported_sdf(self.arm)

@@ -1,0 +1,237 @@
+"""MuJoCo's XML of an arm: links, joints with their friction, rotors, gears that give, motors.
+
+Where a motor turns with several joints its rotor and friction are those of a tendon. Where a gear
+gives, the motor is a rotor of its own in the world, behind a spring and a damper.
+Source: MuJoCo documentation, XML reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import numpy as np
+
+from robot_dynid.dynamics.rigid_body import mass_matrix
+from robot_dynid.errors import MissingDependency
+from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.mjcf_elements import (
+    FRICTION_IMPEDANCE,
+    FixedLink,
+    Shapes,
+    placed,
+    rotor_name,
+)
+from robot_dynid.export.written import Form, Written
+from robot_dynid.files import atomic_write
+from robot_dynid.robot.inertia import com_from_parameters
+from robot_dynid.robot.model import REVOLUTE, RobotModel
+from robot_dynid.robot.urdf_text import number_text
+from robot_dynid.types import FloatArray
+from robot_dynid.version import VERSION
+
+if TYPE_CHECKING:
+    from robot_dynid.export.mujoco import MjModel
+
+#: in the head of every file; no other file is replaced by one
+MARK = b'<!-- MJCF of a robot_dynid model'
+FORM = Form('MJCF', rotors=True, coupled=True, damping=True, dry=True, offset=True, gears=True)
+#: step [s] of the simulation where no stiff gear needs a smaller one
+TIMESTEP = 5e-4
+#: largest angle [rad] of the fastest vibration of a gear per step
+FASTEST = 0.25
+#: mass [kg] of a rotor in the world, which no joint carries
+ROTOR_MASS = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Mjcf:
+    """The ``text`` of a file, and the arm as it is ``written`` there; ``warnings`` to know."""
+
+    text: str
+    written: Written
+    warnings: tuple[str, ...]
+
+    def model(self) -> MjModel:
+        """Return MuJoCo's model. Raises MissingDependency where it is not installed."""
+        from robot_dynid.export.mujoco import mujoco
+
+        return mujoco.MjModel.from_xml_string(self.text)
+
+    def facts(self) -> dict[str, Any]:
+        """Return friction as written, missing effort, and the error of MuJoCo's accelerations."""
+        try:
+            from robot_dynid.export.mujoco import check
+        except MissingDependency as error:
+            return self.written.facts() | {'error': None, 'tool': str(error)}
+        return self.written.facts() | check(self.written, self.model)
+
+    def save(self, path: str | Path) -> None:
+        """Write the text in place of an earlier one.
+
+        Raises UsageError for a path where something else is, DynIdError when the file cannot be
+        written.
+        """
+        atomic_write(path, self.text, MARK)
+
+
+def axis_inertia(written: Written) -> FloatArray:
+    """Return the inertia (a,) kg m^2 of the rotor of each axis of friction."""
+    mechanism = written.mechanism
+    axes, n = mechanism.friction.axes, mechanism.robot.n
+    pairs = np.einsum('ai,aj->aij', axes, axes).reshape(len(axes), n * n)
+    found = np.linalg.lstsq(pairs.T, mechanism.rotors.inertia.ravel(), rcond=None)[0]
+    return np.where(found > 1e-12 * np.abs(found).max(initial=1.0), found, 0.0)
+
+
+def exported_mjcf(arm: IdentifiedArm, shapes: Shapes | None = None) -> Mjcf:
+    """Return the file of ``arm``, with ``shapes`` to be seen and touched, or without any."""
+    written, drawn = Written(arm, FORM), shapes or Shapes.none(arm.robot)
+    return Mjcf(_Document(written, drawn).text(), written,
+                (*written.warnings(), *drawn.warnings))
+
+
+def time_step(written: Written) -> float:
+    """Return a step [s] in which the fastest vibration of the gears is small."""
+    gears, robot = written.mechanism.gears, written.arm.robot
+    if gears is None:
+        return TIMESTEP
+    q, _, _ = written.arm.states(64)
+    matrix = mass_matrix(robot, q, written.arm.mechanism.links)
+    soft = np.linalg.inv(matrix)[:, gears.joints, gears.joints].max(axis=0)
+    fastest = float(np.sqrt(gears.stiffness * (1.0 / gears.inertia + soft)).max())
+    return min(TIMESTEP, float(f'{FASTEST / fastest:.1g}'))
+
+
+class _Document:
+    """The elements of one file."""
+
+    def __init__(self, written: Written, shapes: Shapes) -> None:
+        self._written, self._shapes = written, shapes
+        self._mechanism, self._robot = written.mechanism, written.arm.robot
+        self._step = time_step(written)
+        self._inertia = axis_inertia(written)
+        self.root = Element('mujoco', model=self._robot.name)
+        SubElement(self.root, 'compiler', angle='radian', autolimits='true',
+                   inertiafromgeom='false')
+        SubElement(self.root, 'option', timestep=repr(self._step), integrator='implicitfast',
+                   gravity=number_text(self._robot.gravity), tolerance='1e-10')
+        assets, self._world = SubElement(self.root, 'asset'), SubElement(self.root, 'worldbody')
+        assets.extend(shapes.assets)
+        self._contact, self._tendons, self._actuators = (
+            SubElement(self.root, tag) for tag in ('contact', 'tendon', 'actuator'))
+        self._add_links()
+        self._add_gears()
+        self._add_axes()
+        self._add_motors()
+
+    def text(self) -> str:
+        """Return the file."""
+        for part in list(self.root):
+            if not len(part) and not part.attrib:
+                self.root.remove(part)
+        indent(self.root)
+        return f'{MARK.decode()} {VERSION} -->\n{tostring(self.root, encoding="unicode")}\n'
+
+    def _add_links(self) -> None:
+        robot = self._robot
+        base = SubElement(self._world, 'body', name=robot.base_link)
+        bodies: list[Element] = []
+        for j, (name, parent) in enumerate(zip(robot.bodies, robot.parents, strict=True)):
+            above = base if parent < 0 else bodies[parent]
+            body = SubElement(above, 'body', {
+                'name': name, **placed(robot.rotations[j], robot.translations[j])})
+            bodies.append(body)
+            _add_inertial(body, self._mechanism.links[j])
+            SubElement(body, 'joint', {
+                'name': robot.joints[j], 'axis': number_text(robot.axes[j]),
+                'type': 'hinge' if robot.types[j] == REVOLUTE else 'slide', **_range(robot, j)})
+            if parent < 0 and self._shapes.any:  # MuJoCo takes a fixed base for the world
+                SubElement(self._contact, 'exclude', body1=robot.base_link, body2=name)
+        own = {robot.base_link: base, **dict(zip(robot.bodies, bodies, strict=True))}
+        for link in self._shapes.links:
+            self._add_link(own.get(link.name), base if link.body < 0 else bodies[link.body], link)
+
+    def _add_link(self, own: Element | None, parent: Element, link: FixedLink) -> None:
+        """Give a link its shapes, and one that is fixed to ``parent`` a body of its own."""
+        if own is None:
+            own = SubElement(parent, 'body', {'name': link.name, **placed(
+                link.placement[:3, :3], link.placement[:3, 3])})
+        own.extend(link.geoms)
+
+    def _add_gears(self) -> None:
+        gears = self._mechanism.gears
+        for i, j in enumerate(gears.joints if gears is not None else ()):
+            assert gears is not None
+            name, hinge = self._robot.joints[j], self._robot.types[j] == REVOLUTE
+            inertia = float(gears.inertia[i])
+            body = SubElement(self._world, 'body', name=rotor_name(name), gravcomp='1')
+            SubElement(body, 'inertial', pos='0 0 0', mass=repr(ROTOR_MASS if hinge else inertia),
+                       diaginertia=number_text([inertia] * 3))
+            SubElement(body, 'joint', name=rotor_name(name), axis='0 0 1',
+                       type='hinge' if hinge else 'slide')
+            rest = float(gears.offset[i] / gears.stiffness[i])
+            forward = 1.0 if rest <= 0.0 else -1.0  # MuJoCo takes no negative length
+            tendon = SubElement(
+                self._tendons, 'fixed', name=f'{name}_gear', springlength=repr(abs(rest)),
+                stiffness=repr(float(gears.stiffness[i])), damping=repr(float(gears.damping[i])))
+            SubElement(tendon, 'joint', joint=rotor_name(name), coef=repr(forward))
+            SubElement(tendon, 'joint', joint=name, coef=repr(-forward))
+
+    def _add_axes(self) -> None:
+        """Give joints and tendons the rotors and friction of their motors."""
+        found, axes = self._written.friction, self._mechanism.friction.axes
+        joints = {e.get('name'): e for e in self.root.iter('joint') if e.get('type')}
+        elastic = self._mechanism.gears.joints if self._mechanism.gears is not None else ()
+        coupled = self._robot.drive.coupled
+        for i, row in enumerate(axes):
+            if i < self._robot.n:
+                owner = joints[_motor_joint(self._robot.joints[i], i in elastic)]
+            else:
+                name = self._robot.joints[coupled[i - self._robot.n]]
+                owner = SubElement(self._tendons, 'fixed', name=f'{name}_motor')
+                for j in np.flatnonzero(row):
+                    SubElement(owner, 'joint', joint=self._robot.joints[j], coef=repr(
+                        float(row[j])))
+            inertia = 0.0 if i in elastic else self._inertia[i]
+            for key, value in (('armature', inertia), ('damping', found.damping[i]),
+                               ('frictionloss', found.dry[i])):
+                if value > 0.0:
+                    owner.set(key, repr(float(value)))
+            if found.dry[i] > 0.0:
+                owner.set('solreffriction', number_text([-1.0, -1.0 / self._step]))
+                owner.set('solimpfriction', number_text(
+                    [FRICTION_IMPEDANCE, FRICTION_IMPEDANCE, 1e-3, 0.5, 2.0]))
+
+    def _add_motors(self) -> None:
+        gears = self._mechanism.gears
+        elastic = gears.joints if gears is not None else ()
+        offsets = self._mechanism.friction.axes.T @ self._written.friction.offset
+        for j, name in enumerate(self._robot.joints):
+            offset = float(offsets[j])
+            more: dict[str, str] = {}
+            if offset != 0.0:
+                more = {'biastype': 'affine', 'biasprm': number_text([-offset, 0.0, 0.0])}
+            limit = float(self._robot.limits.effort[j])
+            if np.isfinite(limit) and limit > 0.0:
+                more['ctrlrange'] = number_text([-limit, limit])
+            SubElement(self._actuators, 'general', {
+                'name': name, 'joint': _motor_joint(name, j in elastic), **more})
+
+
+def _motor_joint(joint: str, elastic: bool) -> str:
+    return rotor_name(joint) if elastic else joint
+
+
+def _range(robot: RobotModel, joint: int) -> dict[str, str]:
+    ends = float(robot.limits.lower[joint]), float(robot.limits.upper[joint])
+    return {'range': number_text(ends)} if np.isfinite(ends).all() and ends[0] < ends[1] else {}
+
+
+def _add_inertial(body: Element, parameters: FloatArray) -> None:
+    mass, com, inertia = com_from_parameters(parameters)
+    six = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+    SubElement(body, 'inertial', pos=number_text(com), mass=repr(mass),
+               fullinertia=number_text(six))

@@ -1,0 +1,93 @@
+"""Accelerations of MuJoCo with the model of an arm, beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from xml.etree.ElementTree import tostring
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid.export.check import Motion
+from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.mjcf_elements import FRICTION_IMPEDANCE, rotor_name
+from robot_dynid.export.written import Written
+from robot_dynid.robot.urdf import parse_urdf
+from robot_dynid.types import FloatArray
+
+try:
+    import mujoco
+    from mujoco import MjModel
+except ImportError as error:
+    raise MissingDependency.of('a simulation needs MuJoCo', 'simulation') from error
+
+__all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'urdf_model']
+
+#: dry friction holds where |velocity| is below this many times |acceleration| * step
+SLIDES = 2.0
+
+
+def urdf_model(arm: IdentifiedArm, urdf_text: str) -> mujoco.MjModel:
+    """Return MuJoCo's model of a URDF of ``arm``, without shapes; other joints are locked.
+
+    Raises ValueError where it refuses the text.
+    """
+    root = parse_urdf(urdf_text, 'URDF')
+    for link in root.findall('link'):
+        for element in (*link.findall('visual'), *link.findall('collision')):
+            link.remove(element)
+    spec = mujoco.MjSpec.from_string(tostring(root, encoding='unicode'))
+    for joint in list(spec.joints):
+        if joint.name not in arm.robot.joints:
+            spec.delete(joint)
+    spec.option.gravity = np.asarray(arm.robot.gravity)
+    model = spec.compile()
+    model.dof_solref[:] = -1.0, -1.0 / float(model.opt.timestep)
+    model.dof_solimp[:, :2] = FRICTION_IMPEDANCE
+    return model
+
+
+def check(written: Written, model: Callable[[], mujoco.MjModel]) -> dict[str, Any]:
+    """Return the error of MuJoCo's accelerations, as `deviation`, and its version.
+
+    The error is None where it refuses what ``model`` gives it, which the key ``tool`` tells.
+    """
+    try:
+        return {'error': deviation(written, model()), 'tool': f'MuJoCo {mujoco.__version__}'}
+    except ValueError as error:
+        return {'error': None, 'tool': f'MuJoCo refuses it: {error}'}
+
+
+def deviation(written: Written, model: mujoco.MjModel) -> float:
+    """Return the largest error of MuJoCo's accelerations relative to ours, joint by joint.
+
+    In random states whose dry friction slides; joint limits and contacts are left out.
+    """
+    motion = Motion.of(written, SLIDES * float(model.opt.timestep))
+    return motion.error(accelerations(written, model, motion))
+
+
+def accelerations(written: Written, model: mujoco.MjModel, motion: Motion) -> FloatArray:
+    """Return MuJoCo's accelerations (K, N) in the states of ``motion``."""
+    robot = written.arm.robot
+    gears = written.mechanism.gears
+    elastic = [robot.joints[j] for j in gears.joints] if gears is not None else []
+    names = (*robot.joints, *map(rotor_name, elastic))
+    ids = [model.joint(name).id for name in names]
+    places, rows = model.jnt_qposadr[ids], model.jnt_dofadr[ids]
+    motors = [model.actuator(name).id for name in robot.joints] if model.nu else []
+    flags, kept = mujoco.mjtDisableBit, int(model.opt.disableflags)
+    model.opt.disableflags = kept | int(flags.mjDSBL_CONTACT) | int(flags.mjDSBL_LIMIT) | int(
+        flags.mjDSBL_CLAMPCTRL)
+    data, found = mujoco.MjData(model), np.empty_like(motion.x)
+    for k, (x, v, effort) in enumerate(zip(motion.x, motion.v, motion.effort, strict=True)):
+        data.qpos[places], data.qvel[rows], data.qacc_warmstart[:] = x, v, 0.0
+        if motors:
+            data.ctrl[motors] = effort
+        else:
+            data.qfrc_applied[rows] = effort
+        mujoco.mj_forward(model, data)
+        found[k] = data.qacc[rows]
+    model.opt.disableflags = kept
+    return found

@@ -1,0 +1,118 @@
+"""An arm as Pinocchio's model, its joints in our order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid.export.check import Motion
+from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.written import Form, Written
+from robot_dynid.robot.model import REVOLUTE, RobotModel
+from robot_dynid.types import FloatArray
+
+try:
+    import pinocchio
+    from pinocchio import Model
+except ImportError as error:
+    raise MissingDependency('a Pinocchio model needs Pinocchio: pip install pin') from error
+
+__all__ = ['FORM', 'Model', 'PinocchioModel', 'pinocchio_model']
+
+FORM = Form('a Pinocchio model', rotors=True, damping=True, dry=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PinocchioModel:
+    """Pinocchio's ``model`` of an arm as it is ``written`` there.
+
+    Positions and velocities are those of our joints. Its algorithms know the ``armature``, but
+    leave ``damping`` and dry friction to the caller: effort = rnea + damping v + friction sign(v).
+    """
+
+    model: Model
+    written: Written
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what the model cannot hold."""
+        return tuple(self.written.warnings())
+
+    def error(self) -> float:
+        """Return the largest error of its accelerations relative to ours, joint by joint."""
+        motion, data = Motion.of(self.written), self.model.createData()
+        found, written = np.empty_like(motion.x), self.written.friction
+        net = motion.effort - written.damping * motion.v - written.dry * np.sign(motion.v)
+        for k in range(len(found)):
+            found[k] = pinocchio.aba(self.model, data, motion.x[k], motion.v[k], net[k])
+        return motion.error(found)
+
+
+def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:
+    """Return Pinocchio's model of ``arm``, with gears that give taken as stiff."""
+    written = Written(arm, FORM)
+    robot, model, ids = arm.robot, Model(), [0]
+    model.name = robot.name
+    for j, parent in enumerate(robot.parents):
+        place = pinocchio.SE3(np.array(robot.rotations[j]), np.array(robot.translations[j]))
+        ids.append(model.addJoint(ids[parent + 1], _joint(robot, j), place, robot.joints[j]))
+        model.addJointFrame(ids[-1])
+        model.appendBodyToJoint(ids[-1], pinocchio.Inertia.FromDynamicParameters(
+            np.array(arm.mechanism.links[j])), pinocchio.SE3.Identity())
+        model.addBodyFrame(robot.bodies[j], ids[-1], pinocchio.SE3.Identity(), 0)
+    for link in robot.links:
+        if link.name not in robot.bodies:
+            model.addBodyFrame(link.name, ids[link.body + 1],
+                               pinocchio.SE3(np.array(link.placement)), 0)
+    model.gravity.linear = np.array(robot.gravity)
+    _set_limits(model, robot)
+    _set_drives(model, written)
+    return PinocchioModel(model, written)
+
+
+def _joint(robot: RobotModel, joint: int) -> pinocchio.JointModel:
+    axis, turns = np.array(robot.axes[joint]), robot.types[joint] == REVOLUTE
+    for name, unit in zip('XYZ', np.eye(3), strict=True):
+        if np.array_equal(axis, unit):
+            return getattr(pinocchio, f'JointModel{"R" if turns else "P"}{name}')()
+    kind = pinocchio.JointModelRevoluteUnaligned if turns else \
+        pinocchio.JointModelPrismaticUnaligned
+    return kind(axis)
+
+
+def _set_limits(model: Model, robot: RobotModel) -> None:
+    limits = robot.limits
+    for field, values, none in (('lowerPositionLimit', limits.lower, -np.inf),
+                                ('upperPositionLimit', limits.upper, np.inf),
+                                ('upperVelocityLimit', limits.velocity, np.inf),
+                                ('upperEffortLimit', limits.effort, np.inf)):
+        _set(model, field, np.where(np.isfinite(values), values, none))
+    for lower, upper in (('lowerVelocityLimit', 'upperVelocityLimit'),
+                         ('lowerEffortLimit', 'upperEffortLimit')):
+        if hasattr(model, lower):
+            _set(model, lower, -getattr(model, upper))
+
+
+def _set_drives(model: Model, written: Written) -> None:
+    robot, inertia = written.arm.robot, np.diag(written.mechanism.rotors.inertia)
+    _set(model, 'armature', inertia)
+    ratios = robot.drive.gear_ratios
+    if ratios is not None and np.all(ratios != 0.0):
+        _set(model, 'rotorGearRatio', ratios)
+        _set(model, 'rotorInertia', inertia / ratios**2)
+    _set(model, 'damping', written.friction.damping)
+    _set(model, 'upperDryFrictionLimit', written.friction.dry)
+    _set(model, 'lowerDryFrictionLimit', -written.friction.dry)
+
+
+#: names of attributes before version 4
+BEFORE = {'upperVelocityLimit': 'velocityLimit', 'upperEffortLimit': 'effortLimit',
+          'upperDryFrictionLimit': 'friction', 'lowerDryFrictionLimit': ''}
+
+
+def _set(model: Model, field: str, values: FloatArray) -> None:
+    name = field if hasattr(model, field) else BEFORE.get(field, '')
+    if name:
+        setattr(model, name, np.array(values))

@@ -1,0 +1,141 @@
+"""Feasible parameters drawn from the uncertainty of an estimate, for domain randomisation.
+
+Base parameters b = b0 + F^T z with z normal and F^T F their covariance. Each draw is completed to
+standard parameters of bodies that can exist: by the least change of a robot inside of what is
+feasible, in units of its nominal links, and where that leaves it by the point nearest to the
+nominal robot that has these base parameters. Where no robot has them, the feasible ones nearest in
+the metric of the covariance are taken: the draw is moved onto the boundary.
+Source: Wensing, Kim, Slotine, RA-L 2018 (pseudo-inertia); Lee, Wensing, Park, T-RO 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import ModelError
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.feasible.bounds import Bounds, limits_of
+from robot_dynid.estimation.feasible.prior import whitening
+from robot_dynid.estimation.feasible.program import FeasibleSet, Program
+from robot_dynid.estimation.feasible.simultaneous import checked, excited
+from robot_dynid.numbers import NumberRange
+from robot_dynid.types import FloatArray
+
+#: share of the largest deviation, in units of those of the parameters, that a direction has at
+#: least where a draw is moved
+LEAST_DEVIATION = 1e-3
+#: weight of the nominal robot beside one square deviation where a draw is moved
+SHARE = 1e-3
+#: deviations by which a draw that was not moved may be off by rounding of the solver
+EXACT = 1e-4
+#: numbers of draws
+SAMPLES = NumberRange(1, 100_000, whole=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleSamples:
+    """N draws of ``standard`` parameters (N, p).
+
+    ``moved`` (N,) are the deviations, of the metric of the covariance, by which base parameters
+    were moved to be those of a robot; zero where they are as drawn.
+    """
+
+    standard: FloatArray
+    moved: FloatArray
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence about the draws that were moved, where there are such."""
+        count = int(np.count_nonzero(self.moved))
+        if not count:
+            return ()
+        return (f"{count} of {len(self.moved)} samples are no robot's as they were drawn and were "
+                'moved to the nearest feasible parameters, by '
+                f'{np.median(self.moved[self.moved > 0.0]):.2g} deviations in the median and '
+                f'{self.moved.max():.2g} at most: their spread is not that of the covariance',)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Base parameters of ``model`` with ``mean`` (b,) and covariance ``factor``^T ``factor``.
+
+    ``factor`` (b, b); parameters with a column of zeros stay as they are. What is free in the
+    links is taken near the nominal ones of the robot of ``model``.
+    """
+
+    model: TorqueModel
+    mean: FloatArray
+    factor: FloatArray
+
+    @cached_property
+    def _feasible(self) -> FeasibleSet:
+        robot, reduction = self.model.robot, self.model.reduction
+        limits = limits_of(Bounds(), robot, len(reduction.standard))
+        return FeasibleSet(whitening(self.model, limits), limits)
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        """Return (b, p): base parameters = matrix @ v."""
+        return np.asarray(self.model.reduction.matrix @ self._feasible.whitening.transform)
+
+    def _program(self, prior: str) -> Program:
+        return Program(self._feasible, prior, np.arange(self._matrix.shape[1]))
+
+    @cached_property
+    def _white(self) -> FloatArray:
+        """Return (b, b): deviations of what is drawn = white @ difference of base parameters."""
+        scale = np.linalg.norm(self.factor, axis=0)
+        unit = np.where(scale > 0.0, scale, 1.0)
+        _, s, vt = np.linalg.svd(self.factor / unit)
+        least = LEAST_DEVIATION * max(float(s.max()), 1e-300)
+        return np.asarray(vt / np.maximum(s, least)[:, None] / unit)
+
+    @cached_property
+    def _inside(self) -> FloatArray | None:
+        """Return feasible v (p,) of the mean, far from what cannot be; None: no robot has it."""
+        return self._completed(self.mean, 'entropic')
+
+    def _completed(self, base: FloatArray, prior: str) -> FloatArray | None:
+        """Return the feasible v (p,) nearest to the nominal robot with ``base`` parameters."""
+        found = self._program(prior).nearest(excited(self._matrix, base))
+        if not (found.usable and self._feasible.holds(found.values)):
+            return None
+        v = self._feasible.clipped(found.values)
+        return v if self._off(v, base) < EXACT else None
+
+    def _off(self, v: FloatArray, base: FloatArray) -> float:
+        """Return the distance of v (p,) from ``base`` parameters in deviations."""
+        return float(np.linalg.norm(self._white @ (self._matrix @ v - base)))
+
+    def _moved(self, base: FloatArray) -> FloatArray:
+        """Return the feasible v (p,) nearest to ``base`` in the metric of the covariance."""
+        found = self._program('euclidean').minimise(
+            self._white @ self._matrix, self._white @ base, SHARE)
+        answer = checked(self._feasible, (found.values, []), SHARE, (found.gap, found.steps))
+        if not found.usable or answer.trouble:
+            raise ModelError('no robot was found near these base parameters '
+                             f'({found.outcome.value}); identify with --method feasible')
+        return answer.v
+
+    @one_blas_thread()
+    def drawn(self, count: int, rng: np.random.Generator) -> FeasibleSamples:
+        """Return ``count`` feasible draws.
+
+        Raises ModelError where no robot is found near one, MissingDependency without Clarabel.
+        """
+        steps = rng.standard_normal((count, len(self.factor))) @ self.factor
+        back = np.linalg.pinv(self._matrix)
+        found, moved = [], np.zeros(count)
+        for k, base in enumerate(self.mean + steps):
+            v = None if self._inside is None else self._inside + back @ steps[k]
+            if v is None or not self._feasible.holds(v):
+                v = self._completed(base, 'euclidean')
+            if v is None:
+                v = self._moved(base)
+                moved[k] = self._off(v, base)
+            found.append(self._feasible.whitening.transform @ self._feasible.clipped(v))
+        return FeasibleSamples(np.array(found), moved)

@@ -1,0 +1,77 @@
+"""Parameter file of the ROS 2 packages inverse_dynamics_solver and kdl_inverse_dynamics_solver.
+
+The solver takes the chain from ``root`` to ``tip`` out of ``robot_description``, and ``gravity``
+in the frame of the root. It has neither rotors nor friction, and leaves out what is fixed beside
+the chain: the description written here has one link per body, with all that is fixed to it.
+Source: kdl_inverse_dynamics_solver, version 1.0.0, README and kdl_inverse_dynamics_solver.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.errors import MissingDependency, ModelError
+from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.written import Form, Written
+from robot_dynid.files import atomic_write
+from robot_dynid.robot.made_urdf import made_urdf
+from robot_dynid.version import VERSION
+from robot_dynid.yaml_text import yaml_text
+
+#: in the head of every file; no other file is replaced by one
+MARK = b'# inverse_dynamics_solver parameters of a robot_dynid model'
+FORM = Form('inverse_dynamics_solver')
+#: the plugin that solves for a URDF, and the name space given to its ``initialize``
+PLUGIN, NAMESPACE = 'kdl_inverse_dynamics_solver/InverseDynamicsSolverKDL', 'kdl'
+
+
+@dataclass(frozen=True, eq=False)
+class SolverParameters:
+    """The ``text`` of a file, the ``description`` in it, and the arm as it is ``written``."""
+
+    text: str
+    description: str
+    written: Written
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about what the solver cannot hold."""
+        return tuple(self.written.warnings())
+
+    def facts(self) -> dict[str, Any]:
+        """Return the missing effort, and MuJoCo's error with the description."""
+        try:
+            from robot_dynid.export.mujoco import check, urdf_model
+        except MissingDependency as error:
+            return self.written.facts() | {'error': None, 'tool': str(error)}
+        arm = self.written.arm
+        return self.written.facts() | check(self.written, lambda: urdf_model(
+            arm, self.description))
+
+    def save(self, path: str | Path) -> None:
+        """Write the text in place of an earlier one.
+
+        Raises UsageError for a path where something else is, DynIdError when the file cannot be
+        written.
+        """
+        atomic_write(path, self.text, MARK)
+
+
+def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
+    """Return the file of ``arm``. Raises ModelError for a tree, which the solver does not know."""
+    robot, written = arm.robot, Written(arm, FORM)
+    if not np.array_equal(robot.parents, np.arange(-1, robot.n - 1)):
+        raise ModelError(f'{robot.name} is a tree, and inverse_dynamics_solver knows chains only: '
+                         'give tip_link in the robot YAML and identify that chain')
+    description = made_urdf(robot, arm.mechanism.links)
+    content = {'/**': {'ros__parameters': {
+        'inverse_dynamics_solver_plugin_name': PLUGIN,
+        NAMESPACE: {'root': robot.base_link, 'tip': robot.bodies[-1],
+                    'gravity': [float(g) for g in robot.gravity]},
+        'robot_description': description}}}
+    return SolverParameters(f'{MARK.decode()} {VERSION}\n{yaml_text(content)}', description,
+                            written)

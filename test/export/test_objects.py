@@ -1,0 +1,80 @@
+"""Models of Pinocchio and Drake: accelerations of random states, and what they say they lack."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from exported_models import NAMES, model_named
+from tolerances import MUJOCO_ACCELERATION
+
+from robot_dynid.errors import ExportWarning, MissingDependency
+from robot_dynid.export.pinocchio import pinocchio_model
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_pinocchio_moves_the_same(name: str) -> None:
+    model = model_named(name)
+    found = pinocchio_model(model.arm)
+    assert found.error() <= MUJOCO_ACCELERATION
+    said = ' '.join(found.warnings)
+    assert ('rotors that turn with several joints: joint_5' in said) == (name == 'tx40')
+    assert ('gears that give: joint_1, joint_2' in said) == (name == 'elastic_2r')
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'tree'])
+def test_pinocchio_computes_the_effort_of_the_model(name: str) -> None:
+    """With friction as the caller of Pinocchio adds it, and the offset that it says it lacks."""
+    model = model_named(name)
+    with pytest.warns(ExportWarning, match='offset of the effort'):
+        peer = model.to_pinocchio()
+    assert list(peer.names)[1:] == list(model.joints)
+    data, rng = peer.createData(), np.random.default_rng(0)
+    q, v, a = rng.uniform(-2.0, 2.0, (3, 200, model.robot.n))
+    v += 0.1 * np.sign(v)
+    offset = np.array([model.standard[f'f0{i + 1}'] for i in range(model.robot.n)])
+    theirs = np.array([pin.rnea(peer, data, *state) for state in zip(q, v, a)])
+    theirs += peer.damping * v + peer.upperDryFrictionLimit * np.sign(v) + offset
+    ours = model.inverse(q, v, a)
+    assert np.abs(theirs - ours).max() <= MUJOCO_ACCELERATION * np.abs(ours).max()
+    limits = model.robot.limits
+    known = np.isfinite(limits.lower)
+    assert np.array_equal(peer.lowerPositionLimit[known], limits.lower[known])
+    assert np.isinf(peer.lowerPositionLimit[~known]).all()
+    if name == 'tree':
+        links = {frame.name for frame in peer.frames}
+        assert set(model.robot.bodies) | {link.name for link in model.robot.links} <= links
+
+
+def test_gear_ratios_divide_the_rotors() -> None:
+    model = model_named('elastic_2r')
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ExportWarning)
+        peer = model.to_pinocchio()
+    ratios = model.robot.drive.gear_ratios
+    assert np.allclose(peer.rotorInertia * ratios**2, peer.armature)
+    assert np.allclose(peer.armature, [model.standard['Ia1'], model.standard['Ia2']])
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_drake_moves_the_same(name: str) -> None:
+    pytest.importorskip('pydrake', reason='Drake is not installed')
+    from robot_dynid.export.drake import drake_plant
+
+    model = model_named(name)
+    found = drake_plant(model.arm)
+    assert 'dry friction [N m]' in found.warnings[0]
+    assert found.error() <= MUJOCO_ACCELERATION
+    assert found.plant.GetJointActuatorByName(model.joints[0]).default_rotor_inertia() > 0.0
+
+
+def test_absent_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_named('elastic_2r')
+    for library, module in (('pydrake', 'drake'), ('pinocchio', 'pinocchio')):
+        monkeypatch.setitem(sys.modules, library, None)
+        monkeypatch.delitem(sys.modules, f'robot_dynid.export.{module}', raising=False)
+        with pytest.raises(MissingDependency, match='pip install'):
+            getattr(model, f'to_{module}')()
