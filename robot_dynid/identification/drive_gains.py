@@ -63,6 +63,9 @@ def identify_drive_gains(
     if not unloaded:
         raise UsageError('drive gains need recordings without the payload, too: with it alone, '
                          'arm and payload are one body')
+    if any(log.external_torque is not None for log in (*loaded, *unloaded)):
+        raise UsageError('drive gains are found from the weight of the payload alone: leave out '
+                         'recordings with an external wrench')
     if model is not None:
         model.require(robot)
         model = rigid_equivalent(model)

@@ -12,6 +12,8 @@ from robot_dynid.signals.alignment import Lag
 
 #: least share of what is left that an estimate is taken to find
 LEAST = 0.05
+#: deviations from which on a lag is sure
+SURE = 5.0
 #: estimates after the first; a step below this share of the deviation is the last
 ROUNDS, SETTLED = 4, 0.1
 
@@ -27,6 +29,16 @@ def lag_of(information: Information) -> Lag:
 def likely(lag: Lag) -> bool:
     """Return whether the lag exceeds its deviation: held-out error decides about it then."""
     return abs(lag.seconds) > lag.std
+
+
+def sure(lag: Lag) -> bool:
+    """Return whether the lag is there beyond doubt, whichever way held-out errors scatter."""
+    return abs(lag.seconds) > SURE * lag.std
+
+
+def alike(one: Lag, other: Lag) -> bool:
+    """Return whether two lags differ by less than `settled` tells apart."""
+    return abs(one.seconds - other.seconds) < SETTLED * min(one.std, other.std)
 
 
 def settled(estimate: Callable[[float], Lag]) -> Lag:

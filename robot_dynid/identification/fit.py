@@ -9,7 +9,7 @@ from dataclasses import replace
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
@@ -72,17 +72,18 @@ def fit_deflection(
     watch: Stopwatch,
 ) -> ResidualFitted:
     """Learn from the deflection what the physics leaves over, where the recipe wants it."""
-    physics = joint_fit if first is None else SequentialFit.of(experiment.model, first, watch)
-    requested = 'gmr' if recipe.residual == AUTO else recipe.residual
-    kind = NONE if estimator.single_joint_motions or experiment.model.gears else requested
+    physics = joint_fit if first is None else SequentialFit.of(
+        experiment.model, first, watch, estimator)
+    none = estimator.single_joint_motions or estimator.estimates_motion
+    kind = NONE if none or experiment.model.gears else recipe.residual
     found = None
     if kind != NONE or first is not None:
         found = fit_residual(experiment, kind, physics, watch)
-    found = found or ResidualFitted(experiment)
+    found = found or ResidualFitted()
     if recipe.residual not in (AUTO, NONE) and not (found.warnings or any(found.models)):
         warning = (f'residual {recipe.residual} needs motor states in every recording (topic '
-                'motor_states, columns motor_position.<joint>), and another method than staged; '
-                'the model has no residual')
+                'motor_states, columns motor_position.<joint>), and another method than staged or '
+                'latent; the model has no residual')
         found = replace(found, warnings=(warning,))
     if first is None:
         return replace(found, values=None)

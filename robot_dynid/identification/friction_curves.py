@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.friction_selection.law_request import NONE
 from robot_dynid.estimation.friction_sweeps.friction_curve import FrictionCurve, friction_curve
 from robot_dynid.estimation.friction_sweeps.sweeps import friction_by_joint
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import shift
+from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.prepare import Preprocessing, Repaired
 from robot_dynid.signals.single_joint_motion import (
     SingleJointMotion,
@@ -31,9 +33,9 @@ def single_joint_motions_of(
     found: list[SingleJointMotion] = []
     for part in repaired.parts:
         assert part.effort is not None
-        effort = shift(part.effort, settings.effort_lag, repaired.step)
+        early = replace(part, effort=shift(part.effort, settings.effort_lag, repaired.step))
         # since one joint moves, its own motor is separated from the other that acts on it
-        torque = robot.motor_torque(effort * robot.torque_factors)
+        torque = robot.motor_torque(net_torque(robot, early))
         own = slice(None) if repaired.place is None else repaired.place.own(part.time)
         found += single_joint_motions(
             part.time[own], part.position[own], torque[own], least_travel(robot))
@@ -47,15 +49,15 @@ def friction_curves(
 
     The law is that of the recipe, where it names one; its additions do not show in sweeps.
     """
-    law = None if recipe.friction == AUTO else recipe.friction.split('+')[0]
-    if recipe.ramp_width is not None:
-        law = 'coulomb'
+    named = {joint: request.base for joint, request in zip(
+        robot.joints, recipe.law_requests(robot), strict=False)}
     curves: list[FrictionCurve] = []
     notes: list[str] = []
     for name, sweeps in friction_by_joint(robot.joints, list(motions)).items():
         notes += sweeps.notes
         if sweeps.points:
-            curve, more = friction_curve(name, sweeps.points, law)
+            law = named[name] if named[name] != NONE else ''
+            curve, more = friction_curve(name, sweeps.points, law or None)
             curves.append(curve)
             notes += more
     return curves, [f'friction curve: {note}' for note in notes]

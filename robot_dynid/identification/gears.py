@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.friction_selection.law_selection import AUTO
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import choose
@@ -117,10 +116,10 @@ def rigid_beside(
     prescribed. Joint torque sensors are left out of both: the rigid model has no use for them.
     """
     robot, structure, settings = model.robot, model.structure, model.preprocessing
-    laws = 'coulomb' if recipe.friction == AUTO else recipe.friction
-    own = replace(recipe, cutoff=settings.cutoff, friction=laws)
+    own = replace(recipe.with_simple_laws(robot), cutoff=settings.cutoff)
     choice = choose(robot.rigid, recordings, own, lambda *_: None)
-    rigid = structure if recipe.friction == AUTO else choice.structure
+    chosen = any(request.auto for request in recipe.law_requests(robot))
+    rigid = structure if chosen else choice.structure
     stiff = _squares(robot.rigid, rigid, choice.preprocessing, recordings)
     without_sensors = replace(robot, drive=replace(robot.drive, torque_sensors=()))
     soft = _squares(without_sensors, structure, settings, recordings)

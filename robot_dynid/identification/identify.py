@@ -10,17 +10,25 @@ import numpy as np
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError, reported
 from robot_dynid.estimation import Estimate, Estimator, Status
-from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.friction_selection.law_request import COULOMB
+from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.least_squares import (
+    batch_scores,
     joint_weights,
     solve,
     textbook_covariance,
     weighted_factor,
 )
+from robot_dynid.estimation.staged.single_joint_rows import own_efforts
+from robot_dynid.estimation.uncertainty.between_recordings import (
+    between_recordings,
+    friction_scales,
+)
 from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
+from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
 from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.fit import (
     check_sequence,
@@ -29,21 +37,35 @@ from robot_dynid.identification.fit import (
     with_sequential_values,
 )
 from robot_dynid.identification.gears import with_gears
+from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
-from robot_dynid.identification.selection import Choice, choose
+from robot_dynid.identification.selection import (
+    Choice,
+    Excerpt,
+    between,
+    choose,
+    with_laws_of,
+)
+from robot_dynid.identification.sensor_side import sensor_warnings
 from robot_dynid.identification.sequential_fit import Stopwatch
+from robot_dynid.identification.single_joint_selection import SingleJointExcerpt
+from robot_dynid.identification.slow_changes import with_slow_changes
+from robot_dynid.identification.torque_ripple import with_ripple
 from robot_dynid.identification.validate import Validation, score
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.trained import Extent, Trained
+from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.prepare import Repaired
+from robot_dynid.signals.windows import file_of, with_windows
 from robot_dynid.types import FloatArray, Progress, RawLog
 
 
@@ -83,13 +105,12 @@ def identify(
     recipe, progress, watch = recipe or Recipe(), progress or (lambda *_: None), Stopwatch(clock)
     estimator = recipe.estimator_for(method)
     _check(robot, logs)
-    logs = Parts.of(logs)
+    logs = with_windows(Parts.of(logs), recipe.windows)
     if recipe.periodic is not None and isinstance(logs, Parts):
         logs = logs.in_one_piece('averaging over periods')
     check_sequence(recipe, estimator)
     estimator = estimator.for_robot(robot)
-    if recipe.friction == AUTO and estimator.single_joint_motions:
-        recipe = replace(recipe, friction='coulomb')  # the joints at rest show no law
+    recipe.check_robot(robot)
     robot = with_elastic_joints(robot, logs, estimator, recipe)
 
     progress('reading and repairing the recordings', 0.0)
@@ -97,26 +118,33 @@ def identify(
     logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
     recordings = Recordings(robot, logs, recipe)
     part = recordings.excerpt()
-    choice = choose(robot, part, recipe, progress, sweeps.structure if sweeps else None)
-    torque_model = choice.structure.torque_model(robot)
-    weights = reversal_weights(torque_model, part, choice.preprocessing)
-    prepared = Prepared(torque_model.robot, recordings, choice.preprocessing, progress)
-    experiment = Experiment.of(torque_model, prepared, weights)
+    twice = estimator.estimates_motion and recipe.chooses_friction(robot)
+    early = between(progress, 0.0, 0.5 if twice else 1.0)
+    choice = choose(robot, part, recipe, early, sweeps.structure if sweeps else None,
+                    SingleJointExcerpt if estimator.single_joint_motions else Excerpt)
+    experiment, prepared = _experiment(recordings, part, choice, estimator, early)
+    if twice:
+        choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))
+        experiment, prepared = _experiment(recordings, part, choice, estimator, progress)
+    torque_model, alone = experiment.model, estimator.single_joint_motions
     notes, record = prepared.found(recipe)
 
     progress('fitting', 0.9)
     held = held_out(experiment.information)
     deflected = fit_deflection(experiment, estimator, recipe, sweeps, watch)
-    estimate = with_sequential_values(estimator.fit(deflected.experiment), deflected)
-    estimate, refused = _with_refusals(estimate, deflected.experiment, held, estimator)
+    estimate = with_sequential_values(estimator.fit(experiment), deflected)
+    estimate, refused = _with_refusals(estimate, experiment, held, estimator)
     refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
     extent = Extent.merged(tuple(prepared.extents.values()))
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,
-        values=estimate.values, std=estimate.std, control=control_parameters(experiment),
+        values=estimate.values, std=estimate.std,
+        control=control_parameters(torque_model, own_efforts(experiment) if alone
+                                   else experiment.information),
+        correlation_factor=correlation_factor(estimate.covariance, estimate.std),
         preprocessing=choice.preprocessing, method=estimate.method,
         status='; '.join([*refusal_notes, *_advice_of(estimate)]),
-        record=replace(_record(record, deflected.experiment, estimate, choice), refused=refused,
+        record=replace(_record(record, experiment, estimate, choice), refused=refused,
                        residual=deflected.record, recordings=_sources(logs),
                        robot_digest=digest_of(robot_to_plain(robot)),
                        recipe_digest=digest_of(recipe)),
@@ -126,14 +154,35 @@ def identify(
     warnings = (
         *refusal_notes, *findings, *robot.warnings, *torque_model.reduction.warnings, *notes,
         *estimate.warnings, *_advice(estimate, estimator, choice),
-        *_unexplained(experiment, estimator), *deflected.warnings, *gear_notes, *impossible(model))
-    model = with_noise_levels(model, logs)
+        *_unexplained(experiment, estimator),
+        *sensor_warnings(experiment, held, part, choice), *deflected.warnings, *gear_notes,
+        *impossible(model))
+    prepared.kept.release()
+    progress('looking for torque ripple', 0.92)
+    if not alone:  # swings over part of a turn do not tell its orders apart
+        model = with_ripple(model, part, recipe)
+    progress('looking for slow changes', 0.94)
+    model = with_slow_changes(model, part, recipe, estimator)
+    model = with_noise_levels(with_motor_encoders(model, logs), logs)
 
     progress('scoring', 0.95)
     training = score(model, part)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
-    return IdentificationResult(estimate, model, deflected.experiment, choice, held, training,
+    return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
+
+
+def _experiment(
+    recordings: Recordings, part: Sequence[Repaired], choice: Choice, estimator: Estimator,
+    progress: Progress,
+) -> tuple[Experiment, Prepared]:
+    """Reduce the recordings with what was chosen; return also what they were prepared by."""
+    model = choice.structure.torque_model(recordings.robot)
+    alone = estimator.single_joint_motions
+    weights = None if alone else reversal_weights(model, part, choice.preprocessing)
+    prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
+    experiment = Experiment.of(model, prepared, weights)
+    return replace(experiment, as_recorded=prepared.as_recorded), prepared
 
 
 def with_recordings(
@@ -141,11 +190,12 @@ def with_recordings(
 ) -> IdentificationResult:
     """Return the result with the digest of the file of every recording that was used.
 
-    ``digests`` by source; '' stands for a recording without one. Copies were left out.
+    ``digests`` by file; '' stands for a recording without one. Copies were left out, and windows
+    have the digest of all of their file.
     """
     record = result.model.record
     record = replace(record, recording_digests=tuple(
-        digests.get(source, '') for source in record.recordings))
+        digests.get(source) or digests.get(file_of(source), '') for source in record.recordings))
     return replace(result, model=replace(result.model, record=record))
 
 
@@ -181,7 +231,10 @@ def _with_refusals(
 
 def _advice_of(estimate: Estimate) -> list[str]:
     """Return the advice of the fit, beside that on refused joints."""
-    return [] if estimate.status is Status.NOT_IDENTIFIED else [estimate.status.value]
+    if estimate.status is Status.NOT_IDENTIFIED:
+        return []
+    return [estimate.remedy if estimate.status is Status.NOT_EXCITED and estimate.remedy
+            else estimate.status.value]
 
 
 def _unexplained(experiment: Experiment, estimator: Estimator) -> list[str]:
@@ -196,9 +249,10 @@ def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[st
     if estimate.not_excited:
         kept = f'; {estimator.open_parameters}' if estimator.open_parameters else ''
         found.append(f'not excited by the motion: {", ".join(estimate.not_excited)}{kept}; '
-                     f'{Status.NOT_EXCITED.value}')
-    found += [f'axis {c.axis}: {c.note}; Coulomb friction is kept there: let it move both ways '
-              'over most of its range' for c in choice.friction if c.note]
+                     f'{estimate.remedy or Status.NOT_EXCITED.value}')
+    found += [f'axis {c.axis}: {c.note}; '
+              f'{"Coulomb" if c.law == COULOMB else c.law} friction is kept there: let it move '
+              'both ways over most of its range' for c in choice.friction if c.note]
     lag = choice.lag
     if lag is not None and lag.significant:
         applied = choice.preprocessing.effort_lag != 0.0
@@ -222,6 +276,7 @@ def _record(
         found, samples=int(experiment.information.samples), details=estimate.details,
         weights_near_reversals=() if weights is None else tuple(weights.tolist()),
         std_over_textbook=_std_over_textbook(experiment, estimate),
+        friction_spread=_friction_spread(experiment),
         degrees_of_freedom=float(estimate.degrees_of_freedom),
         cutoffs_tried=tuple(CutoffScore(float(c), float(s)) for c, s in choice.cutoffs),
         friction=choice.friction, effort_lag=choice.lag)
@@ -237,18 +292,31 @@ def _std_over_textbook(experiment: Experiment, estimate: Estimate) -> float:
     return float(np.median(estimate.std[known] / deviation[known])) if known.any() else 1.0
 
 
+def _friction_spread(experiment: Experiment) -> dict[str, float] | None:
+    """Return the spread of friction between recordings, by kind; None where it is not known."""
+    information = experiment.information
+    whole = recordings_of(information)
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    scales = friction_scales(experiment.model, solution.values)
+    if scales is None or len(whole) < 2:
+        return None
+    scores = batch_scores(information, weights, solution)
+    return dict(between_recordings(scores, whole, scales).spread)
+
+
 @one_blas_thread()
-def control_parameters(experiment: Experiment) -> FloatArray:
+def control_parameters(model: TorqueModel, information: Information) -> FloatArray:
     """Return the base parameters (b,) of nominal inertials with everything else fitted.
 
     The effort of the nominal links is taken off, and rotors, friction and offsets are fitted to
     the rest: what a careful user gets without identifying any link.
     """
-    reduction, robot = experiment.model.reduction, experiment.model.robot
+    reduction, robot = model.reduction, model.robot
     links = 10 * robot.n
     nominal = reduction.matrix[:, :links] @ robot.nominal.ravel()
     others = reduction.matrix[:, links:]
-    tall = weighted_factor(experiment.information, joint_weights(experiment.information))
+    tall = weighted_factor(information, joint_weights(information))
     design = tall[:, :-1] @ others
     scale = np.linalg.norm(design, axis=0)
     scale[scale == 0.0] = 1.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import DataError, UsageError, reported
-from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples, chunks
+from robot_dynid.estimation.experiment import MODERATE_SPEED, batch_samples
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.payload import PayloadEstimate, fit_payload
 from robot_dynid.identified.model import IdentifiedModel
@@ -229,12 +229,7 @@ def gathered(names: tuple[str, ...], parts: Sequence[Equations]) -> Information:
     structure: NDArray[np.bool_] = np.asarray(present)
     accumulator = Accumulator(names, structure, batch_samples(parts[0].samples))
     for part in parts:
-        for rows in chunks(part.samples):
-            first = rows.start
-            while first < rows.stop:
-                cut = slice(first, min(first + accumulator.room, rows.stop))
-                accumulator.add(part.columns[:, :, cut], part.effort[cut], part.measured[cut])
-                first = cut.stop
+        accumulator.extend(part.columns, part.effort, part.measured)
     return accumulator.information()
 
 

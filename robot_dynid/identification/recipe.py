@@ -15,7 +15,12 @@ from robot_dynid.estimation import (
     estimator_from,
     owned_settings,
 )
-from robot_dynid.estimation.friction_selection.law_selection import AUTO
+from robot_dynid.estimation.friction_selection.law_request import (
+    AUTO,
+    COULOMB,
+    LawRequest,
+)
+from robot_dynid.estimation.friction_selection.law_request import NONE as NO_FRICTION
 from robot_dynid.estimation.settings import (
     SETTING,
     Setting,
@@ -27,15 +32,17 @@ from robot_dynid.estimation.settings import (
     settings_of,
 )
 from robot_dynid.files import read_text
-from robot_dynid.friction import law_from
 from robot_dynid.numbers import NumberRange, check_ranges, shown
 from robot_dynid.plausibility.finding import checked_kinds
+from robot_dynid.regressor import axes_of
 from robot_dynid.residual import RESIDUALS
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
+from robot_dynid.signals.windows import Window
 from robot_dynid.yaml_text import load_yaml
 
-#: value of ``residual`` that leaves the deflection out
+#: value of ``residual`` and ``ripple`` that leaves them out
 NONE = 'none'
 #: values of ``loops``: friction and links at once, or one after the other
 JOINT, THREE = 'joint', 'three'
@@ -44,6 +51,8 @@ RAMP_WIDTH = NumberRange(1e-9, 1e3, 'rad/s or m/s')
 EFFORT_LAG = NumberRange(-10.0, 10.0, 's')
 RATE = NumberRange(1.0, 1e5, 'Hz')
 PERIOD = replace(AVERAGED_PERIOD, words=(AUTO,))
+#: key of the laws of all axes that a recipe does not name
+OTHERS = 'others'
 #: key that names the method among the settings of the estimator
 NAME = 'name'
 
@@ -54,6 +63,30 @@ def _read_joints(value: Any, key: str) -> tuple[str, ...] | None:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise UsageError(f'{key} must be a list of joint names, is {shown(value)}')
     return tuple(value)
+
+
+def _read_friction(value: Any, key: str) -> str | dict[str, str]:
+    """Return the law of all axes, or the laws of some by the names of their joints."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping) or not all(
+            isinstance(text, str) for pair in value.items() for text in pair):
+        raise UsageError(f'{key} must be the name of a law, or a mapping of joints to laws such '
+                         f'as {{joint_1: dahl, joint_7: none, others: auto}}, is {shown(value)}')
+    return dict(value)
+
+
+def _read_windows(value: Any, key: str) -> dict[str, tuple[Window, ...]]:
+    """Return the windows of recordings by the name of their file: one each, or a list."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise UsageError(f'{key} must be a mapping of files to windows such as '
+                         f'{{run.csv.gz: [12.0, 40.5]}}, is {shown(value)}')
+    found = {}
+    for name, given in value.items():
+        several = isinstance(given, list) and given and all(isinstance(w, list) for w in given)
+        found[name] = tuple(Window.read(one, f'{key}: {name}')
+                            for one in (given if several else [given]))
+    return found
 
 
 def _read_kinds(value: Any, key: str) -> tuple[str, ...]:
@@ -82,17 +115,23 @@ class Recipe:
 
     ``cutoff`` [Hz] of the low-pass, ``ramp_width`` [rad/s, m/s] of the Coulomb ramp of all joints,
     ``effort_lag`` [s], ``rate`` [Hz] of the uniform grid: None means chosen from the data.
-    ``friction`` is a law such as ``maxwell+load``, of which only the shapes are chosen, or
-    'auto': the law too, axis by axis, which is Coulomb's where ``ramp_width`` is given.
-    ``rotor_inertia`` False for torque sensors on the link side, which do not see rotors.
+    ``friction`` is a law such as ``maxwell+load``, of which only the shapes are chosen, 'none', or
+    'auto' (``auto without dahl load``): the law too, axis by axis, which is Coulomb's where
+    ``ramp_width`` is given; or such texts by joint, and for those not named by 'others'.
+    ``rotor_inertia`` None: as the sensors of the robot show rotors; False: without them.
     ``period`` [s], or 'auto' for the one of the recorded motion, asks for averaging over the
     periods of every recording, the first ``warm_up`` of them left out. ``residual`` is what learns
-    from the deflection: 'none', 'gmr', 'rbf', or 'auto', which is gmr where there are motor
-    states. ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
+    from the deflection: 'none', 'gear', 'gmr', 'rbf', or 'auto', gear or gmr where there are
+    motor states and it helps. ``ripple`` is torque ripple locked to position: 'auto' where the
+    recordings show it, or 'none'; likewise ``adaptation``, friction that warms up and coefficients
+    that drift.
+    ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
     from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
-    robot. ``accept`` are kinds of findings (plausibility.finding.KINDS) that do not refuse the
-    recordings. ``estimator`` holds the ``name`` of a method and its settings, in plain types;
-    without a name they are those of the method that is asked for.
+    robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
+    began: of a recording that is named, nothing else is used. ``accept`` are kinds of findings
+    (plausibility.finding.KINDS) that do not refuse the recordings. ``estimator`` holds the
+    ``name`` of a method and its settings, in plain types; without a name they are those of the
+    method that is asked for.
 
     Raises UsageError naming the key.
     """
@@ -102,15 +141,21 @@ class Recipe:
         None, RAMP_WIDTH, 'width of the Coulomb ramp [rad/s, m/s]')
     effort_lag: float | None = number_setting(None, EFFORT_LAG, 'lag of the effort [s]')
     rate: float | None = number_setting(None, RATE, 'rate of the uniform grid [Hz]')
-    rotor_inertia: bool = setting(True, read_flag, 'whether the effort shows rotors')
-    friction: str = setting(AUTO, read_word, 'friction law of all axes, or auto')
+    rotor_inertia: bool | None = setting(None, read_flag, 'whether the effort shows rotors')
+    friction: str | Mapping[str, str] = setting(
+        AUTO, _read_friction, 'friction law of all axes, or by joint, or auto')
     period: float | str | None = number_setting(
         None, PERIOD, 'period to average over [s], or auto')
     warm_up: int = number_setting(
         Periodic.warm_up, WARM_UP, 'first periods to leave out')
     residual: str = setting(AUTO, read_word, 'residual model of the deflection')
+    ripple: str = setting(AUTO, read_word, 'torque ripple locked to position: auto or none')
+    adaptation: str = setting(
+        AUTO, read_word, 'friction that warms up and coefficients that drift: auto or none')
     loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
+    windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict, metadata={
+        SETTING: Setting(_read_windows, 'windows of recordings')})
     accept: tuple[str, ...] = setting((), _read_kinds, 'findings that are meant to be so')
     estimator: Mapping[str, Any] = field(
         default_factory=dict, metadata={SETTING: Setting(_read_estimator, 'method and settings')})
@@ -121,6 +166,55 @@ class Recipe:
         if self.period is None:
             return None
         return Periodic(None if self.period == AUTO else float(self.period), self.warm_up)
+
+    @property
+    def _laws(self) -> Mapping[str, str]:
+        """Requests for friction laws, by joint and for the others."""
+        return {OTHERS: self.friction} if isinstance(self.friction, str) else self.friction
+
+    def law_requests(self, robot: RobotModel) -> tuple[LawRequest, ...]:
+        """Return the request for the law of every axis: joints, then motors such as ``m6``.
+
+        Raises UsageError for a name that is neither.
+        """
+        axes = (*robot.joints, *axes_of(robot).labels[robot.n:])
+        unknown = [name for name in self._laws if name not in (*axes, OTHERS)]
+        if unknown:
+            raise UsageError(f'recipe: friction: {robot.name} has no joint '
+                             f'{", ".join(unknown)}; choose of {", ".join(axes)}, {OTHERS}')
+        simplest = COULOMB if robot.drive.shows_motors else NO_FRICTION
+        found = [replace(LawRequest.of(self._laws.get(axis, self._laws.get(OTHERS, AUTO))),
+                         simplest=simplest) for axis in axes]
+        if self.ramp_width is not None:
+            found = [LawRequest(COULOMB) if one.auto else one for one in found]
+        return tuple(found)
+
+    def chooses_friction(self, robot: RobotModel) -> bool:
+        """Return whether laws of friction are chosen from the data."""
+        return any(request.law != COULOMB for request in self.law_requests(robot))
+
+    def with_simple_laws(self, robot: RobotModel) -> Recipe:
+        """Return it with the simplest law wherever the data would choose one."""
+        simplest = COULOMB if robot.drive.shows_motors else NO_FRICTION
+        laws = {OTHERS: AUTO, **self._laws}
+        return replace(self, friction={
+            name: simplest if LawRequest.of(text).auto else text for name, text in laws.items()})
+
+    def rotors_of(self, robot: RobotModel) -> bool:
+        """Return whether rotors are looked for in the effort of a robot.
+
+        Raises UsageError for rotors that its sensors cannot see.
+        """
+        if self.rotor_inertia and not robot.drive.shows_motors:
+            raise UsageError(f'recipe: rotor_inertia is true, but the efforts of {robot.name} are '
+                             'measured behind the gears (sensor: link), where rotors do not show; '
+                             'leave one of both out')
+        return robot.drive.shows_motors if self.rotor_inertia is None else self.rotor_inertia
+
+    def check_robot(self, robot: RobotModel) -> None:
+        """Raise UsageError where it contradicts a robot: other joints, rotors unseen."""
+        self.law_requests(robot)
+        self.rotors_of(robot)
 
     def estimator_for(self, method: str | None) -> Estimator:
         """Return the estimator of ``method``, or the one the recipe names, or the default one.
@@ -152,13 +246,19 @@ class Recipe:
         if self.residual not in (AUTO, NONE, *RESIDUALS):
             raise UsageError(f'recipe: residual {self.residual!r}: choose one of {AUTO}, {NONE}, '
                              f'{", ".join(RESIDUALS)}')
+        if self.ripple not in (AUTO, NONE):
+            raise UsageError(f'recipe: ripple {self.ripple!r}: choose one of {AUTO}, {NONE}')
+        if self.adaptation not in (AUTO, NONE):
+            raise UsageError(f'recipe: adaptation {self.adaptation!r}: choose one of {AUTO}, '
+                             f'{NONE}')
         if self.loops not in (JOINT, THREE):
             raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
-        if self.friction != AUTO:
-            law_from(self.friction)  # refuses an unknown one
-        if self.ramp_width is not None and self.friction not in (AUTO, 'coulomb'):
-            raise UsageError(f'recipe: ramp_width is that of the law coulomb, not of '
-                             f'{self.friction}; leave one of them out')
+        for text in self._laws.values():
+            request = LawRequest.of(text)  # refuses an unknown one
+            if self.ramp_width is not None and not request.auto \
+                    and request.law not in (COULOMB, NO_FRICTION):
+                raise UsageError(f'recipe: ramp_width is that of the law coulomb, not of '
+                                 f'{request.law}; leave one of them out')
 
 
 def recipe_from_dict(content: Mapping[str, Any], source: str = 'recipe') -> Recipe:

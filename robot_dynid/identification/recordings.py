@@ -22,9 +22,11 @@ from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Averaging, Preprocessing, Repaired, prepare, repair
 from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.signals.stacked import require_channels
+from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered, unfiltered
 from robot_dynid.types import Part, Progress, RawLog, Samples
 
-#: rows of prepared recordings that stay in memory: 40 MB for seven joints
+#: rows of prepared recordings, and of what is around them, that stay in memory: 40 MB for seven
+#: joints
 KEPT_ROWS = 100_000
 #: rows of the recordings the choices are made on; more do not change them
 SELECTION_ROWS = 60_000
@@ -65,8 +67,7 @@ class SampleStore:
 
     def put(self, number: int, samples: Samples) -> None:
         """Keep samples, if there is a reason to and room."""
-        rows = sum(len(known) for known in self.memory.values())
-        if rows + len(samples) <= KEPT_ROWS:
+        if sum(map(_rows, (*self.memory.values(), samples))) <= KEPT_ROWS:
             self.memory[number] = samples
         elif number in self.seen and not self.full:
             try:
@@ -74,6 +75,10 @@ class SampleStore:
             except DataError:
                 self.full = True
         self.seen.add(number)
+
+    def release(self) -> None:
+        """Keep nothing in memory any more."""
+        self.memory.clear()
 
     def _written(self, samples: Samples) -> dict[str, Any]:
         """Return the fields, arrays in scratch space; rows of a whole are written with that."""
@@ -94,6 +99,11 @@ class SampleStore:
         kept = np.zeros(len(whole), dtype=bool)
         kept[rows] = True
         return replace(whole.inner(kept), starts=found['starts'])
+
+
+def _rows(samples: Samples) -> int:
+    """Return the rows of samples and of the whole that they keep."""
+    return len(samples) + (0 if samples.whole is None else len(samples.whole))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +224,18 @@ class Prepared:
                     yield found
         if len(self.unusable) == count:
             raise self.unusable[0]
+
+    @property
+    def as_recorded(self) -> AsRecorded:
+        """The recordings as their sensors gave them, but for the lag of the effort."""
+        return AsRecorded(self._unfiltered, lambda stage, share: self.progress(
+            stage, 0.9 + 0.02 * share))
+
+    def _unfiltered(self) -> Iterator[tuple[Unfiltered, ...]]:
+        for i in range(len(self.recordings)):
+            if i not in self.unusable:
+                self.progress('going through the recordings again', 0.9)
+                yield unfiltered(self.robot, self.recordings[i], self.settings.effort_lag)
 
     def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
         """Return notes, and the record of averaged recordings and sweeps, once gone through."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -12,28 +12,46 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import Experiment
-from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.friction_selection.law_request import AUTO
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import folds
 from robot_dynid.identification.sequential_fit import RESIDUAL, Stopwatch, friction_parameters
 from robot_dynid.identified.record import DeflectionRecord, JointDeflection
-from robot_dynid.residual import RESIDUALS, ResidualModel
-from robot_dynid.residual.deflection import deflections, feature_count, known_joints
+from robot_dynid.residual import CHOICES, RESIDUALS, GearModel, ResidualModel
+from robot_dynid.residual.deflection import (
+    beside_load,
+    deflections,
+    feature_count,
+    gear_load,
+    known_joints,
+    seen,
+)
 from robot_dynid.types import FloatArray, Samples
 
-#: a residual model must lower the held-out error by this share, in most folds
-GAIN = 0.01
+#: a residual model must lower the held-out error by this share, and the logarithms of the errors
+#: of stretches by so many deviations of their mean
+GAIN, SURE = 0.01, 2.5
 #: samples residual models are fitted to, at about 1 kB each; long recordings have more
 RESIDUAL_SAMPLES = 200_000
-#: physics and residual are fitted in turn, at most so often, while the score falls by this much
+#: loops in turn are gone through at most so often, while the score falls by this much
 ROUNDS, SETTLED = 8, 1e-3
 
-#: base parameters (b,) from information, and those of the round before (None at first)
-Physics = Callable[[Information, FloatArray | None], FloatArray]
+#: base parameters (b,) from some batches of an experiment, of the same one whose effort lacks what
+#: the residual models explain, and from those of the round before (None at first)
+Physics = Callable[[Experiment, Experiment, Sequence[int], FloatArray | None], FloatArray]
+#: kinds of residual models by the number of the joint
+Kinds = Mapping[int, str]
 
 
-def joint_fit(information: Information, before: FloatArray | None) -> FloatArray:
-    """Return the weighted least-squares solution (b,): friction and links at once."""
+def joint_fit(
+    whole: Experiment, left: Experiment, batches: Sequence[int], before: FloatArray | None
+) -> FloatArray:
+    """Return the weighted least-squares solution (b,) of ``batches``: friction and links at once.
+
+    From the whole effort: what gears show of the torque on the links is the same in both, so it
+    says no more about the links.
+    """
+    information = whole.information.subset(batches)
     return solve(information, joint_weights(information)).values
 
 
@@ -90,6 +108,11 @@ class Training:
         model = self.experiment.model
         return np.concatenate([model.effort(s, values) for s in self.experiment.recordings])
 
+    def loaded(self, values: FloatArray) -> Training:
+        """Return it with the load of the gears by the links of base parameters ``values`` (b,)."""
+        load = self.physics(gear_load(self.experiment.model, values))
+        return replace(self, features=beside_load(self.features, load))
+
     def without(self, explained: FloatArray) -> Experiment:
         """Return the experiment whose effort lacks (M, n) what is ``explained`` already."""
         left, first = [], 0
@@ -105,11 +128,8 @@ class Training:
 @dataclass(frozen=True, eq=False)
 class Round:
     """Physics and residual models after a round; ``physics`` and ``added`` (M, n) their efforts.
-
-    ``experiment`` is what the physics was fitted to: the effort less what was ``added`` before.
     """
 
-    experiment: Experiment
     values: FloatArray
     physics: FloatArray
     models: tuple[ResidualModel | None, ...]
@@ -118,28 +138,26 @@ class Round:
 
 
 def alternate(
-    data: Training, kind: str, physics: Physics, batches: Sequence[int], joints: Sequence[int],
+    data: Training, kinds: Kinds, physics: Physics, batches: Sequence[int],
     watch: Stopwatch | None = None,
 ) -> Iterator[Round]:
-    """Fit physics and residual models of ``joints`` in turn to some ``batches`` only, for ever."""
+    """Fit physics and residual models of ``kinds`` in turn to some ``batches`` only, for ever."""
     watch = watch or Stopwatch()
     chosen = np.isin(data.batch, batches)
-    added = np.zeros_like(data.effort)
     values: FloatArray | None = None
-    experiment = data.experiment
+    left = data.experiment
     while True:
-        values = physics(experiment.information.subset(batches), values)
+        values = physics(data.experiment, left, batches, values)
         modelled = data.physics(values)
-        models, notes = watch.timed(
-            RESIDUAL, partial(fitted, data, kind, modelled, chosen, joints))
-        added = predicted(data, models)
-        yield Round(experiment, values, modelled, models, added, notes)
-        experiment = data.without(added)
+        loaded = data.loaded(values) if kinds else data
+        models, notes = watch.timed(RESIDUAL, partial(fitted, loaded, kinds, modelled, chosen))
+        added = predicted(loaded, models)
+        yield Round(values, modelled, models, added, notes)
+        left = data.without(added) if any(models) else data.experiment
 
 
 def fitted(
-    data: Training, kind: str, physics: FloatArray, chosen: NDArray[np.bool_],
-    joints: Sequence[int],
+    data: Training, kinds: Kinds, physics: FloatArray, chosen: NDArray[np.bool_]
 ) -> tuple[tuple[ResidualModel | None, ...], tuple[str, ...]]:
     """Return the residual models (None where there is none) and why some could not be fitted.
 
@@ -149,10 +167,11 @@ def fitted(
     notes = []
     for j, joint in enumerate(data.experiment.model.robot.joints):
         model, note = None, ''
-        if j in joints:
+        if j in kinds:
             residual = data.effort[chosen, j] - physics[chosen, j]
             try:
-                model = RESIDUALS[kind].fit(data.features[chosen, j], residual)
+                model = RESIDUALS[kinds[j]].fit(
+                    seen(data.features[chosen, j], kinds[j] == CHOICES[0]), residual)
             except DataError as error:
                 note = f'{joint}: {error}'
         models.append(model)
@@ -165,74 +184,86 @@ def predicted(data: Training, models: Sequence[ResidualModel | None]) -> FloatAr
     added = np.zeros_like(data.effort)
     for j, model in enumerate(models):
         if model is not None:
-            added[:, j] = model.mean(data.features[:, j])
+            added[:, j] = model.mean(
+                seen(data.features[:, j], isinstance(model, GearModel)))
     return added
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Held-out root mean squared errors [N m] of the filtered effort, by round and fold.
+    """Held-out squared errors [(N m)^2] of the filtered effort, by round and stretch (batch).
 
-    ``friction`` (R, F, n) of friction alone, ``physics`` (R, F, n) of friction and links,
-    ``after`` (R, F, n) with the residual models.
+    Sums over the samples of a stretch: ``friction`` (R, B, n) of friction alone, ``physics``
+    (R, B, n) of friction and links, ``after`` (R, B, n) with the residual models. ``samples`` in
+    all.
     """
 
     friction: FloatArray
     physics: FloatArray
     after: FloatArray
+    samples: int
+
+    def rms(self, errors: FloatArray) -> FloatArray:
+        """Return the root mean square (n,) [N m] of ``errors`` (B, n)."""
+        return np.asarray(np.sqrt(errors.sum(axis=0) / self.samples))
 
     @property
     def before(self) -> FloatArray:
-        """Errors (F, n) of the physics as it is without any residual model."""
+        """Errors (B, n) of the physics as it is without any residual model."""
         return np.asarray(self.physics[0])
 
     @property
     def rounds(self) -> int:
         """Number of rounds that lower the error, 0 for none."""
-        scores = [np.mean(np.log(_rms(errors) + 1e-300)) for errors in self.after]
+        scores = [np.mean(np.log(self.rms(errors) + 1e-300)) for errors in self.after]
         lower = [k for k, score in enumerate(scores)
                  if k == 0 or score < min(scores[:k]) - SETTLED]
         return lower[-1] + 1 if lower else 0
 
-    def helps(self, rounds: int) -> NDArray[np.bool_]:
-        """Return (n,) whether the error falls by GAIN, and in most folds."""
-        after = self.after[rounds - 1]
-        lower = _rms(after) < (1.0 - GAIN) * _rms(self.before)
-        return np.asarray(lower & (np.mean(after < self.before, axis=0) > 0.5))
+    @property
+    def last(self) -> FloatArray:
+        """Errors (B, n) after as many rounds as lower them."""
+        return np.asarray(self.after[self.rounds - 1])
+
+    def lower(self, after: FloatArray, before: FloatArray) -> NDArray[np.bool_]:
+        """Return (n,) whether errors (B, n) fell by GAIN, and by more than chance."""
+        gains = 0.5 * np.log((before + 1e-300) / (after + 1e-300))
+        falls = self.rms(after) < (1.0 - GAIN) * self.rms(before)
+        return np.asarray(falls & (np.sqrt(len(gains)) * gains.mean(axis=0)
+                                   > SURE * gains.std(axis=0)))
 
 
-def _rms(errors: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.mean(errors**2, axis=0)))
-
-
-def cross_fit(data: Training, kind: str, physics: Physics, joints: Sequence[int]) -> CrossFit:
+def cross_fit(data: Training, kinds: Kinds, physics: Physics) -> CrossFit:
     """Return errors of stretches on which neither physics nor residual models were fitted."""
     count = len(data.experiment.information.batches)
     left_out = folds(count)
     held_out = [np.isin(data.batch, fold) for fold in left_out]
-    fits = [alternate(data, kind, physics, [i for i in range(count) if i not in fold], joints)
+    fits = [alternate(data, kinds, physics, [i for i in range(count) if i not in fold])
             for fold in left_out]
-    own = friction_parameters(data.experiment.model)
-    table = np.empty((0, 3, len(left_out), data.effort.shape[1]))
-    while len(table) < ROUNDS and CrossFit(*table.swapaxes(0, 1)).rounds == len(table):
-        rounds = [next(fit) for fit in fits]
-        left = [data.effort[rows] - np.array(
-            [data.physics(np.where(own, r.values, 0.0))[rows], r.physics[rows],
-             r.physics[rows] + r.added[rows]]) for r, rows in zip(rounds, held_out, strict=True)]
-        errors = np.array([[_rms(stage) for stage in stages] for stages in left])
-        table = np.concatenate([table, errors.swapaxes(0, 1)[None]])
-    return CrossFit(*table.swapaxes(0, 1))
+    dry = friction_parameters(data.experiment.model)
+    most = 1 if physics is joint_fit else ROUNDS
+    begins = np.searchsorted(data.batch, np.arange(count))
+    table = np.empty((3, 0, count, data.effort.shape[1]))
+    found = CrossFit(table[0], table[1], table[2], len(data.effort))
+    while len(found.after) < most and found.rounds == len(found.after):
+        errors = np.empty((3, *data.effort.shape))
+        for one, rows in zip((next(fit) for fit in fits), held_out, strict=True):
+            friction = data.physics(np.where(dry, one.values, 0.0))
+            for stage, effort in enumerate((friction, one.physics, one.physics + one.added)):
+                errors[stage, rows] = data.effort[rows] - effort[rows]
+        own = np.add.reduceat(errors**2, begins, axis=1)
+        table = np.concatenate([table, own[:, None]], axis=1)
+        found = CrossFit(table[0], table[1], table[2], len(data.effort))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualFitted:
-    """Residual models per joint and the experiment the physics is to be fitted to.
+    """Residual models per joint; ``values`` (b,) is the physics of the last round.
 
-    ``values`` (b,) is the physics of the last round; ``record`` says, joint by joint, what the
-    stages improve.
+    ``record`` says, joint by joint, what the stages improve.
     """
 
-    experiment: Experiment
     models: tuple[ResidualModel | None, ...] = ()
     values: FloatArray | None = None
     record: DeflectionRecord | None = None
@@ -245,50 +276,68 @@ def fit_residual(
     """Fit residual models where they lower the held-out error; None where nothing is in turn.
 
     That is without motor states, or with a ``kind`` of no residual, where friction and links are
-    fitted at once. ``watch`` measures the last fit, to all the data; judging it comes on top.
+    fitted at once; AUTO stands for those of CHOICES. ``watch`` measures the last fit, to all the
+    data; judging it comes on top.
     """
     at_once = physics is joint_fit
     data = Training.of(experiment, needed=at_once)
     if data is None:
         return None
-    known = data.known if kind in RESIDUALS else []
+    tried = CHOICES if kind == AUTO else (kind,)
+    known = data.known if set(tried) <= set(RESIDUALS) else []
     robot, everything = experiment.model.robot, range(len(experiment.information.batches))
     watch = watch or Stopwatch()
     before = dict(watch.seconds)
-    crossed = cross_fit(data, kind, physics, known)
+    kinds, crossed, errors = _chosen(data, tried, physics, known)
     watch.seconds.clear()
     watch.seconds.update(before)
-    helps = crossed.helps(crossed.rounds)
-    joints = [j for j in known if helps[j]]
-    fits = alternate(data, kind, physics, everything, joints, watch)
-    last = next(islice(fits, crossed.rounds - 1 if joints or not at_once else 0, None))
+    rounds = crossed.rounds if kinds or not at_once else 1
+    fits = alternate(data, kinds, physics, everything, watch)
+    last = next(islice(fits, rounds - 1, None))
     reasons = [_reason(j in data.known, last.models[j], last.notes[j]) if known else
                'none asked for, or no motor states' for j in range(robot.n)]
     warnings = tuple(f'joint {joint}: no residual model of the deflection: {reason}'
                      for joint, reason in zip(robot.joints, reasons, strict=True)
                      if reason and known)
-    if data.stride > 1 and (joints or not at_once):
-        warnings += (f'long recordings: residual models, and the parameters beside them, are from '
-                     f'one in {data.stride} parts',)
-    all_parts = data.stride > 1 and at_once and not joints
-    return ResidualFitted(experiment if all_parts else last.experiment, last.models, last.values,
-                          _record(kind, crossed, robot.joints, reasons), warnings)
+    if data.stride > 1 and (kinds or not at_once):
+        warnings += (f'long recordings: residual models are from one in {data.stride} parts',)
+    rows = tuple(JointDeflection(
+        joint, not reason, reason, float(friction), float(alone), float(after),
+        '' if reason else kinds[j])
+        for j, (joint, reason, (friction, alone, after)) in enumerate(zip(
+            robot.joints, reasons, errors, strict=True)))
+    record = DeflectionRecord(kind, crossed.rounds, rows,
+                              tuple(tuple(crossed.rms(after).tolist()) for after in crossed.after))
+    return ResidualFitted(last.models, last.values, record, warnings)
+
+
+def _chosen(
+    data: Training, tried: Sequence[str], physics: Physics, known: Sequence[int]
+) -> tuple[Kinds, CrossFit, FloatArray]:
+    """Return the kinds that help, the fit of the last one that does, and the errors (n, 3) [N m].
+
+    Those of friction, links and residual models, of the kind that is best or was tried first.
+    """
+    kinds: dict[int, str] = {}
+    found, errors, best = None, None, None
+    for kind in tried:
+        crossed = cross_fit(data, dict.fromkeys(known, kind), physics)
+        if found is None or errors is None or best is None:
+            found, best = crossed, crossed.before.copy()
+            errors = np.array([crossed.rms(one) for one in (
+                crossed.friction[crossed.rounds - 1], crossed.before, crossed.last)]).T
+        lower = crossed.lower(crossed.last, best)
+        better = [j for j in known if lower[j]]
+        if better:
+            kinds |= dict.fromkeys(better, kind)
+            found = crossed
+            best[:, better] = crossed.last[:, better]
+            errors[better, 2] = crossed.rms(crossed.last)[better]
+    assert found is not None and errors is not None
+    return kinds, found, errors
 
 
 def _reason(known: bool, model: ResidualModel | None, note: str) -> str:
     if not known:
         return 'no motor states that can be used'
     return '' if model is not None else note or 'the held-out error does not fall'
-
-
-def _record(
-    kind: str, crossed: CrossFit, joints: Sequence[str], reasons: Sequence[str]
-) -> DeflectionRecord:
-    """Return the errors of the stages on data left out."""
-    last = crossed.rounds - 1
-    stages = np.array([_rms(crossed.friction[last]), _rms(crossed.before),
-                       _rms(crossed.after[last])]).T.tolist()
-    rows = tuple(JointDeflection(joint, not reason, reason, *errors)
-                 for joint, reason, errors in zip(joints, reasons, stages, strict=True))
-    return DeflectionRecord(kind, crossed.rounds, rows,
-                            tuple(tuple(_rms(after).tolist()) for after in crossed.after))

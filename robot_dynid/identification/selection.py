@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
+from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import (
     CHUNK,
     Experiment,
@@ -17,18 +19,26 @@ from robot_dynid.estimation.experiment import (
     chunks,
     swift,
 )
-from robot_dynid.estimation.friction_selection.law_selection import AUTO, AxisChoice, choose_laws
+from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary
+from robot_dynid.estimation.friction_selection.law_request import COULOMB, LawRequest
+from robot_dynid.estimation.friction_selection.law_selection import (
+    AxisChoice,
+    LawScore,
+    choose_laws,
+)
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.estimation.information import Accumulator
-from robot_dynid.estimation.uncertainty.held_out import held_out
-from robot_dynid.identification.effort_lag import lag_of, likely, settled
+from robot_dynid.estimation.uncertainty.held_out import folds, held_out
+from robot_dynid.friction import ADDITIONS, LAWS
+from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled, sure
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
-from robot_dynid.regressor import axes_of
+from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
+from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Progress, Samples
 
 CUTOFFS = (2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 22.0, 33.0, 50.0, 75.0, 110.0)
@@ -38,7 +48,8 @@ DEFAULT_WIDTH = 0.01
 HIGHEST = 0.3
 #: choices of the cut-off after the first, with the friction found; two have always been enough
 CUTOFF_ROUNDS = 3
-
+#: share of the error by which held-out errors scatter, which refutes no lag that is sure
+ALIKE = 0.01
 
 
 @dataclass(frozen=True)
@@ -55,107 +66,182 @@ class Choice:
     friction: tuple[AxisChoice, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Excerpt:
+    """The recordings the choices are made on; their samples as they were prepared last."""
+
+    robot: RobotModel
+    recordings: Sequence[Repaired]
+    _last: dict[Preprocessing, list[Samples]] = field(default_factory=dict)
+
+    def samples(self, settings: Preprocessing) -> list[Samples]:
+        """Return the recordings, prepared with ``settings``; raises DataError as `prepare`."""
+        if settings not in self._last:
+            self._last.clear()
+            self._last[settings] = [prepare(self.robot, r, settings) for r in self.recordings]
+        return self._last[settings]
+
+    def score(self, model: TorqueModel, settings: Preprocessing) -> float:
+        """Return the held-out score of a model of samples prepared with ``settings``."""
+        return self.error(model, self.samples(settings))
+
+    def error(self, model: TorqueModel, samples: Iterable[Samples]) -> float:
+        """Return the held-out score of a model of prepared ``samples``."""
+        return held_out(Experiment.of(model, samples).information).score
+
+    def ramp(self, structure: Structure, settings: Preprocessing) -> Structure:
+        """Return ``structure`` with the best width of the Coulomb ramp."""
+        return _choose_width(self, structure, settings)
+
+    def laws(
+        self, structure: Structure, settings: Preprocessing, requests: Sequence[LawRequest]
+    ) -> tuple[Structure, tuple[AxisChoice, ...]]:
+        """Return ``structure`` with the laws that are requested of the axes."""
+        return _choose_laws(self, structure, settings, requests)
+
+
 def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
-           progress: Progress, sweeps: Structure | None = None) -> Choice:
+           progress: Progress, sweeps: Structure | None = None,
+           kind: type[Excerpt] = Excerpt) -> Choice:
     """Choose everything the recipe leaves open; the same data always gives the same choice.
 
-    The friction laws are those of ``sweeps`` where these were identified before.
+    The friction laws are those of ``sweeps`` where these were identified before; ``kind`` says
+    how candidates are compared.
 
     As long as the law of friction is wrong it is best smoothed away, and what is smoothed away
     determines no law; most of all at the motor of an elastic joint, whose own equation is mostly
-    friction. So the cut-off is chosen again with the law that was found, and the law anew, until
-    the cut-off stays.
+    friction. So cut-off and lag are chosen again with the law that was found, and the law anew,
+    until the cut-off stays. Laws stand where the lag is the same as far as it is known.
     """
     if sweeps is not None:
         recipe = replace(recipe, friction='coulomb')
-    part = list(recordings)
+    part = kind(robot, recordings)
     width = recipe.ramp_width or DEFAULT_WIDTH
-    first = Structure.uniform(robot, recipe.rotor_inertia, 'coulomb', {'width': width})
-    choice = _chosen(robot, part, recipe, (first, first), _between(progress, 0.0, 0.5))
+    first = Structure.uniform(robot, recipe.rotors_of(robot), 'coulomb', {'width': width})
+    choice = _chosen(part, recipe, first, None, between(progress, 0.0, 0.5))
     again = recipe.cutoff is None and (choice.friction or robot.coordinates > robot.n)
     for i in range(CUTOFF_ROUNDS if again else 0):
         before = choice
         begin, end = (0.5 + 0.3 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
-        choice = _chosen(robot, part, recipe, (first, before.structure),
-                         _between(progress, begin, end))
+        choice = _chosen(part, recipe, first, before, between(progress, begin, end))
         if choice.preprocessing.cutoff == before.preprocessing.cutoff:
             break
     return choice if sweeps is None else replace(choice, structure=sweeps)
 
 
-def _between(progress: Progress, begin: float, end: float) -> Progress:
+def between(progress: Progress, begin: float, end: float) -> Progress:
     """Return a progress whose whole is the part from ``begin`` to ``end`` of ``progress``."""
     return lambda stage, share: progress(stage, begin + (end - begin) * share)
 
 
-def _chosen(robot: RobotModel, part: Sequence[Repaired], recipe: Recipe,
-            known: tuple[Structure, Structure], progress: Progress) -> Choice:
-    """Choose once; ``known`` is the friction to begin with, and the best so far.
+def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | None,
+            progress: Progress) -> Choice:
+    """Choose once, cut-off and lag with the friction chosen ``before``.
 
-    Cut-off and lag are chosen with the best friction so far.
+    The choice of friction begins with ``first``, so for the same samples it is the same.
     """
-    structure, best = known
+    best = first if before is None else before.structure
     scores: tuple[tuple[float, float], ...] = ()
     cutoff = recipe.cutoff
     if cutoff is None:
-        cutoff, scores = _choose_cutoff(robot, part, best, progress)
+        cutoff, scores = _choose_cutoff(part, best, progress)
     settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
-        settings, lag = _choose_lag(robot, part, best, settings)
+        settings, lag = _choose_lag(part, best, settings)
+    if before is not None:
+        if settings == before.preprocessing:
+            return replace(before, cutoffs=scores, lag=lag)
+        if _alike(settings, lag, before):
+            return replace(before, cutoffs=scores)
+    structure = first
     if recipe.ramp_width is None:
-        structure = _choose_width(robot, part, structure, settings, progress)
+        progress('choosing the Coulomb ramp', 0.5)
+        structure = part.ramp(first, settings)
     choices: tuple[AxisChoice, ...] = ()
-    if recipe.friction != 'coulomb' and not (recipe.friction == AUTO and recipe.ramp_width):
+    requests = recipe.law_requests(part.robot)
+    if any(request.law != COULOMB for request in requests):
         progress('choosing friction laws', 0.8)
-        structure, choices = _choose_laws(robot, part, structure, settings, recipe.friction)
+        structure, choices = part.laws(structure, settings, requests)
     return Choice(settings, structure, scores, lag, choices)
 
 
-def _prepared(
-    robot: RobotModel, part: Sequence[Repaired], settings: Preprocessing
-) -> Iterator[Samples]:
-    return (prepare(robot, recording, settings) for recording in part)
+def with_laws_of(
+    estimator: Estimator, experiment: Experiment, choice: Choice, requests: Sequence[LawRequest]
+) -> Choice:
+    """Return the choice with the laws of friction that the ``estimator`` sees.
+
+    Those of axes whose law is prescribed, or could not be chosen, stay.
+    """
+    before = choice.structure
+    named = list(zip(before.friction, before.laws, strict=True))
+    every = (*LAWS, *ADDITIONS)
+    noted = [bool(one.note) for one in choice.friction] or [True] * len(named)
+    without = [request.without if request.auto and not note else every
+               for request, note in zip(requests, noted, strict=True)]
+    laws = list(estimator.laws(experiment, named, without))
+    if [name for name, _ in laws] == list(before.friction):
+        return choice
+    load = None if before.load is None else np.array(before.load)
+    structure = Structure.of(before.rotor_inertia, laws, load)
+    return replace(choice, structure=structure, friction=tuple(
+        one if one.law == name else replace(one, law=name, tried=(
+            *one.tried, LawScore(name, one.error_over_coulomb)))
+        for one, (name, _) in zip(choice.friction, laws, strict=True)))
+
+
+def _alike(settings: Preprocessing, lag: Lag | None, before: Choice) -> bool:
+    """Return whether settings differ from those ``before`` by a corrected lag, and not by much."""
+    own = before.preprocessing
+    return (lag is not None and before.lag is not None and alike(lag, before.lag)
+            and 0.0 not in (settings.effort_lag, own.effort_lag)
+            and replace(settings, effort_lag=own.effort_lag) == own)
 
 
 def _choose_cutoff(
-    robot: RobotModel, part: Sequence[Repaired], structure: Structure, progress: Progress
+    part: Excerpt, structure: Structure, progress: Progress
 ) -> tuple[float, tuple[tuple[float, float], ...]]:
-    model = structure.torque_model(robot)
-    highest = HIGHEST / max(r.step for r in part)
+    model = structure.torque_model(part.robot)
+    highest = HIGHEST / max(r.step for r in part.recordings)
     candidates = [c for c in CUTOFFS if c <= highest] or [highest]
-    scores = []
-    problem: DataError | None = None
-    for i, cutoff in enumerate(candidates):
-        progress(f'trying a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
+
+    def score(cutoff: float) -> float | DataError:
         try:
-            experiment = Experiment.of(model, _prepared(model.robot, part, Preprocessing(cutoff)))
-            scores.append((cutoff, held_out(experiment.information).score))
+            samples = (prepare(part.robot, r, Preprocessing(cutoff)) for r in part.recordings)
+            return part.error(model, samples)
         except DataError as error:
-            problem = error
+            return error
+
+    scores: dict[float, float] = {}
+    problem = DataError('no cut-off frequency can be tried on this data')
+    for i, (cutoff, found) in enumerate(zip(
+            candidates, side_by_side(score, candidates), strict=True), start=1):
+        progress(f'tried a cut-off of {cutoff:g} Hz', 0.05 + 0.4 * i / len(candidates))
+        if isinstance(found, DataError):
+            problem = found
+        else:
+            scores[cutoff] = found
     if not scores:
-        raise problem or DataError('no cut-off frequency can be tried on this data')
-    return min(scores, key=lambda s: s[1])[0], tuple(scores)
+        raise problem
+    return min(scores, key=lambda cutoff: scores[cutoff]), tuple(scores.items())
 
 
 def _choose_lag(
-    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing
+    part: Excerpt, structure: Structure, settings: Preprocessing
 ) -> tuple[Preprocessing, Lag]:
-    model = structure.torque_model(robot)
-    lag = settled(lambda late: effort_lag(model, part, replace(settings, effort_lag=late)))
+    model = structure.torque_model(part.robot)
+    lag = settled(lambda late: effort_lag(
+        model, part.samples(replace(settings, effort_lag=late))))
     if not likely(lag):
         return settings, lag
     shifted = replace(settings, effort_lag=lag.seconds)
-    before, after = (
-        held_out(Experiment.of(model, _prepared(model.robot, part, one)).information).score
-        for one in (settings, shifted))
-    return (shifted if after < before else settings), lag
+    before, after = (part.score(model, one) for one in (settings, shifted))
+    worst = before + (ALIKE if sure(lag) else 0.0)
+    return (shifted if after < worst else settings), lag
 
 
-def effort_lag(
-    model: TorqueModel, part: Sequence[Repaired], settings: Preprocessing
-) -> Lag:
+def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
     """Estimate by how much the effort is later than the motion.
 
     A late effort is ``y(t - lag) = y - lag dy/dt`` to first order, so the lag is one more linear
@@ -166,19 +252,22 @@ def effort_lag(
     names = (*model.reduction.names, 'effort_lag')
     structure = np.hstack([model.structure, np.ones((model.robot.rows, 1), dtype=bool)])
     accumulator: Accumulator | None = None
-    for recording in part:
-        samples = prepare(model.robot, recording, settings)
+    for samples in recordings:
         assert samples.effort is not None and samples.measured is not None
         accumulator = accumulator or Accumulator(names, structure, batch_samples(samples))
         accumulator.begin()
         rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)
         far = swift(model.robot, samples)
-        for rows in chunks(samples, min(CHUNK, accumulator.batch_samples)):
-            used = far[rows]
+        batch = accumulator.batch_samples
+        for rows in chunks(samples, max(CHUNK // batch, 1) * batch):
+            used = far[rows].T
             late = np.concatenate([regression.columns(rows), -rate[rows].T[:, None, :]], axis=1)
-            accumulator.add(late * used.T[:, None, :], samples.effort[rows] * used,
-                            samples.measured[rows] * used)
+            late *= used[:, None, :]
+            effort, measured = (y[rows] * used.T for y in (samples.effort, samples.measured))
+            for first in range(0, len(effort), batch):
+                cut = slice(first, first + batch)
+                accumulator.add(late[:, :, cut], effort[cut], measured[cut])
     assert accumulator is not None
     return lag_of(accumulator.information())
 
@@ -194,30 +283,43 @@ def _rate(samples: Samples) -> FloatArray:
     return rate
 
 
-def _choose_width(
-    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing,
-    progress: Progress,
-) -> Structure:
-    """Choose one ramp for all axes; per axis the choice follows the noise of single reversals."""
-    tried = []
-    for i, width in enumerate(WIDTHS):
-        progress(f'trying a Coulomb ramp of {width:g} rad/s', 0.5 + 0.3 * i / len(WIDTHS))
-        candidate = Structure.uniform(robot, structure.rotor_inertia, structure.friction[0],
-                                      {'width': width})
-        model = candidate.torque_model(robot)
-        experiment = Experiment.of(model, _prepared(model.robot, part, settings))
-        tried.append((held_out(experiment.information).score, i, candidate))
-    return min(tried)[2]
+def _choose_width(part: Excerpt, structure: Structure, settings: Preprocessing) -> Structure:
+    """Choose one ramp for all axes; per axis the choice follows the noise of single reversals.
+
+    The equations are reduced once, with the columns of all ramps.
+    """
+    candidates = [Structure.uniform(part.robot, structure.rotor_inertia, structure.friction[0],
+                                    {'width': width}) for width in WIDTHS]
+    links, axes = frictionless(part.robot, structure), axes_of(part.robot)
+    ramps = [Dictionary(laws) for laws in zip(*(c.laws for c in candidates), strict=True)]
+    model = TorqueModel.of(links.robot, (*links.blocks, JointFriction(axes, tuple(ramps))))
+    information = Experiment.of(model, part.samples(settings)).information
+    information = information.grouped(folds(len(information.batches)))
+    names = np.array(information.names)
+
+    def columns(candidate: Structure) -> NDArray[np.int64]:
+        left_out = {f'{p.name}{label}' for label, ramp, law in zip(
+            axes.labels, ramps, candidate.laws, strict=True)
+            for i, p in enumerate(ramp.table) if i not in ramp.place(law)}
+        return np.flatnonzero([name not in left_out for name in names])
+
+    scores = [held_out(information.about(columns(c))).score for c in candidates]
+    return candidates[int(np.argmin(scores))]
+
+
+def frictionless(robot: RobotModel, structure: Structure) -> TorqueModel:
+    """Return the model without friction."""
+    model = structure.torque_model(robot)
+    return TorqueModel.of(model.robot, model.blocks[:-1])
 
 
 def _choose_laws(
-    robot: RobotModel, part: Sequence[Repaired], structure: Structure, settings: Preprocessing,
-    requested: str,
+    part: Excerpt, structure: Structure, settings: Preprocessing,
+    requests: Sequence[LawRequest],
 ) -> tuple[Structure, tuple[AxisChoice, ...]]:
     """Choose the law of every axis, beginning with those of ``structure``."""
-    model = structure.torque_model(robot)
-    links = TorqueModel.of(model.robot, structure.blocks(model.robot)[:-1])
-    data = FrictionData(links, axes_of(robot), [prepare(robot, r, settings) for r in part])
-    loads = robot.drive.kind != 'gravity_compensated_torque'
-    laws, choices, load = choose_laws(data, requested, structure.laws, loads)
+    data = FrictionData(frictionless(part.robot, structure), axes_of(part.robot),
+                        part.samples(settings))
+    loads = part.robot.drive.kind != 'gravity_compensated_torque'
+    laws, choices, load = choose_laws(data, requests, structure.laws, loads)
     return Structure.of(structure.rotor_inertia, laws, load), choices

@@ -1,4 +1,4 @@
-"""The three loops of the paper: friction from sweeps, links by weighted least squares, residual.
+"""The three loops of the paper: friction from sweeps, links by least squares, residual.
 
 In the rounds after the first, friction is what is left of the effort without links and residual.
 Fitting friction and links at once instead is the limit of many such rounds without a residual.
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.least_squares import joint_weights, solve_rows, weighted_factor
+from robot_dynid.estimation import Estimator
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
 from robot_dynid.identification.recipe import Recipe
@@ -95,7 +95,7 @@ def friction_step(
         laws.append((name, fit.law))
         values |= {f'{p}{label}': float(v)
                    for p, v in zip(fit.law.parameters, fit.values, strict=True)}
-    return FrictionStep(Structure.of(recipe.rotor_inertia, laws, None), values)
+    return FrictionStep(Structure.of(recipe.rotors_of(robot), laws, None), values)
 
 
 def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
@@ -109,34 +109,38 @@ def friction_parameters(model: TorqueModel) -> NDArray[np.bool_]:
 class SequentialFit:
     """Physics fitted in turn: ``friction`` (b,) says which parameters are those of the first loop.
 
-    ``first`` (b,) has their values from the sweeps.
+    ``first`` (b,) has their values from the sweeps. The equations are those of ``estimator``.
     """
 
     friction: NDArray[np.bool_]
     first: FloatArray
     watch: Stopwatch = field(default_factory=Stopwatch)
+    estimator: Estimator = field(default_factory=LeastSquares)
 
     @classmethod
-    def of(cls, model: TorqueModel, found: FrictionStep, watch: Stopwatch) -> SequentialFit:
+    def of(
+        cls, model: TorqueModel, found: FrictionStep, watch: Stopwatch, estimator: Estimator
+    ) -> SequentialFit:
         """Begin with what the sweeps say about friction."""
         friction = friction_parameters(model)
         first = np.array([found.values.get(name, 0.0) if own else 0.0
                           for name, own in zip(model.reduction.names, friction, strict=True)])
-        return cls(friction, first, watch)
+        return cls(friction, first, watch, estimator)
 
-    def __call__(self, information: Information, before: FloatArray | None) -> FloatArray:
-        """Return friction with the links of ``before``, then links with that friction."""
-        tall = weighted_factor(information, joint_weights(information))
+    def __call__(
+        self, whole: Experiment, left: Experiment, batches: Sequence[int],
+        before: FloatArray | None,
+    ) -> FloatArray:
+        """Return friction with the links of ``before``, then links with that friction.
+
+        Friction is what is ``left`` of the effort without what gears show; links are those of the
+        ``whole``, for what gears show of them was found by means of the links themselves.
+        """
+        solver = self.estimator.part_solver
+        links = solver(whole, batches)
         if before is None:
             known = self.first
         else:
-            known = self.watch.timed(FRICTION, lambda: _solved(tall, self.friction, before))
-        return self.watch.timed(LINKS, lambda: _solved(tall, ~self.friction, known))
-
-
-def _solved(tall: FloatArray, free: NDArray[np.bool_], values: FloatArray) -> FloatArray:
-    """Return ``values`` (b,) with those that are ``free`` solved anew."""
-    found = values.copy()
-    target = tall[:, -1] - tall[:, :-1][:, ~free] @ values[~free]
-    found[free] = solve_rows(np.column_stack([tall[:, :-1][:, free], target])).values
-    return found
+            friction = links if left is whole else solver(left, batches)
+            known = self.watch.timed(FRICTION, lambda: friction(self.friction, before))
+        return self.watch.timed(LINKS, lambda: links(~self.friction, known))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
+from robot_dynid.identification.encoder_steps import step_warning
+from robot_dynid.identification.rollout_scores import RolloutScore, rollouts_along
+from robot_dynid.identification.slow_changes import SlowChanges
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.residual.deflection import unused
+from robot_dynid.signals.external import doubt
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
@@ -29,11 +33,12 @@ SUBSETS = ('all', 'motion', 'rest', NEAR)
 
 @dataclass(frozen=True)
 class JointScore:
-    """Prediction of the raw effort of one joint.
+    """Prediction of a signal of one joint, such as its raw effort.
 
-    ``rmse`` [N m]; ``nrmse`` = rmse / std(measured); ``relative_error`` = |e| / |measured|;
-    ``r2``; ``quartiles`` of the error (25, 50, 75 %) [N m]; ``outliers`` share of errors more
-    than 1.5 interquartile ranges outside the quartiles; ``samples``.
+    ``rmse`` in the unit of the signal, of efforts [N m]; ``nrmse`` = rmse / std(measured);
+    ``relative_error`` = |e| / |measured|; ``r2``; ``quartiles`` of the error (25, 50, 75 %);
+    ``outliers`` share of errors more than 1.5 interquartile ranges outside the quartiles;
+    ``samples``.
     """
 
     rmse: float
@@ -57,7 +62,9 @@ class Trace:
     [N m] the deviation of the robot from itself, where the motion of the recording repeats;
     ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
     ``remark`` says what of the model could not be used, ``outside`` what was beyond the ranges the
-    model was trained in.
+    model was trained in. ``rollouts`` (K, 2 n) are the mean squared errors of simulated motions
+    along the recording, where they were asked for. ``warmed`` and ``adapted`` (N, n) [N m] are the
+    effort with friction that warms up, and with all slow changes, None for a model without any.
     """
 
     source: str
@@ -70,6 +77,9 @@ class Trace:
     near: NDArray[np.bool_] | None = None
     remark: str = ''
     outside: tuple[Outside, ...] = ()
+    rollouts: FloatArray | None = None
+    warmed: FloatArray | None = None
+    adapted: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,20 +89,32 @@ class Validation:
     'motion' and 'rest' are those of the whole robot and make up 'all'; 'near reversals' is the
     part of the motion in which dry friction sticks, joint by joint.
 
-    The control row is "nominal inertials + fitted friction": a model that is not better than it
-    has taught nothing about the links. A subset without samples is absent.
+    The control row is "nominal inertials + fitted friction", with the torque ripple of the model:
+    a model that is not better than it has taught nothing about the links. A subset without
+    samples is absent.
+
+    ``warm_up`` is the model with friction that follows the power it dissipates, and ``adaptive``
+    with coefficients that were followed, too: they alone use the measured effort, that before
+    each sample. Empty for a model without.
     """
 
     model: Scores
     control: Scores
     traces: tuple[Trace, ...]
     warnings: tuple[str, ...]
+    warm_up: Scores = field(default_factory=dict)
+    adaptive: Scores = field(default_factory=dict)
 
     @property
     def repeatability(self) -> FloatArray | None:
         """RMS deviation (n,) [N m] of the robot from itself: no model can do better."""
         found = [t.repeatability for t in self.traces if t.repeatability is not None]
         return np.sqrt(np.mean(np.square(found), axis=0)) if found else None
+
+    @property
+    def rollout(self) -> RolloutScore | None:
+        """The score of simulated motions; None without any, as with elastic joints."""
+        return RolloutScore.of([t.rollouts for t in self.traces if t.rollouts is not None])
 
 
 @reported
@@ -106,7 +128,7 @@ def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     logs, findings = plausible_recordings(model.robot, Parts.of(logs))
     rows = logs.rows if isinstance(logs, Parts) else 0
     notes: list[str] = []
-    found = score(model, _repaired(model, logs, notes), max(1, -(-rows // SCORED)))
+    found = score(model, _repaired(model, logs, notes), max(1, -(-rows // SCORED)), True)
     return replace(found, warnings=(*findings, *notes, *found.warnings))
 
 
@@ -115,6 +137,8 @@ def _repaired(
 ) -> Iterator[Repaired]:
     """Yield recordings but parts that cannot be used, which go into ``notes``."""
     for log in logs:
+        warning = step_warning(model, log) if log.part is None else None
+        notes += [warning] if warning else []
         try:
             yield repair(model.robot, log, model.preprocessing.rate)
         except DataError as error:
@@ -125,14 +149,18 @@ def _repaired(
 
 @one_blas_thread()
 def score(
-    model: IdentifiedModel, recordings: Iterable[Repaired], stride: int = 1
+    model: IdentifiedModel, recordings: Iterable[Repaired], stride: int = 1,
+    with_rollouts: bool = False,
 ) -> Validation:
-    """Score ``model`` on every so many (``stride``) samples of repaired recordings."""
-    traces, notes = [], list[str]()
+    """Score ``model`` on every so many (``stride``) samples of repaired recordings.
+
+    ``with_rollouts`` simulates its motion along them, too.
+    """
+    traces, notes, slow = list[Trace](), list[str](), SlowChanges(model)
     for recording in recordings:
         notes += recording.notes
         try:
-            traces.append(_trace(model, recording, stride))
+            traces.append(_trace(model, recording, (stride, with_rollouts), slow))
         except DataError as error:
             if recording.place is None:
                 raise
@@ -147,20 +175,35 @@ def score(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),
         tuple(traces), (*notes, *_remarks(model)),
+        *(_scores(model.robot.row_names, traces, of) if slow.any else {} for of in (
+            lambda t: t.warmed, lambda t: t.adapted)),
     )
 
 
-def _trace(model: IdentifiedModel, recording: Repaired, stride: int) -> Trace:
+def _trace(
+    model: IdentifiedModel, recording: Repaired, how: tuple[int, bool], slow: SlowChanges
+) -> Trace:
+    """Return the trace of a recording; ``how``: stride, and whether to simulate its motion."""
+    stride, with_rollouts = how
     samples = prepare(model.robot, recording, model.preprocessing)
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
+    smooth = model.without_ripple(samples)
+    predicted = (smooth + model.ripple_torque.along(samples, smooth))[own]
+    changed = (predicted + more[::stride] for more in slow(recording, samples, smooth)
+               ) if slow.any else (None, None)
+    control = model.torque_model.effort(samples, model.control)
+    control = control + model.ripple_torque.along(samples, control)
     return Trace(
-        recording.source, samples.moved.time[own], samples.measured[own],
-        model.predicted(samples)[own],
-        model.torque_model.effort(samples, model.control)[own], moving(samples)[own],
+        recording.source, samples.instants[own], samples.measured[own], predicted,
+        control[own], moving(samples)[own],
         repeatability(samples), swift(model.robot, samples)[own] < 0.5,
-        unused(model.robot, model.residual_models, samples),
+        '; '.join(filter(None, (
+            unused(model.robot, model.residual_models, samples),
+            doubt(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
+        rollouts_along(model, samples) if with_rollouts else None,
+        *changed,
     )
 
 
@@ -172,11 +215,23 @@ def _remarks(model: IdentifiedModel) -> tuple[str, ...]:
 def _scores(
     joints: Sequence[str], traces: Sequence[Trace], of: Callable[[Trace], FloatArray]
 ) -> Scores:
-    measured = np.concatenate([t.measured for t in traces])
-    modelled = np.concatenate([of(t) for t in traces])
-    motion = np.concatenate([t.moving for t in traces]) > 0.5
     near = np.concatenate([np.zeros(t.measured.shape, dtype=bool) if t.near is None else t.near
                            for t in traces])
+    return subset_scores(
+        joints, (np.concatenate([t.measured for t in traces]),
+                 np.concatenate([of(t) for t in traces])),
+        np.concatenate([t.moving for t in traces]) > 0.5, near)
+
+
+def subset_scores(
+    joints: Sequence[str], pair: tuple[FloatArray, FloatArray], motion: NDArray[np.bool_],
+    near: NDArray[np.bool_],
+) -> Scores:
+    """Return the scores of a ``pair``, measured and modelled (N, n), by subset and joint.
+
+    ``motion`` (N,) says where the robot moves, ``near`` (N, n) where a joint is near a reversal.
+    """
+    measured, modelled = pair
     found: Scores = {}
     for subset, rows in zip(SUBSETS, (np.ones_like(motion), motion, ~motion, motion[:, None] & near
                                       ), strict=True):
@@ -190,7 +245,7 @@ def _scores(
 
 
 def joint_score(measured: FloatArray, modelled: FloatArray) -> JointScore:
-    """Score the prediction (N,) of one measured effort (N,) [N m]."""
+    """Score the prediction (N,) of one measured signal (N,), such as effort [N m]."""
     error = measured - modelled
     rmse = float(np.sqrt(np.mean(error**2)))
     spread, size = float(np.std(measured)), float(np.sqrt(np.mean(measured**2)))

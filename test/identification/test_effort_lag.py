@@ -10,13 +10,16 @@ from payload_recordings import motion, noisy, recording
 from tolerances import COVERAGE_OF_LAGS
 
 from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.effort_lag import likely, settled
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
 from robot_dynid.identification.selection import choose
+from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
+from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import RawLog, take
 
 ROBOT = load_robot('planar_3r')
@@ -69,3 +72,31 @@ def test_estimates_that_find_a_part_are_completed() -> None:
     assert found.std == pytest.approx(2.5e-4)
     assert len(asked) <= 3
     assert not likely(Lag(0.9e-3, 1e-3)) and likely(Lag(-1.1e-3, 1e-3))
+
+
+@pytest.mark.parametrize(('change', 'anew'), [(0.003, False), (0.5, True)])
+def test_laws_stand_where_the_lag_is_the_same_as_far_as_it_is_known(
+    change: float, anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, laws = late(1, 0.3), list[float]()
+    recipe = Recipe()
+
+    def lag(part: object, structure: object, settings: Preprocessing) -> tuple[
+            Preprocessing, Lag]:
+        found = Lag(LATE + 1e-3 * change * len(laws), 1e-3)
+        return replace(settings, effort_lag=found.seconds), found
+
+    def choose_laws(part: object, structure: Structure, settings: Preprocessing,
+                    requests: object) -> tuple[Structure, tuple[AxisChoice, ...]]:
+        laws.append(settings.effort_lag)
+        return structure, (AxisChoice('1', 'coulomb'),)
+
+    where = 'robot_dynid.identification.selection.'
+    monkeypatch.setattr(f'{where}_choose_cutoff', lambda *_: (10.0, ()))
+    monkeypatch.setattr(f'{where}_choose_lag', lag)
+    monkeypatch.setattr(f'{where}_choose_width', lambda part, structure, settings: structure)
+    monkeypatch.setattr(f'{where}_choose_laws', choose_laws)
+    found = choose(ROBOT, list(Recordings(ROBOT, [log], recipe)), recipe, lambda *_: None)
+    assert len(laws) == 1 + anew
+    assert found.preprocessing.effort_lag == laws[-1]
+    assert found.lag is not None and found.lag.seconds == laws[-1]

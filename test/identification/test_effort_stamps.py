@@ -118,7 +118,7 @@ def test_the_lag_found_is_that_of_the_effort_not_of_its_stamps(model: TorqueMode
     robot = model.robot
     for true in (0.0, 0.006, -0.003):
         log = recording('jittered', 3, true, 0.1 * NOISE)
-        found = effort_lag(model, [repair(robot, log)], Preprocessing(8.0))
+        found = effort_lag(model, [prepare(robot, repair(robot, log), Preprocessing(8.0))])
         assert found.seconds == pytest.approx(true, abs=0.0004)
 
 

@@ -233,7 +233,7 @@ def test_other_misuse_is_refused(robot_of, tmp_path):
     screws.write_text('effort_kind: torque\nscrews:\n'
                       '- {name: joint_1, axis: [0, 0, 1], origin: [0, 0, 0]}\n')
     robot = load_robot(screws)
-    with pytest.raises(UsageError, match='not described by a URDF file; give ellipsoid'):
+    with pytest.raises(UsageError, match='has no <collision>; give ellipsoid'):
         ellipsoid_of(robot, robot.bodies[0])
     recipe = Recipe(estimator={'bounds': Bounds((('hand', LinkBounds(ellipsoid=COLLISION)),))})
     with pytest.raises(UsageError, match='moves no link hand'):

@@ -72,8 +72,15 @@ def test_fine_encoders_are_told_without_a_warning() -> None:
         assert gear.resolution_motor == pytest.approx(5e-6, rel=1e-6)
         assert gear.deflection_rms < gear.deflection_peak < 0.02
         assert gear.attenuation < 1e-5
+    own, levels = result.model.record.motor_encoders, result.model.noise_levels
+    for encoder, gear in zip(own, gears, strict=True):  # what the monitor takes the torque from
+        unbent = encoder.offset - result.model.standard[f's{gear.joint[-1]}'] / gear.stiffness
+        assert (encoder.joint, unbent) == (gear.joint, pytest.approx(gear.offset, abs=1e-12))
+        assert encoder.noise == pytest.approx(gear.noise, rel=0.01)
+    assert levels is not None and levels.deflected is not None
+    assert (levels.deflected.holding < 0.1 * levels.holding).all()
     again = IdentifiedModel.from_yaml(result.model.to_yaml())
-    assert again.record.gears == gears
+    assert (again.record.gears, again.record.motor_encoders) == (gears, own)
 
 
 def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
@@ -97,7 +104,8 @@ def test_a_rigid_fit_stands_beside_the_elastic_one() -> None:
     alone = identify(robot.rigid, [log], 'wls', FIXED)
     information = Experiment.of(alone.experiment.model, alone.experiment.recordings).information
     assert np.sqrt(held_out(information).raw) == pytest.approx([r.rigid_error for r in rows])
-    assert alone.model.record.gears == ()
+    assert alone.model.record.gears == alone.model.record.motor_encoders == ()
+    assert alone.model.noise_levels is not None and alone.model.noise_levels.deflected is None
 
 
 def test_behind_torque_sensors_the_whole_effort_is_compared() -> None:

@@ -16,11 +16,12 @@ from tolerances import COLUMNS_IN_MEMORY, IN_PARTS, PEAK_GROWTH
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.friction_selection.law_request import LawRequest
 from robot_dynid.estimation.friction_selection.law_selection import bases, choose_laws
 from robot_dynid.estimation.friction_selection.selection_data import FrictionData
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recordings import Recordings
+from robot_dynid.identification.recordings import Recordings, SampleStore
 from robot_dynid.identification.validate import validate
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.arrays import map_arrays
@@ -35,7 +36,8 @@ from robot_dynid.types import RawLog
 from robot_dynid_evaluation.bench.synthetic import write_recording
 
 RATE = 200.0
-FIXED = Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0, ramp_width=0.01)
+FIXED = Recipe(friction='coulomb', cutoff=8.0, effort_lag=0.0, ramp_width=0.01, ripple='none',
+               adaptation='none')
 
 
 @pytest.fixture(scope='module')
@@ -45,9 +47,9 @@ def robot() -> RobotModel:
 
 @pytest.fixture(scope='module')
 def log(robot: RobotModel, tmp_path_factory: pytest.TempPathFactory) -> RawLog:
-    """Return five minutes of a simulated arm."""
+    """Return two and a half minutes of a simulated arm."""
     folder = tmp_path_factory.mktemp('long')
-    write_recording(folder, robot, load_truth(robot), (300.0, RATE))
+    write_recording(folder, robot, load_truth(robot), (150.0, RATE))
     channels = {name: np.load(folder / f'{name}.npy')
                 for name in ('time', 'position', 'velocity', 'effort')}
     return RawLog('long', robot.joints, **channels)
@@ -62,7 +64,7 @@ def test_parts_give_the_parameters_of_one_piece(
     robot: RobotModel, log: RawLog, method: str
 ) -> None:
     whole = found(robot, [log], method)
-    parts = Parts((log,), 6000, 6000)
+    parts = Parts((log,), 3000, 3000)
     assert len(parts) == 10
     cut = found(robot, parts, method)
     apart = np.abs(cut.model.values - whole.model.values) / whole.model.std
@@ -74,16 +76,15 @@ def test_parts_give_the_parameters_of_one_piece(
 def test_a_part_that_cannot_be_used_is_left_out_and_named(robot: RobotModel, log: RawLog) -> None:
     assert log.effort is not None
     effort = log.effort.copy()
-    effort[24_000:30_000 + 2000, 1] = 0.0
-    effort[24_000 - 2000:24_000, 1] = 0.0
+    effort[12_000 - 1000:15_000 + 1000, 1] = 0.0
     damaged = RawLog('long', log.joints, log.time, log.position, log.velocity, effort)
-    logs = Parts((damaged,), 6000, 6000)
+    logs = Parts((damaged,), 3000, 3000)
     result = found(robot, logs)
     left_out = [w for w in result.warnings if 'left out' in w]
-    assert len(left_out) == 1 and '120 to 150 s' in left_out[0]
+    assert len(left_out) == 1 and '60 to 75 s' in left_out[0]
     scored = validate(result.model, logs)
     assert len(scored.traces) == 9
-    assert any('120 to 150 s' in w and 'left out' in w for w in scored.warnings)
+    assert any('60 to 75 s' in w and 'left out' in w for w in scored.warnings)
 
 
 def test_averaging_joins_parts_or_refuses(
@@ -103,6 +104,20 @@ def test_a_short_first_recording_does_not_stand_for_long_ones(
         take(log, slice(5000 * i, 5000 * (i + 1))) for i in range(1, 6))))
     chosen = Recordings(robot, logs, FIXED).excerpt(rows=10_000)
     assert sum(len(part.time) for one in chosen for part in one.parts) < 10_000
+
+
+def test_rows_around_samples_count_in_memory(
+    robot: RobotModel, log: RawLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = prepare(robot, repair(robot, take(log, slice(0, 3000))), Preprocessing(8.0))
+    assert samples.whole is not None and len(samples.whole) > len(samples)
+    for room, kept in ((2 * len(samples), False), (len(samples) + len(samples.whole), True)):
+        monkeypatch.setattr('robot_dynid.identification.recordings.KEPT_ROWS', room)
+        store = SampleStore()
+        store.put(0, samples)
+        assert (store.get(0) is samples) == kept
+    store.release()
+    assert store.get(0) is None
 
 
 MEASURE = """
@@ -157,6 +172,6 @@ def test_laws_are_chosen_without_the_columns_of_all_axes_in_memory(tmp_path: Pat
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    candidates = [bases('auto', law, alone=True) for law in structure.laws]
+    candidates = [bases(LawRequest(), law, alone=True) for law in structure.laws]
     columns = len(data.factors(candidates, None).friction.names)
     assert peak < COLUMNS_IN_MEMORY * columns * samples.time.nbytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,9 @@ from robot_dynid.types import RawLog
 
 #: relative error in %, at the effort's own stamps: what `identify` and `validate` print
 UR10E = {
-    '20_01_17-ptp_10_points': (9.8, 3.3, 4.1, 7.1, 12.5, 23.8),
-    '20_02_19_15harm50sec': (9.6, 3.1, 4.1, 8.4, 12.2, 9.9),
-    '20_02_06-20sec_10harm': (10.0, 3.8, 5.0, 10.1, 12.2, 8.9),
+    '20_01_17-ptp_10_points': (7.7, 2.4, 3.3, 6.4, 8.9, 21.9),
+    '20_02_19_15harm50sec': (8.5, 2.6, 3.7, 7.7, 7.7, 7.3),
+    '20_02_06-20sec_10harm': (9.3, 3.2, 4.2, 9.0, 8.6, 7.5),
 }
 #: over all test files, from the description of the data: least squares with Coulomb's ramp
 UR10E_COULOMB = (11.7, 4.7, 5.1, 9.6, 21.4, 24.8)
@@ -83,6 +83,54 @@ def test_ur10e_wrist_errs_less_than_two_thirds_of_the_baseline(ur10e, ur10e_data
     # presliding and load were found in the training data alone
     assert any('maxwell' in law for law in ur10e.model.structure.friction[3:])
     assert all('load' in law for law in ur10e.model.structure.friction[1:3])
+
+
+def gains(found: Iterable[tuple[IdentifiedModel, RawLog]]) -> np.ndarray:
+    """Return the share of the variance left by models that their torque ripple explains."""
+    squares = np.zeros(())
+    for model, log in found:
+        traces = [validate(one, [log]).traces[0] for one in (model, replace(model, ripples=()))]
+        squares = squares + [np.sum((t.measured - t.predicted)**2, axis=0) for t in traces]
+    return 1.0 - squares[0] / squares[1]
+
+
+@pytest.mark.slow
+def test_ur10e_has_torque_ripple_of_its_gears(ur10e, ur10e_data):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    # multiples of 101 in the training residuals alone removed 37 % at the fifth joint
+    assert np.all(gains((ur10e.model, log) for log in logs) >
+                  (0.15, 0.24, 0.21, 0.10, 0.50, 0.20))
+    orders = np.array([w.order for one in ur10e.model.record.ripple for w in one.waves[:2]])
+    assert np.all((orders % 101.0 == 0.0) | (orders % 100.0 == 0.0))
+    stiff = [one.stiffness for one in ur10e.model.record.ripple]
+    assert stiff[1] is not None
+    assert stiff[2] is not None
+    assert 8e4 < stiff[1][0] < stiff[1][2] < 1.3e5, 'of gears of this size'
+    assert 3e4 < stiff[2][0] < stiff[2][2] < 5e4
+
+
+@pytest.mark.slow
+def test_ur10e_is_known_better_with_its_slow_changes(ur10e, ur10e_data):
+    logs = [load_log(f, ur10e.model.robot) for f in sorted((ur10e_data / 'test').iterdir())]
+    found = validate(ur10e.model, logs)
+    static, warm, adaptive = (
+        np.array([one.rmse for one in scores['all'].values()])
+        for scores in (found.model, found.warm_up, found.adaptive))
+    warms = [one is not None and one.warming is not None for one in ur10e.model.adaptations]
+    assert warms == [True] + [False] * 5
+    assert warm[0] < 0.995 * static[0], 'no recording of the fit, and no effort of these'
+    np.testing.assert_array_equal(warm[1:], static[1:])
+    assert np.all(adaptive < static)
+    errors = [100.0 * one.relative_error for one in found.adaptive['all'].values()]
+    # fixed parameters without ripple left 9.8 3.3 4.3 8.5 12.3 13.9 %: 16 % less, at J5 35 %
+    assert np.all(np.array(errors) < (8.2, 2.8, 3.6, 7.1, 8.0, 11.6))
+
+
+@pytest.mark.slow
+def test_tx40_has_torque_ripple_where_it_shows(tx40_folds):
+    found = gains((result.model, left) for result, left in tx40_folds)
+    assert np.all(found[[0, 2, 3]] > (0.2, 0.1, 0.2))
+    assert np.all(found > -0.01), 'no joint loses by it'
 
 
 @pytest.mark.slow
@@ -177,7 +225,10 @@ def test_ur10e_single_joint_leaves_parameters_open(ur10e_data, joint):
 
 @pytest.mark.slow
 def test_ur10e_one_joint_at_a_time(ur10e_data):
-    """Staged identification beats least squares on the same recordings, and the control row."""
+    """Staged identification beats least squares on the same recordings, and keeps to the control.
+
+    With laws from the swings the control row is as good at what one configuration does not show.
+    """
     robot = load_robot('ur10e')
     logs = [load_log(f, robot) for f in sorted((ur10e_data / 'single_joint').iterdir())]
     tests = [load_log(f, robot) for f in sorted((ur10e_data / 'test').iterdir())]
@@ -188,4 +239,9 @@ def test_ur10e_one_joint_at_a_time(ur10e_data):
     control = np.array([100.0 * s.relative_error for s in scores.values()])
     assert np.all(error < 0.75 * np.array(percent(once.model, tests)))
     assert np.all(error <= STAGED_OVER_CONTROL * control)
-    assert np.all(error[:2] < 0.9 * control[:2])
+    # by Coulomb's law alone 14.3 4.9 5.7 15.3 27.8 26.2 %
+    assert np.all(error < (12.3, 4.4, 5.2, 9.3, 14.0, 18.6))
+    laws = staged.model.structure.friction
+    assert all('load' in law for law in laws[1:3])
+    assert all(law.split('+')[0] in ('dahl', 'maxwell') for law in laws[4:])
+    assert 'shoulder_pan_joint swinging with' in staged.model.status

@@ -85,6 +85,14 @@ def friction() -> None:
         0] == 'stribeck'
 
 
+def windows() -> None:
+    log = recording(ROBOT, 1, 8.0)
+    found = identify(ROBOT, [log], recipe=recipe_from_dict(
+        {**QUICK, 'windows': {log.source: [1, 7.5]}})).model.record
+    assert found.recordings == (f'{log.source}[1:7.5]',)
+    assert found.samples < identified({}).model.record.samples
+
+
 def procedure() -> None:
     name = 'body-by-body'
     assert _estimator('staged', {'procedure': name}) == StagedLeastSquares(name)
@@ -109,6 +117,11 @@ def sweeps() -> None:
     assert found == SequentialFeasible(sweeps=7)
 
 
+def generations() -> None:
+    assert _estimator('sequential-feasible', {'generations': 1}) == SequentialFeasible(
+        generations=1)
+
+
 def period() -> None:
     assert repeated({}).averaging is None
     for given in (4, 'auto'):
@@ -128,9 +141,24 @@ def instrument_cutoff() -> None:
     assert _estimator('iv', {'instrument_cutoff': 3.0}).instrument_cutoff == 3.0
 
 
+def start() -> None:
+    assert _estimator('trajectory', {'start': 'feasible'}).start == 'feasible'
+
+
 def residual() -> None:
     told = identified({'residual': 'rbf'}).warnings
     assert any('residual rbf needs motor states' in text for text in told)
+
+
+def ripple() -> None:
+    records = [identified({'ripple': asked}).model.record.ripple for asked in ('auto', 'none')]
+    assert [len(record) for record in records] == [3, 0]
+
+
+def adaptation() -> None:
+    found = identified({'adaptation': 'none'}).model
+    assert found.adaptations == () and found.record.slow_changes == ()
+    assert len(identified({'adaptation': 'auto'}).model.record.slow_changes) == found.robot.n
 
 
 def loops() -> None:
@@ -155,7 +183,7 @@ def elastic_joints() -> None:
 CASES: dict[str, Callable[[], None]] = {case.__name__: case for case in (
     accept, cutoff, ramp_width, effort_lag, rate, rotor_inertia, friction, procedure, prior,
     prior_weight, bounds, sweeps, period, warm_up, robust, instrument_cutoff, residual, loops,
-    elastic_joints, estimator)}
+    ripple, adaptation, elastic_joints, estimator, start, windows, generations)}
 
 
 @pytest.mark.parametrize('key', [*(f.name for f in fields(Recipe)), *owned_settings()])

@@ -9,7 +9,9 @@ import pytest
 from tolerances import IN_TURN, SAME_FORMULA, SOLVED, SWEPT_FRICTION
 
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import FILTERED
+from robot_dynid.estimation.joint_covariance import CorrelationDetails, GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import joint_weights
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
@@ -97,6 +99,12 @@ def test_the_loops_are_timed(result: IdentificationResult) -> None:
     assert told.seconds == dict.fromkeys(('friction', 'links', 'residual'), float(told.rounds))
 
 
+def at_once(result: IdentificationResult) -> FloatArray:
+    """Return friction and links fitted at once."""
+    whole = range(len(result.experiment.information.batches))
+    return joint_fit(result.experiment, result.experiment, whole, None)
+
+
 def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
         result: IdentificationResult) -> None:
     model, information = result.experiment.model, result.experiment.information
@@ -105,24 +113,25 @@ def test_rounds_in_turn_approach_the_fit_at_once_and_stay_there(
     def error(values: FloatArray) -> float:
         return float(weights @ information.residual_energy(values, FILTERED))
 
+    whole = range(len(information.batches))
     physics = SequentialFit(friction_parameters(model), np.zeros(len(model.reduction.names)))
-    values = physics(information, None)
+    values = physics(result.experiment, result.experiment, whole, None)
     errors = [error(values)]
     for _ in range(300):
-        values = physics(information, values)
+        values = physics(result.experiment, result.experiment, whole, values)
         errors.append(error(values))
-    at_once = joint_fit(information, None)
+    best = at_once(result)
     assert np.all(np.diff(errors) <= SOLVED * errors[0])
-    assert error(at_once) <= errors[-1] < (1.0 + IN_TURN) * error(at_once)
-    stays = physics(information, at_once)
-    assert error(stays) == pytest.approx(error(at_once), rel=SAME_FORMULA)
+    assert error(best) <= errors[-1] < (1.0 + IN_TURN) * error(best)
+    stays = physics(result.experiment, result.experiment, whole, best)
+    assert error(stays) == pytest.approx(error(best), rel=SAME_FORMULA)
 
 
 def test_one_round_is_no_better_than_the_fit_at_once(result: IdentificationResult) -> None:
     information = result.experiment.information
     weights = joint_weights(information) ** 2
-    once, turns = (float(weights @ information.residual_energy(v, FILTERED))
-                   for v in (joint_fit(information, None), result.estimate.values))
+    turns, once = (float(weights @ information.residual_energy(v, FILTERED))
+                   for v in (result.estimate.values, at_once(result)))
     assert once <= turns
 
 
@@ -147,6 +156,42 @@ def test_other_methods_and_unknown_loops_are_refused(robot: RobotModel) -> None:
         identify(robot, [moving(robot)], 'irls', QUICK)
     with pytest.raises(UsageError, match='choose one of joint, three'):
         recipe_from_dict({'loops': 'four'})
+
+
+@pytest.mark.parametrize('batches', [range(24), range(5, 15)])
+def test_links_have_the_covariance_of_all_joints(
+        result: IdentificationResult, batches: range) -> None:
+    """Eqs. 24 and 25: the residuals, weighted by their own covariance, leave the links nothing."""
+    experiment = result.experiment
+    (samples,) = experiment.recordings
+    assert samples.effort is not None
+    ends = np.cumsum([0, *(b.samples for b in experiment.information.batches)])
+    rows = slice(ends[batches.start], ends[batches.stop])
+    columns = experiment.model.columns(samples)[:, :, rows]
+    common = np.random.default_rng(4).standard_normal(len(samples))  # the joints' noise, alike
+    noisy = samples.effort + np.outer(common, [0.3, -0.2, 0.1])
+    correlated = Experiment.of(experiment.model, [replace(samples, effort=noisy)])
+    links = ~friction_parameters(experiment.model)
+    before = at_once(result)
+    before[~links] *= 1.01
+    found = GeneralisedLeastSquares(tolerance=1e-9).part_solver(correlated, batches)(links, before)
+    assert np.array_equal(found[~links], before[~links])
+    left = noisy[rows].T - np.einsum('jbn,b->jn', columns, found)
+    omega = left @ left.T / (left.shape[1] - links.sum())
+    assert np.abs(omega[0, 1]) > 0.8 * np.sqrt(omega[0, 0] * omega[1, 1])
+    weighted = np.linalg.solve(omega, left)
+    gradient = np.einsum('jbn,jn->b', columns, weighted)[links]
+    size = np.sqrt(np.einsum('jbn,jk,kbn->b', columns, np.linalg.inv(omega), columns)[links])
+    assert np.all(np.abs(gradient) < 1e-5 * size * np.sqrt(left.size))
+
+
+def test_three_loops_with_the_covariance_of_all_joints(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    found = identify(robot, [moving(robot), sweeping(robot, robot.joints)], 'gls', QUICK)
+    assert found.model.method == 'gls'
+    assert isinstance(found.estimate.details, CorrelationDetails)
+    for name, value in result.model.standard.items():
+        assert found.model.standard[name] == pytest.approx(value, abs=0.05 + 0.05 * abs(value))
 
 
 def test_a_stopwatch_without_a_clock_measures_nothing() -> None:

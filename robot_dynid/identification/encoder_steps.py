@@ -1,0 +1,52 @@
+"""Friction in presliding within a step of the encoder, which positions do not show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynid.friction import AxisMotion, FrictionLaw
+from robot_dynid.friction.law import columns_of
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.kernels.friction import SLIDING, STOP
+from robot_dynid.regressor import axes_of
+from robot_dynid.signals.resolution import resolution
+from robot_dynid.types import FloatArray, RawLog
+
+#: a step is worth a sentence from this share of the swing between sliding forth and back on
+SHARE = 0.25
+
+
+def change_over(law: FrictionLaw, values: FloatArray, travel: float) -> float:
+    """Return by how much friction [N m, N] changes over a ``travel`` [rad, m] after a reversal.
+
+    ``values`` (k,) of the parameters of ``law``; slowly, and without what grows with the load.
+    Zero for a law without presliding, which knows of no travel.
+    """
+    chosen = [i for i, p in enumerate(law.table) if any(t.kind >= STOP for t in p.terms)]
+    if not chosen:
+        return 0.0
+    motion = AxisMotion(np.arange(3.0), np.array([0.0, 0.0, -travel]),
+                        np.array([SLIDING, 0.0, 0.0]))
+    torque = values[chosen] @ columns_of([law.table[i] for i in chosen], motion)
+    return float(torque[1] - torque[2])
+
+
+def step_warning(model: IdentifiedModel, log: RawLog) -> str | None:
+    """Return a sentence that names joints whose friction changes much within a step, or None.
+
+    What happens within a step is not in the data, so friction at rest and where a motion reverses
+    is known no better than that.
+    """
+    found = []
+    for j, (joint, label) in enumerate(zip(
+            model.robot.joints, axes_of(model.robot).labels, strict=False)):
+        law, step = model.structure.laws[j], resolution(log.position[:, j])
+        values = np.array([model.standard[f'{p}{label}'] for p in law.parameters])
+        within, whole = change_over(law, values, step), change_over(law, values, np.inf)
+        if within > SHARE * whole > 0.0:
+            found.append(f'{joint} {within:.2g} of {whole:.2g} within {step:.1e}')
+    if not found:
+        return None
+    return (f'{log.source}: friction after a reversal changes within one step of the encoder, by '
+            f'[N m or N, rad or m]: {", ".join(found)}; at rest and around reversals predictions '
+            'from these positions can be no surer than that; record more digits if there are any')

@@ -1,0 +1,230 @@
+"""Validation of forward dynamics: accelerations and short motions under the measured effort.
+
+What is scored is what `IdentifiedModel.forward` and `rollout` answer: links, rotors, gears, and
+friction that slides steadily. Position, velocity, acceleration and effort have passed the same
+zero-phase low-pass.
+
+No model errs less than its inputs do. That floor comes from the recording itself: its even and
+its odd rows are two recordings of one motion whose noise is independent. Half as many samples have
+twice the variance below the cut-off, so the difference of their two errors has four times the
+variance of what noise does to the error of the whole. What neighbouring rows have in common,
+rounding at rest or a filter of the driver, is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import DataError, DynIdError, ModelError, reported
+from robot_dynid.estimation.experiment import swift
+from robot_dynid.identification.rollout_scores import RolloutScore, Stretches
+from robot_dynid.identification.validate import SCORED, Scores, subset_scores
+from robot_dynid.identified.caution import require_any_joint, warn
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.plausibility.gate import plausible_recordings
+from robot_dynid.signals.parts import LEFT_OUT, Parts
+from robot_dynid.signals.prepare import moving, prepare, repair
+from robot_dynid.signals.stacked import drive_effort, per_joint
+from robot_dynid.types import FloatArray, RawLog, Samples, interpolated, take
+
+#: lengths of the rollouts [s]
+HORIZONS = (0.1, 0.5, 1.0)
+#: what motions are predicted by: the model, nominal inertials with fitted friction, no model
+MODEL, CONTROL, CONSTANT_VELOCITY = 'model', 'control', 'constant_velocity'
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerations:
+    """Accelerations (N, c) [rad/s^2, m/s^2] of joints, then of motors of elastic ones.
+
+    ``measured`` those of the recording, ``predicted`` those of the model under the measured
+    effort, ``control`` those of nominal inertials with fitted friction, None where these allow
+    none. ``motion`` (N,) where the robot moves, ``near`` (N, c) where a joint is near a reversal.
+    """
+
+    measured: FloatArray
+    predicted: FloatArray
+    control: FloatArray | None
+    motion: NDArray[np.bool_]
+    near: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Horizon:
+    """Scores of rollouts of ``seconds`` by what predicts: MODEL, CONTROL, CONSTANT_VELOCITY."""
+
+    seconds: float
+    scores: dict[str, RolloutScore]
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardValidation:
+    """Scores of accelerations by subset and joint, as of `Validation`, and of rollouts.
+
+    ``floor`` (c,) [rad/s^2, m/s^2] is what the noise of the recordings makes of the RMSE of any
+    model, in the order of the joints of ``model``; NaN where it is not known. ``control`` is empty
+    where nominal inertials allow no forward dynamics.
+    """
+
+    model: Scores
+    control: Scores
+    floor: FloatArray
+    horizons: tuple[Horizon, ...]
+    warnings: tuple[str, ...]
+
+
+@reported
+@one_blas_thread()
+def validate_forward(model: IdentifiedModel, logs: Sequence[RawLog]) -> ForwardValidation:
+    """Score forward dynamics and rollouts of ``model`` on recordings, as `validate` takes them.
+
+    Raises ModelError where the model has no forward dynamics, or every joint is refused; DataError
+    or UsageError for unusable recordings.
+    """
+    warn(model)
+    require_any_joint(model)
+    logs, findings = plausible_recordings(model.robot, Parts.of(logs))
+    stride = max(1, -(-(logs.rows if isinstance(logs, Parts) else 0) // SCORED))
+    control, notes = _control(model)
+    found, floors, rollouts = list[Accelerations](), list[FloatArray](), list[_Rollouts]()
+    for log in logs:
+        try:
+            samples = _samples(model, log)
+        except DataError as error:
+            if log.part is None:
+                raise
+            notes.append(f'{error} ({LEFT_OUT})')
+            continue
+        found.append(_accelerations(model, control, samples, stride))
+        floors.append(_floor(model, log))
+        if model.elastic_joints and samples.external is not None:
+            notes.append(f'{log.source}: rollouts of elastic joints take no external wrench: '
+                         'there are none along it')
+        else:
+            rollouts.append(_rollouts(model, control, samples))
+    if not found:
+        raise DataError('no recording to validate on')
+    names = model.robot.row_names[:model.robot.coordinates]
+    return ForwardValidation(
+        _scores(names, found, lambda a: a.predicted),
+        {} if control is None else _scores(names, found, lambda a: a.control),
+        np.sqrt(np.mean(floors, axis=0)), _horizons(rollouts), (*findings, *notes))
+
+
+def _samples(model: IdentifiedModel, log: RawLog) -> Samples:
+    """Return a recording filtered, its effort at the instants of its motion."""
+    robot, settings = model.robot, model.preprocessing
+    return prepare(robot, repair(robot, log, settings.rate), settings).gridded
+
+
+def _control(model: IdentifiedModel) -> tuple[IdentifiedModel | None, list[str]]:
+    """Return the model of nominal inertials with fitted friction; None, and why, without."""
+    control = replace(model, values=model.control, feasible=None, not_identified=())
+    poses = np.zeros((1, model.robot.n))
+    try:
+        if model.elastic_joints:
+            control.elastic_motion.accelerations(poses, poses, poses, poses, poses)
+        else:
+            control.accelerations(poses, poses, poses)
+    except ModelError as error:
+        return None, [f'nominal inertials with fitted friction are not compared: {error}']
+    return control, []
+
+
+def forward_accelerations(model: IdentifiedModel, samples: Samples) -> FloatArray:
+    """Return the accelerations (N, c) [rad/s^2, m/s^2] under the filtered effort of samples.
+
+    Those of the joints, then of motors of elastic ones. Raises ModelError where the mass matrix
+    is not positive definite, or a gear cannot be.
+    """
+    robot, external = model.robot, samples.external
+    effort = drive_effort(robot, samples)
+    (q, theta), (qd, theta_d) = (per_joint(robot, both) for both in (
+        samples.position, samples.velocity))
+    if not model.elastic_joints:
+        return model.forward(q, qd, effort, external)
+    links, motors = model.forward_elastic(q, qd, effort, theta, theta_d, external)
+    return np.hstack([links, motors[:, list(robot.drive.elastic)]])
+
+
+def _accelerations(
+    model: IdentifiedModel, control: IdentifiedModel | None, samples: Samples, stride: int
+) -> Accelerations:
+    beside = None
+    if control is not None:
+        try:
+            beside = forward_accelerations(control, samples)[::stride]
+        except ModelError:
+            beside = np.full_like(samples.acceleration, np.nan)[::stride]
+    near = swift(model.robot, samples)[:, :model.robot.coordinates] < 0.5
+    return Accelerations(
+        samples.acceleration[::stride], forward_accelerations(model, samples)[::stride], beside,
+        moving(samples)[::stride] > 0.5, near[::stride])
+
+
+def _scores(
+    names: Sequence[str], found: Sequence[Accelerations],
+    of: Callable[[Accelerations], FloatArray | None],
+) -> Scores:
+    modelled = [own for one in found if (own := of(one)) is not None]
+    return subset_scores(
+        names, (np.concatenate([one.measured for one in found]), np.concatenate(modelled)),
+        np.concatenate([one.motion for one in found]),
+        np.concatenate([one.near for one in found]))
+
+
+def _floor(model: IdentifiedModel, log: RawLog) -> FloatArray:
+    """Return the mean squared error (c,) that noise makes, NaN where half of the rows are too few.
+    """
+    try:
+        even, odd = (_samples(model, take(log, slice(first, None, 2))) for first in range(2))
+    except DynIdError:
+        return np.full(model.robot.coordinates, np.nan)
+    errors = [half.acceleration - forward_accelerations(model, half) for half in (even, odd)]
+    moved = np.full_like(errors[0], np.nan)
+    for rows in odd.segments:
+        time = odd.time[rows]
+        own = (even.time >= time[0]) & (even.time <= time[-1])
+        moved[own] = interpolated(time, errors[1][rows], even.time[own])
+    apart = (errors[0] - moved)[np.isfinite(moved).all(axis=1)]
+    return np.asarray(np.mean(apart**2, axis=0)) / 4.0 if len(apart) else np.full(
+        model.robot.coordinates, np.nan)
+
+
+#: mean squared errors (K, 2 n) of rollouts by what predicts and horizon
+_Rollouts = dict[tuple[str, float], FloatArray]
+
+
+def _rollouts(
+    model: IdentifiedModel, control: IdentifiedModel | None, samples: Samples
+) -> _Rollouts:
+    """Return the errors of rollouts along samples, up to the longest horizon that fits."""
+    for longest in sorted(HORIZONS, reverse=True):
+        stretches = Stretches.along(model.robot, samples, longest)
+        if stretches is None:
+            continue
+        motions = {MODEL: stretches.rollouts(model)}
+        if control is not None:
+            motions[CONTROL] = stretches.rollouts(control)
+        motions[CONSTANT_VELOCITY] = stretches.at_constant_velocity()
+        return {(name, seconds): stretches.errors(motion, seconds)
+                for name, motion in motions.items() for seconds in HORIZONS if seconds <= longest}
+    return {}
+
+
+def _horizons(found: Iterable[_Rollouts]) -> tuple[Horizon, ...]:
+    recordings = list(found)
+    horizons = []
+    for seconds in HORIZONS:
+        scores = {name: RolloutScore.of([one[name, seconds] for one in recordings
+                                         if (name, seconds) in one], seconds)
+                  for name in (MODEL, CONTROL, CONSTANT_VELOCITY)}
+        known = {name: score for name, score in scores.items() if score is not None}
+        if known:
+            horizons.append(Horizon(seconds, known))
+    return tuple(horizons)

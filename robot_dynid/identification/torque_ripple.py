@@ -1,0 +1,136 @@
+"""Torque ripple that is locked to the position of joints, in what a model leaves of the effort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import DataError
+from robot_dynid.identification.recipe import NONE, Recipe
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import JointRipple
+from robot_dynid.ripple.fit import RippleFit, fit_ripple
+from robot_dynid.ripple.scan import JointResidual
+from robot_dynid.signals.prepare import Repaired, prepare
+from robot_dynid.threads import side_by_side
+from robot_dynid.types import FloatArray, Samples
+
+#: stretches that are left out in turn, at least and at most; recordings are stretches
+LEAST_FOLDS, MOST_FOLDS = 5, 8
+#: recordings from which on they are not cut
+WHOLE = 3
+#: length [s] of the pieces whose gains are compared
+PIECE = 0.2
+#: rows from which on waves are sought, and about as many as are looked at: evenly spaced pieces
+LEAST_ROWS, MOST_ROWS = 1000, 30_000
+#: speeds of the amplitudes as shares of the top speed: all grow up to ``fast``, creep ends at
+#: ``slow``; a joint slower than REST [rad/s, m/s] throughout is at rest
+FAST, SLOW, REST = 0.5, 0.05, 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of all recordings as they were measured, each (N, n), and their folds and pieces (N,).
+
+    ``position`` [rad] in the rows of the effort, ``velocity`` [rad/s], ``effort`` [N m] of the
+    model and the ``residual`` [N m] it leaves.
+    """
+
+    position: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+    residual: FloatArray
+    folds: NDArray[np.int64]
+    pieces: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, model: IdentifiedModel, recordings: Sequence[Repaired]) -> Rows | None:
+        """Return those of a model without ripple; None where no positions are known."""
+        settings = replace(model.preprocessing, decimate=False)
+        found: list[tuple[FloatArray, ...]] = []
+        rows = sum(len(part.time) for recording in recordings for part in recording.parts)
+        every = max(1, -(-rows // MOST_ROWS))
+        for number, recording in enumerate(recordings):
+            try:
+                samples = prepare(model.robot, recording, settings)
+            except DataError:
+                continue  # a part of a longer one that is at rest or too short
+            if samples.raw_position is not None:
+                found.append(_rows(model, samples, number, every))
+        if not found:
+            return None
+        q, qd, effort, residual, source, seconds = (
+            np.concatenate(parts) for parts in zip(*found, strict=True))
+        pieces = np.cumsum((np.diff(np.floor(seconds / PIECE), prepend=-1.0) != 0.0)
+                           | (np.diff(source, prepend=-1.0) != 0.0))
+        return cls(q, qd, effort, residual, _folds(source.astype(np.int64)), pieces)
+
+    def of_joint(self, j: int) -> JointResidual | None:
+        """Return the rows of one joint; None where it rests, or there are too few."""
+        top = float(np.abs(self.velocity[:, j]).max())
+        if top < REST or len(self.folds) < LEAST_ROWS:
+            return None
+        return JointResidual(self.position[:, j], self.velocity[:, j], self.effort[:, j],
+                             self.residual[:, j], self.folds, self.pieces, SLOW * top, FAST * top)
+
+
+def _rows(
+    model: IdentifiedModel, samples: Samples, number: int, every: int
+) -> tuple[FloatArray, ...]:
+    """Return position, velocity, effort, residual (M, n), number and time (M,) of a recording.
+
+    One in ``every`` so many pieces of it.
+    """
+    assert samples.measured is not None and samples.raw_position is not None
+    effort = model.predicted(samples)
+    moved = samples.at_stamps(samples.velocity)
+    since = samples.instants - samples.instants[0]
+    own = samples.fresh & (np.floor(since / PIECE) % every == 0.0)
+    return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
+            np.full(int(own.sum()), float(number)), since[own])
+
+
+def _folds(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the folds (N,) of rows of recordings of some ``number`` (N,): these, or stretches."""
+    recordings = np.unique(number)
+    if len(recordings) >= WHOLE:
+        return np.asarray(np.searchsorted(recordings, number) % MOST_FOLDS)
+    stretches = -(-LEAST_FOLDS // len(recordings))
+    folds = np.empty_like(number)
+    for k, one in enumerate(recordings):
+        rows = np.flatnonzero(number == one)
+        folds[rows] = k * stretches + np.arange(len(rows)) * stretches // len(rows)
+    return folds
+
+
+def with_ripple(
+    model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe
+) -> IdentifiedModel:
+    """Return the model with the torque ripple that it leaves in ``recordings``, and its record.
+
+    Unfiltered efforts at their own stamps count, against positions of the same rows. Nothing is
+    added to elastic joints, to joints that are refused, and where the recordings show nothing
+    beyond chance.
+    """
+    if recipe.ripple == NONE or model.torque_model.gears:
+        return model
+    rows = Rows.of(model, recordings)
+    if rows is None:
+        return model
+    ratios, joints = model.robot.drive.gear_ratios, model.joints
+
+    def fit(j: int) -> RippleFit | None:
+        data = None if joints[j] in model.record.refused else rows.of_joint(j)
+        ratio = None if ratios is None else float(ratios[j])
+        return None if data is None else fit_ripple(data, ratio)
+
+    found = list(side_by_side(fit, range(len(joints))))
+    record = tuple(
+        JointRipple(joint, one.before, one.after, one.waves, one.compliance, one.compliance_std)
+        for joint, one in zip(joints, found, strict=True) if one is not None)
+    ripples = tuple(None if one is None else one.ripple for one in found)
+    return replace(model, ripples=ripples if any(ripples) else (),
+                   record=replace(model.record, ripple=record))

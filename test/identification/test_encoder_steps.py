@@ -1,0 +1,52 @@
+"""What steps of encoders leave unknown: by hand, and said where it is much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from models_with_laws import model_of
+
+from robot_dynid.friction import law_from
+from robot_dynid.identification.encoder_steps import change_over, step_warning
+from robot_dynid.identification.validate import validate
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
+
+TRAVEL = 1e-4
+
+
+@pytest.mark.parametrize(('name', 'settings', 'values', 'expected'), [
+    ('maxwell', {'lengths': [2e-5, 6e-4]}, (7.0, 0.8, 1.5, 0.3), 2.0 * 0.8 + 1.5 / 6.0),
+    ('maxwell+breakaway', {'lengths': [6e-4]}, (7.0, 1.5, 0.3, -0.4), 1.5 / 6.0 - 0.4 / 0.6),
+    ('dahl', {'length': 2e-4}, (7.0, 1.5, 0.3), 2.0 * 1.5 * (1.0 - np.exp(-0.5))),
+    ('stribeck', {}, (7.0, 1.5, 0.8, 0.3), 0.0),
+])
+def test_change_after_a_reversal_is_that_of_the_formula(
+    name: str, settings: Mapping[str, object], values: tuple[float, ...], expected: float
+) -> None:
+    found = change_over(law_from(name, settings), np.array(values), TRAVEL)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def recording(step: float, law: str) -> RawLog:
+    robot = load_robot('planar_3r')
+    time = 0.01 * np.arange(1000)
+    position = 0.4 * np.sin(time[:, None] * [0.7, 1.1, 1.3])
+    effort = 5.0 * np.cos(time[:, None] * [0.9, 1.0, 1.2])
+    return RawLog(law, robot.joints, time, step * np.round(position / step), None, effort)
+
+
+@pytest.mark.parametrize(('step', 'law', 'said'), [
+    (2e-4, 'dahl', True), (2e-6, 'dahl', False), (2e-4, 'coulomb', False)])
+def test_steps_that_hide_presliding_are_named(step: float, law: str, said: bool) -> None:
+    settings = {'length': 2e-4} if law == 'dahl' else {}
+    model = model_of(load_robot('planar_3r'), [(law, settings)])
+    log = recording(step, law)
+    warning = step_warning(model, log)
+    assert (warning is not None) == said
+    if warning is not None:
+        whole = 2.0 * model.standard['fc3']
+        assert f'joint_3 {whole * (1.0 - np.exp(-1.0)):.2g} of {whole:.2g} within' in warning
+        assert warning in validate(model, [log]).warnings

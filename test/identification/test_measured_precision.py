@@ -1,0 +1,143 @@
+"""Adaptive sessions: what was measured decides the next swings, until the accuracy is met."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from single_joint_recordings import torque_model, with_effort
+
+from robot_dynid.errors import DynIdError
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.staged.measured_information import measured_information
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.measured_precision import measured_precision
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog, Samples
+
+ROBOT = load_robot('planar_3r')
+CRITERIA = design_criteria(ROBOT)
+STEP = 0.01
+
+
+def truth():
+    """Return base parameters off the nominal ones."""
+    rng = np.random.default_rng(6)
+    reduction = CRITERIA.model.reduction
+    standard = {name: rng.uniform(0.1, 0.5) for name in reduction.standard}
+    links = ROBOT.nominal.ravel() * rng.uniform(0.8, 1.2, ROBOT.nominal.size)
+    return reduction.base(list((standard | dict(zip(
+        CRITERIA.model.blocks[0].names, links))).values()))
+
+
+def states(trajectory):
+    """Return the states of a motion."""
+    time = np.arange(0.0, trajectory.duration, STEP)
+    motion = trajectory.sample(time)
+    return Samples(ROBOT.joints, time, motion.position, motion.velocity, motion.acceleration)
+
+
+def recorded(trajectory, noise, seed):
+    """Return the recording of a motion with white noise (n,) of the efforts."""
+    samples = states(trajectory)
+    effort = CRITERIA.model.effort(samples, truth())
+    effort = effort + noise * np.random.default_rng(seed).standard_normal(effort.shape)
+    return RawLog(f'swings {seed}', ROBOT.joints, samples.time, samples.position, effort=effort)
+
+
+def adaptive(criteria, **options):
+    """Return the design of the next swings."""
+    return design(ROBOT, parse_request('sine-sequence', {'procedure': 'adaptive', **options}),
+                  criteria)
+
+
+@pytest.mark.parametrize('seed', [0, 1])
+def test_a_session_ends_when_its_parameters_are_as_accurate_as_asked_for(seed):
+    """The noise is not the assumed one; what is met is met by the true parameters, too."""
+    accuracy, before = 0.15, CRITERIA.precision
+    noise = 10.0 * before.density * np.array([0.3, 1.0, 2.0])
+    criteria, logs, seconds = CRITERIA, [], 0.0
+    while True:
+        try:
+            found = adaptive(criteria, accuracy=accuracy, seed=len(logs))
+        except DynIdError as error:
+            assert 'is met' in str(error)
+            break
+        logs.append(recorded(found.trajectory, noise, 10 * seed + len(logs)))
+        seconds += found.trajectory.duration
+        assert len(logs) <= 6
+        criteria = replace(CRITERIA, precision=measured_precision(
+            ROBOT, logs, CRITERIA.model, before))
+    assert len(logs) > 1, 'the first plan believed in less noise'
+    ratio = criteria.precision.density / (noise * np.sqrt(STEP))
+    assert np.all((ratio > 0.5) & (ratio < 4.0)), 'coloured by the filter, not by the noise'
+    recipe = Recipe(friction='coulomb', ripple='none', adaptation='none')
+    result = identify(ROBOT, logs, 'staged', recipe)
+    assert result.estimate.not_excited == ()
+    error = (result.estimate.values - truth()) / before.sizes
+    assert np.sqrt(np.mean(error**2)) < accuracy
+    assert np.abs(error).max() < 3.0 * accuracy
+    fixed = design(ROBOT, parse_request('sine-sequence', {'seed': seed}), CRITERIA)
+    runs, told = [], replace(before)
+    while told.worst[1] > accuracy:
+        runs.append(recorded(fixed.trajectory, noise, 100 + 10 * seed + len(runs)))
+        told = measured_precision(ROBOT, runs, CRITERIA.model, before)
+    assert seconds < 0.8 * len(runs) * fixed.trajectory.duration
+
+
+def test_measured_information_is_that_of_the_plan():
+    """With the noise that was assumed, a recording tells what its plan promised."""
+    found = adaptive(CRITERIA, accuracy=0.3)
+    before = CRITERIA.precision
+    noise = before.density / np.sqrt(STEP)
+    samples = with_effort(CRITERIA.model, states(found.trajectory), truth())
+    effort = samples.effort + noise * np.random.default_rng(1).standard_normal(
+        samples.effort.shape)
+    experiment = Experiment.of(CRITERIA.model, [replace(samples, effort=effort, measured=effort)])
+    told = measured_information(experiment, STEP)
+    assert told.density == pytest.approx(before.density, rel=0.6)
+    assert np.all(told.held < before.held), 'no friction holds these joints'
+    same = replace(before, information=told.information * np.median(
+        told.density / before.density)**2)
+    promised = found.session.swings[-1].largest_deviation
+    assert 0.3 * promised < same.worst[1] < 2.0 * promised
+
+
+def test_a_joint_that_never_moved_keeps_its_noise():
+    model = torque_model(ROBOT)
+    time = np.arange(0.0, 10.0, STEP)
+    q, qd, qdd = np.zeros((3, len(time), 3))
+    q[:, 2], qd[:, 2], qdd[:, 2] = np.sin(2 * time), 2 * np.cos(2 * time), -4 * np.sin(2 * time)
+    samples = with_effort(model, Samples(ROBOT.joints, time, q, qd, qdd), np.full(
+        len(model.reduction.names), 0.3), 0.01)
+    told = measured_information(Experiment.of(model, [samples]), STEP)
+    assert np.isnan(told.density[:2]).all() and np.isfinite(told.density[2])
+    assert np.isfinite(told.held[:2]).all() and np.isnan(told.held[2])
+    assert np.linalg.eigvalsh(told.information).min() > -1e-6 * np.trace(told.information)
+    others = [i for i, name in enumerate(model.reduction.names) if name[-1] == '1']
+    fixed = [i for i in others if model.reduction.names[i][0] == 'f']
+    assert not told.information[fixed].any()
+
+
+def test_what_friction_takes_of_joints_at_rest_does_not_average_out():
+    """An error that goes with the motion takes information from the locked joints alone."""
+    model, names = CRITERIA.model, CRITERIA.model.reduction.names
+    motion = states(adaptive(CRITERIA, accuracy=0.3).trajectory)
+    samples = with_effort(model, motion, truth(), 1e-3)
+    rest = np.abs(motion.velocity) < 1e-9
+    taken = 0.3 * rest * np.sign(np.diff(motion.velocity.sum(axis=1), prepend=0.0))[:, None]
+    stuck = replace(samples, effort=samples.effort + taken, measured=samples.effort + taken)
+    clean, dirty, twice = (measured_information(Experiment.of(model, found), STEP)
+                           for found in ([samples], [stuck], [stuck, stuck]))
+    assert np.all(dirty.held > 10.0 * clean.held)
+    assert dirty.density == pytest.approx(clean.density, rel=1e-6)
+    split = names.index('Ia3')  # which only the others' efforts tell from Izz3
+    seen = [np.linalg.inv(one.information + 1e-9 * np.eye(len(names)))[split, split]
+            for one in (clean, dirty, twice)]
+    assert seen[1] > 20.0 * seen[0]
+    assert seen[2] > 0.8 * seen[1], 'the same once more tells no more'
