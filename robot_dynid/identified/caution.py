@@ -1,11 +1,12 @@
-"""Warnings for every use of a model that has no numbers for some of its joints."""
+"""Warnings for uses of a model that lacks something there."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from robot_dynid.errors import ModelError, RefusedJointWarning
+from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
 
@@ -22,6 +23,18 @@ def caution(model: IdentifiedModel) -> str:
     return '; '.join(refusal_sentence(joint, reasons[joint]) if joint in reasons else
                      f'joint {joint} is refused: {Status.NOT_IDENTIFIED.value}'
                      for joint in model.not_identified)
+
+
+def cautions(model: IdentifiedModel) -> tuple[str, ...]:
+    """Return sentences about a model that go with it into other programs."""
+    found = []
+    if model.not_identified:
+        found.append(f'Do not use: {caution(model)}')
+    if model.robot.drive.kind == 'gravity_compensated_torque':
+        found.append('Efforts are without weight, which the drives compensate by themselves.')
+    if any(known is not None for known in model.residual_models):
+        found.append('Left out: what the deflection of gears shows beyond this model.')
+    return tuple(found)
 
 
 def usable(model: IdentifiedModel, partial: bool = False) -> bool:
@@ -43,3 +56,9 @@ def warn(model: IdentifiedModel) -> None:
         vars(model)['_warned'] = True
         warnings.warn(f'{model.robot.name}: {caution(model)}', RefusedJointWarning,
                       stacklevel=LEVEL)
+
+
+def warn_of(texts: Iterable[str]) -> None:
+    """Give Python warnings of what an object that was made of a model lacks."""
+    for text in texts:
+        warnings.warn(text, ExportWarning, stacklevel=LEVEL)

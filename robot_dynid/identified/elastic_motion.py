@@ -17,8 +17,7 @@ from robot_dynid.dynamics.elastic import (
     coordinates,
 )
 from robot_dynid.dynamics.rollout import Integrator, Rollout
-from robot_dynid.identified.forward import accelerations
-from robot_dynid.identified.friction_torque import FrictionTorque
+from robot_dynid.dynamics.verdicts import require_solved
 from robot_dynid.regressor.elastic import GEAR
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray, Progress
@@ -41,30 +40,29 @@ class ElasticMotion:
     """
 
     def __init__(self, model: IdentifiedModel) -> None:
-        self._model, self._n = model, model.robot.n
+        self._n = model.robot.n
         self.gears = gears_of(model.robot, model.standard)
         links = model.links
-        self.dynamics = ElasticDynamics(links.robot, links.parameters, links.rotors, self.gears)
-        self._friction = FrictionTorque(model.structure.friction_of(links.robot), model.standard)
-        count = self._n + len(self.gears.joints)
-        self._integrator = Integrator(
-            links.robot, links.parameters, self.dynamics.rotors,
-            model.axis_friction.on(self.gears.motors(self._n), count), self.gears.springs(self._n))
+        friction = model.axis_friction.on(
+            self.gears.motors(self._n), self._n + len(self.gears.joints))
+        self.dynamics = ElasticDynamics(
+            links.robot, links.parameters, links.rotors, self.gears, friction)
+        self._integrator = Integrator(links.robot, links.parameters, self.dynamics.rotors,
+                                      friction, self.gears.springs(self._n))
 
     def accelerations(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray, theta: FloatArray,
-        theta_d: FloatArray,
+        theta_d: FloatArray, external: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return accelerations of links and motors, each (K, n), of float states (K, n).
 
-        Raises ModelError where the mass matrix is not positive definite.
+        ``external`` (K, n) [N m, N] is torque from outside on the links. Raises ModelError where
+        the mass matrix is not positive definite.
         """
         x, v = coordinates(q, theta, self.gears), coordinates(qd, theta_d, self.gears)
-
-        def solve(before: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-            return self.dynamics(x, v, effort - self._drive_friction(x, v, before))
-
-        return self.dynamics.per_joint(accelerations(solve, self._model.friction_needs_load, q))
+        found, verdicts = self.dynamics(x, v, effort, external)
+        require_solved(verdicts, q)
+        return self.dynamics.per_joint(found)
 
     def rollout(
         self, start: Sequence[FloatArray], effort: FloatArray, dt: float,
@@ -79,11 +77,3 @@ class ElasticMotion:
         drives = np.zeros((*effort.shape[:2], x.shape[1]))
         drives[:, :, list(self.gears.motors(self._n))] = effort
         return self._integrator(x, v, drives, dt, progress).of_joints(self.gears.joints)
-
-    def _drive_friction(
-        self, x: FloatArray, v: FloatArray, a: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the friction (K, n) of the motors; the load is that of the links."""
-        (q, theta), (qd, theta_d) = self.dynamics.per_joint(x), self.dynamics.per_joint(v)
-        qdd = None if a is None else self.dynamics.per_joint(a)[0]
-        return self._friction(theta, theta_d, qdd, (q, qd))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.parameter_card import by_link, parameter_card
+from robot_dynid.reduction.origins import COMBINED, PRIOR
 from robot_dynid.robot.inertia import pseudo_inertia
 
 
@@ -15,7 +17,8 @@ class LinkRow:
     """One link: ``mass`` and ``nominal_mass`` [kg], ``centre`` of mass (3,) [m] in its frame.
 
     ``smallest_eigenvalue`` of its pseudo-inertia [kg, kg m^2]; ``from_prior`` names of its
-    parameters that the prior decided rather than the data.
+    parameters that the prior decided rather than the data, ``combined`` of those that are known
+    only in combination with others.
     """
 
     link: str
@@ -24,6 +27,7 @@ class LinkRow:
     centre: tuple[float, float, float]
     smallest_eigenvalue: float
     from_prior: tuple[str, ...]
+    combined: tuple[str, ...] = ()
 
 
 def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
@@ -31,13 +35,14 @@ def link_table(model: IdentifiedModel) -> tuple[LinkRow, ...]:
     links = model.feasible_links
     if links is None:
         return ()
-    prior = set(model.record.details.from_prior)
+    card = parameter_card(model)
+    prior, combined = by_link(card, PRIOR), by_link(card, COMBINED)
     rows = []
-    for i, (name, own, nominal) in enumerate(
-            zip(model.robot.bodies, links, model.robot.nominal, strict=True)):
+    for name, own, nominal in zip(
+            model.robot.bodies, links, model.robot.nominal, strict=True):
         x, y, z = own[1:4] / own[0]
         rows.append(LinkRow(
             name, float(own[0]), float(nominal[0]), (float(x), float(y), float(z)),
             float(np.linalg.eigvalsh(pseudo_inertia(own))[0]),
-            tuple(n for n in model.reduction.standard[10 * i:10 * i + 10] if n in prior)))
+            prior[name], combined[name]))
     return tuple(rows)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynid.blas import one_blas_thread, one_blas_thread_for
+from robot_dynid.adaptation import Adaptation
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.momentum import InverseDynamics
+from robot_dynid.dynamics.derivatives import Derivatives, Slopes
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.rotors import Links, Rotors, SpinningRotors
+from robot_dynid.dynamics.verdicts import require_solved
 from robot_dynid.errors import ModelError, UsageError, reported
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
-from robot_dynid.identified.caution import warn
-from robot_dynid.identified.elastic_motion import ElasticMotion
-from robot_dynid.identified.forward import accelerations
+from robot_dynid.identified.by_parameters import effort_by_parameters
+from robot_dynid.identified.caution import cautions, warn, warn_of
+from robot_dynid.identified.elastic_motion import ElasticMotion, gears_of
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.identified.pushed import pushed
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.identified.states import checked_states
@@ -33,24 +39,41 @@ from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import axes_of
 from robot_dynid.residual import ResidualModel
 from robot_dynid.residual.deflection import deflection_effort
+from robot_dynid.ripple import RippleTorque, TorqueRipple
+from robot_dynid.robot.made_urdf import made_urdf
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import FloatArray, Progress, Samples
+from robot_dynid.types import FloatArray, Portable, Progress, Samples
+
+if TYPE_CHECKING:
+    from robot_dynid.export.c.code import CCode
+    from robot_dynid.export.drake import MultibodyPlant
+    from robot_dynid.export.equations import Functions
+    from robot_dynid.export.identified_arm import IdentifiedArm
+    from robot_dynid.export.mjcf import Mjcf
+    from robot_dynid.export.mujoco import MjModel
+    from robot_dynid.export.pinocchio import Model
+    from robot_dynid.export.sdf import Sdf
+    from robot_dynid.export.solver_parameters import SolverParameters
+    from robot_dynid.export.urdf import Export
 
 
 @dataclass(frozen=True, eq=False)
-class IdentifiedModel:
+class IdentifiedModel(Portable):
     """Base parameters of a robot with everything needed to use and to assess them.
 
     ``values`` and ``std`` (b,) belong to ``reduction.names``; ``control`` (b,) are the nominal
     inertials with fitted friction, expressed in the same base parameters; ``status`` is the advice
     of the fit, ``not_identified`` the joints the model must not be used for: it warns of them,
     once. ``feasible`` (p,) are standard parameters that a real robot can have, where the fit gave
-    such: ``values`` are ``reduction.matrix @ feasible`` then. Efforts are N m (N) on the joint
-    side, whatever unit the robot reports. ``residual_models`` add, joint by joint, what the
-    deflection of gears shows. ``trained`` are the ranges of the recordings it was fitted
-    to, empty where not known; ``noise_levels`` those of the external torque in them. ``record``
-    says how the model was found.
+    such: ``values`` are ``reduction.matrix @ feasible`` then. ``correlation_factor`` U (b, b) is
+    an upper triangle, the correlations of the estimate are U^T U; None where not known. Efforts
+    are N m (N) on the joint side, whatever unit the robot reports. ``residual_models`` add, joint
+    by joint, what the deflection of gears shows, ``ripples`` what is locked to the position of
+    each joint. ``adaptations`` say how friction and ripple of each joint change slowly, which
+    `predicted` leaves out. ``trained`` are the ranges of the recordings it
+    was fitted to, empty where not known; ``noise_levels`` those of the external torque in them.
+    ``record`` says how the model was found.
     """
 
     robot: RobotModel
@@ -67,8 +90,11 @@ class IdentifiedModel:
     record: FitRecord = field(default_factory=FitRecord)
     feasible: FloatArray | None = None
     residual_models: tuple[ResidualModel | None, ...] = ()
+    ripples: tuple[TorqueRipple | None, ...] = ()
+    adaptations: tuple[Adaptation | None, ...] = ()
     trained: Trained = field(default_factory=Trained)
     noise_levels: NoiseLevels | None = None
+    correlation_factor: FloatArray | None = None
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -134,17 +160,18 @@ class IdentifiedModel:
 
     @cached_property
     def _forward_dynamics(self) -> rigid_body.ForwardDynamics:
-        return rigid_body.ForwardDynamics(self._dynamics_robot, self._links, self._rotors)
+        return rigid_body.ForwardDynamics(
+            self._dynamics_robot, self._links, self._rotors, self.axis_friction)
+
+    @cached_property
+    def ripple_torque(self) -> RippleTorque:
+        """The torque ripple of all joints."""
+        return RippleTorque(self.ripples)
 
     @property
     def axis_friction(self) -> AxisFriction:
         """The friction of all axes with their parameters."""
         return self._friction_torque.axes
-
-    @property
-    def friction_needs_load(self) -> bool:
-        """Whether friction depends on the load."""
-        return self._friction_torque.needs_acceleration
 
     @cached_property
     def elastic_motion(self) -> ElasticMotion:
@@ -159,19 +186,51 @@ class IdentifiedModel:
         return Integrator(self._dynamics_robot, self._links, self._rotors, self.axis_friction)
 
     @cached_property
+    def mechanism(self) -> Mechanism:
+        """All that moves the arm, for simulators and controllers; elastic joints with gears."""
+        gears = gears_of(self.robot, self.standard) if self.elastic_joints else None
+        return Mechanism(self._dynamics_robot, self._links, self._rotors, self.axis_friction,
+                         gears)
+
+    @cached_property
+    def arm(self) -> IdentifiedArm:
+        """The mechanism with links that can exist, and how far it is known, for all exports.
+
+        Raises ModelError where the fit gave no physically feasible parameters.
+        """
+        from robot_dynid.export.identified_arm import IdentifiedArm
+
+        if self.feasible is None:
+            raise ModelError(
+                f'the model of {self.robot.name} has no physically feasible parameters (method '
+                f'{self.method or "unknown"}), so it has no inertials to write; identify with '
+                '--method feasible')
+        changing = (j for j, one in zip(self.joints, self.adaptations) if one is not None)
+        return IdentifiedArm(self.mechanism, self.trained.quantities, self.not_identified,
+                             self.ripples, tuple(changing))
+
+    @cached_property
+    def _derivatives(self) -> Derivatives:
+        return Derivatives(replace(self.mechanism, gears=None))
+
+    @cached_property
     def links(self) -> Links:
         """The links and rotors, such of the same motion where no feasible ones are known."""
         warn(self)
         return Links(self._dynamics_robot, self._links, self._rotors)
 
     @cached_property
-    def _inverse_dynamics(self) -> InverseDynamics:
-        return InverseDynamics(self._dynamics_robot, self._links, self._rotors)
+    def _inverse_dynamics(self) -> rigid_body.InverseDynamics:
+        return rigid_body.InverseDynamics(
+            self._dynamics_robot, self._links, self._rotors, self.axis_friction)
+
+    @cached_property
+    def _smooth_dynamics(self) -> rigid_body.InverseDynamics:
+        return rigid_body.InverseDynamics(self._dynamics_robot, self._links, self._rotors)
 
     def frictionless_effort(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the effort (K, n) of links and rotors in float states (K, n), unchecked."""
-        with one_blas_thread_for(len(q)):
-            return self._inverse_dynamics(q, qd, qdd)
+        return self._smooth_dynamics(q, qd, qdd)
 
     def friction(self, q: FloatArray, qd: FloatArray, qdd: FloatArray | None = None) -> FloatArray:
         """Return the friction torque (K, n) of states (K, n), each taken by itself.
@@ -180,25 +239,39 @@ class IdentifiedModel:
         """
         return self._friction_torque(q, qd, qdd)
 
-    def inverse(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
+    def inverse(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, ripple: bool = False,
+        external: ArrayLike | None = None,
+    ) -> FloatArray:
         """Return the effort (K, n) [N m] of states (K, n) or (n,).
 
-        Raises UsageError on wrong shapes or numbers that are not finite.
+        With ``ripple`` that of measured positions, torque ripple included; without, for feed-
+        forward: planned positions miss its phase (docs/ripple.md). ``external`` torque [N m] on
+        the joints, as `external_torque` gives it, is done without the drives. Raises UsageError
+        on wrong shapes or numbers that are not finite.
         """
-        (a, b, c), single = checked_states(
-            self, {'position': q, 'velocity': qd, 'acceleration': qdd})
-        effort = self.frictionless_effort(a, b, c) + self.friction(a, b, c)
+        (a, b, c, *given), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd} | _if_given(external))
+        effort = self._inverse_dynamics(a, b, c)
+        for torque in given:
+            effort = effort - torque - self._friction_torque.relief(a, b, c, torque)
+        if ripple:
+            effort = effort + self.ripple_torque(a, b, effort)
         return effort[0] if single else effort
 
-    def forward(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> FloatArray:
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, external: ArrayLike | None = None
+    ) -> FloatArray:
         """Return the acceleration (K, n) [rad/s^2] of states (K, n) or (n,) under effort [N m].
 
+        ``external`` torque [N m] on the joints, as `external_torque` gives it, helps the drives.
         Only the base parameters are needed: the dependent standard parameters are zero. Raises
         UsageError on wrong input, ModelError where the mass matrix is not positive definite.
         """
-        (a, b, c), single = checked_states(
-            self, {'position': q, 'velocity': qd, 'effort': effort})
-        acceleration = self.accelerations(a, b, c)
+        (a, b, c, *given), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'effort': effort} | _if_given(external))
+        acceleration = pushed(self.accelerations, self._friction_torque, (a, b, c), *given) \
+            if given else self.accelerations(a, b, c)
         return acceleration[0] if single else acceleration
 
     def accelerations(self, q: FloatArray, qd: FloatArray, effort: FloatArray) -> FloatArray:
@@ -206,25 +279,91 @@ class IdentifiedModel:
 
         Raises ModelError where the mass matrix is not positive definite, or a number not finite.
         """
-        def solve(before: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-            return self._forward_dynamics(q, qd, effort - self.friction(q, qd, before))
+        found, verdicts = self._forward_dynamics(q, qd, effort)
+        require_solved(verdicts, q)
+        return found
 
-        return accelerations(solve, self.friction_needs_load, q)
+    def inverse_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Slopes:
+        """Return the derivatives of `inverse` by position, velocity and acceleration.
+
+        Each (K, n, n) or (n, n): row i is the effort of joint i, column j the motion of joint j.
+        Friction included; where it has a corner, that of one side. Raises UsageError on wrong
+        input.
+        """
+        (a, b, c), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd})
+        return _of_one(self._derivatives.inverse(a, b, c), single)
+
+    def forward_derivatives(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> Slopes:
+        """Return the derivatives of `forward` by position, velocity and effort.
+
+        Each (K, n, n) or (n, n), as of `inverse_derivatives`. Raises UsageError on wrong input,
+        ModelError where the mass matrix is not positive definite.
+        """
+        (a, b, c), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'effort': effort})
+        return _of_one(self._derivatives.forward(a, b, c, self.accelerations(a, b, c)), single)
+
+    @one_blas_thread()
+    def inverse_by_parameters(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> FloatArray:
+        """Return the derivatives (K, n, b) or (n, b) of `inverse` by ``values``: the regressor.
+
+        Raises UsageError on wrong input.
+        """
+        (a, b, c), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd})
+        found = effort_by_parameters(self, a, b, c)
+        return found[0] if single else found
+
+    @one_blas_thread()
+    def forward_by_parameters(self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike) -> FloatArray:
+        """Return the derivatives (K, n, b) or (n, b) of `forward` by ``values``.
+
+        Minus the inverse inertia times the regressor. Raises as `forward_derivatives`.
+        """
+        (a, b, c), single = checked_states(
+            self, {'position': q, 'velocity': qd, 'effort': effort})
+        qdd = self.accelerations(a, b, c)
+        *_, by_effort = self._derivatives.forward(a, b, c, qdd)
+        found = -by_effort @ effort_by_parameters(self, a, b, qdd)
+        return found[0] if single else found
 
     def forward_elastic(
         self, q: ArrayLike, qd: ArrayLike, effort: ArrayLike, motor_position: ArrayLike,
-        motor_velocity: ArrayLike,
+        motor_velocity: ArrayLike, external: ArrayLike | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return the accelerations of links and motors, each (K, n) or (n,), as `forward` does.
 
         Motors are on the joint side; where a joint is rigid its motor does what the joint does.
-        Raises ModelError for a motor or gear that cannot be.
+        ``external`` torque [N m] acts on the links. Raises ModelError for a motor or gear that
+        cannot be.
         """
         states, single = checked_states(self, {
             'position': q, 'velocity': qd, 'effort': effort, 'motor_position': motor_position,
-            'motor_velocity': motor_velocity})
+            'motor_velocity': motor_velocity} | _if_given(external))
         links, motors = self.elastic_motion.accelerations(*states)
         return (links[0], motors[0]) if single else (links, motors)
+
+    def to_casadi(self) -> Functions:
+        """Return ``inverse`` and ``forward`` with friction as functions of CasADi.
+
+        See `Functions`: coordinates are the joints, then the motors of elastic joints. Raises
+        MissingDependency without CasADi.
+        """
+        from robot_dynid.export.casadi import casadi_functions
+
+        warn(self)
+        return casadi_functions(self.mechanism)
+
+    def to_jax(self) -> Functions:
+        """Return ``inverse`` and ``forward`` with friction as functions of JAX.
+
+        As `to_casadi`; turns on double precision of JAX. Raises MissingDependency without JAX.
+        """
+        from robot_dynid.export.jax import jax_functions
+
+        warn(self)
+        return jax_functions(self.mechanism)
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:
         """Return the joint-space inertia (K, n, n) or (n, n) [kg m^2], rotors included."""
@@ -267,10 +406,20 @@ class IdentifiedModel:
 
     @one_blas_thread()
     def predicted(self, samples: Samples) -> FloatArray:
-        """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known."""
+        """Return the modelled effort (N, n) [N m]: friction with its past, deflection if known.
+
+        Torque ripple is there where the samples know the positions as measured.
+        """
         warn(self)
-        added = deflection_effort(self.robot, self.residual_models, samples)
-        return self.torque_model.effort(samples, self.values) + added
+        effort = self.without_ripple(samples)
+        return effort + self.ripple_torque.along(samples, effort)
+
+    @one_blas_thread()
+    def without_ripple(self, samples: Samples) -> FloatArray:
+        """Return the modelled effort (N, n) [N m] of `predicted` but for torque ripple."""
+        model, values = self.torque_model, self.values
+        added = deflection_effort(model, values, self.residual_models, samples)
+        return model.effort(samples, values) + added
 
     def residual(self, samples: Samples) -> FloatArray:
         """Return measured minus modelled effort (N, n) [N m]; raises UsageError without effort."""
@@ -285,6 +434,150 @@ class IdentifiedModel:
                 f'the model was identified for {self.robot.name} ({", ".join(self.joints)}; hash '
                 f'{self.robot.hash()}), not for {robot.name} (hash {robot.hash()}): joints, '
                 'geometry or gravity differ; identify this robot, or load its own model')
+
+    @cached_property
+    def covariance_factor(self) -> FloatArray:
+        """The factor F (b, b) of the covariance F^T F of ``values``, zero where it is not known.
+
+        Raises ModelError for a model of a file that has deviations alone.
+        """
+        if self.correlation_factor is None:
+            raise ModelError(f'the model of {self.robot.name} has no covariance, only deviations: '
+                             'it was saved by an earlier version; identify it again')
+        return self.correlation_factor * np.where(np.isfinite(self.std), self.std, 0.0)
+
+    @reported
+    def samples(self, count: int, seed: int = 0) -> tuple[IdentifiedModel, ...]:
+        """Return ``count`` models drawn from the uncertainty of this one, each feasible.
+
+        Base parameters are normal with the covariance of the estimate; what the data left open
+        stays as it is. Draws that are no robot's are moved to the nearest feasible ones, which a
+        Python warning tells. Raises ModelError for a model without covariance, MissingDependency
+        without Clarabel. Source: see `robot_dynid.export.samples`.
+        """
+        found, warnings = self.posterior(count, seed)
+        warn_of(warnings)
+        return found
+
+    @reported
+    def posterior(
+        self, count: int, seed: int = 0
+    ) -> tuple[tuple[IdentifiedModel, ...], tuple[str, ...]]:
+        """Return `samples` and the warnings about them as data."""
+        from robot_dynid.export.samples import SAMPLES, Posterior
+
+        number = SAMPLES.read_whole(count, 'the number of samples')
+        torque = self.torque_model
+        if self.feasible is not None:
+            torque = replace(torque, robot=torque.robot.with_nominal(self._links))
+        drawn = Posterior(torque, self.values, self.covariance_factor).drawn(
+            number, np.random.default_rng(seed))
+        return tuple(replace(self, values=self.reduction.base(standard), feasible=standard)
+                     for standard in drawn.standard), drawn.warnings
+
+    @reported
+    def to_urdf(self, urdf_text: str | None = None, source: str = 'URDF') -> Export:
+        """Return ``urdf_text``, of the same robot, with the identified inertials and friction.
+
+        Without a text it is made of the description in the model, without shapes. Raises
+        ModelError without physically feasible parameters, or for the URDF of another robot,
+        RobotError when the text is unusable.
+        """
+        from robot_dynid.export.urdf import exported_urdf
+        from robot_dynid.identified.parameter_card import comment_lines, parameter_card
+
+        text = made_urdf(self.robot, self.robot.nominal) if urdf_text is None else urdf_text
+        export = exported_urdf(self.arm, text, source)
+        return export._replace(origins=tuple(comment_lines(parameter_card(self))))
+
+    @reported
+    def to_mjcf(self, urdf_text: str | None = None, source: str = 'URDF') -> Mjcf:
+        """Return MuJoCo's XML; with the URDF of the same robot, ``urdf_text``, also its shapes.
+
+        Those of screws are known without. Meshes are found from the path ``source`` of the URDF.
+        Raises ModelError without physically feasible parameters, RobotError when the text is
+        unusable.
+        """
+        from robot_dynid.export.mjcf import exported_mjcf
+
+        if urdf_text is None and not self.robot.shapes:
+            return exported_mjcf(self.arm)
+        text = made_urdf(self.robot, self._links) if urdf_text is None else urdf_text
+        from robot_dynid.export.urdf_shapes import urdf_shapes
+
+        return exported_mjcf(self.arm, urdf_shapes(self.robot, text, source))
+
+    @reported
+    def to_mujoco(self) -> MjModel:
+        """Return MuJoCo's model, without shapes; what it lacks is a Python warning.
+
+        Raises ModelError without physically feasible parameters, MissingDependency without MuJoCo.
+        """
+        mjcf = self.to_mjcf()
+        warn_of(mjcf.warnings)
+        return mjcf.model()
+
+    @reported
+    def to_sdf(self) -> Sdf:
+        """Return SDFormat 1.9 for Gazebo, without shapes.
+
+        Raises ModelError without physically feasible parameters.
+        """
+        from robot_dynid.export.sdf import exported_sdf
+
+        return exported_sdf(self.arm)
+
+    @reported
+    def to_solver_parameters(self) -> SolverParameters:
+        """Return the parameter file of the ROS 2 package inverse_dynamics_solver.
+
+        Raises ModelError for a tree, and without physically feasible parameters.
+        """
+        from robot_dynid.export.solver_parameters import solver_parameters
+
+        return solver_parameters(self.arm)
+
+    @reported
+    def to_pinocchio(self) -> Model:
+        """Return Pinocchio's model, its joints in our order; what it lacks is a Python warning.
+
+        It has the inertia of rotors as ``armature``, and ``damping`` and dry friction, which its
+        algorithms leave to the caller. Gears are stiff. Raises ModelError without physically
+        feasible parameters, MissingDependency without Pinocchio.
+        """
+        from robot_dynid.export.pinocchio import pinocchio_model
+
+        found = pinocchio_model(self.arm)
+        warn_of(found.warnings)
+        return found.model
+
+    @reported
+    def to_drake(self, step: float = 0.0) -> MultibodyPlant:
+        """Return Drake's plant, not finalised; what it lacks is a Python warning.
+
+        It is simulated continuously, or in steps of ``step`` s. The motor of an elastic joint is
+        the joint with the suffix ``_rotor``, behind which ``_gear`` twists. Raises ModelError
+        without physically feasible parameters, MissingDependency without Drake.
+        """
+        from robot_dynid.export.drake import drake_plant
+
+        found = drake_plant(self.arm, step)
+        warn_of(found.warnings)
+        return found.plant
+
+    def to_c(self) -> CCode:
+        """Return C code of the model: dynamics, and friction with its past; see docs/c_export.md.
+
+        The digest in it is the SHA-256 of the model file. Raises ModelError where a number is not
+        finite or a gear cannot be.
+        """
+        from robot_dynid.export.c.code import Provenance, c_code
+
+        warn(self)
+        digest = hashlib.sha256(self.to_yaml().encode()).hexdigest()
+        origin = f'method {self.method or "unknown"}, {self.status or "no status"}'
+        return c_code(self.mechanism, Provenance(
+            digest, origin, self.trained.quantities, cautions(self)))
 
     def to_yaml(self) -> str:
         """Return the model as text."""
@@ -315,3 +608,13 @@ class IdentifiedModel:
         if robot is not None:
             model.require(robot)
         return model
+
+
+def _if_given(external: ArrayLike | None) -> dict[str, ArrayLike]:
+    """Return the external torque by its name, where there is one."""
+    return {} if external is None else {'external': external}
+
+
+def _of_one(found: Slopes, single: bool) -> Slopes:
+    """Return derivatives (K, n, n), or those (n, n) of a ``single`` state."""
+    return (found[0][0], found[1][0], found[2][0]) if single else found

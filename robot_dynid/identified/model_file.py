@@ -6,21 +6,25 @@ Its last line is the SHA-256 of all before, so that no change goes unnoticed.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from robot_dynid.adaptation import Adaptation
 from robot_dynid.errors import DynIdError, ModelError, clipped
 from robot_dynid.files import read_text
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
+from robot_dynid.identified.uncertainty import SHOWN
 from robot_dynid.numbers import shown
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.residual import ResidualModel, residual_from_plain
+from robot_dynid.residual import residual_from_plain
+from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, frozen
@@ -30,10 +34,15 @@ from robot_dynid.yaml_text import YamlError, parsed, yaml_text
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
+T = TypeVar('T')
+
 #: in the head of every model file; no other file is replaced by one
 MARK = b'\nformat: robot_dynid model '
-#: the format that is written; those before, which are read, too, and have no digest
-FORMAT, SECOND, FIRST = (f'robot_dynid model {number}' for number in (3, 2, 1))
+#: the format that is written; those before, which are read, too: the fifth has no gears in the
+#: models of the deflection, the fourth no ripple and no slow changes, the third no correlations,
+#: the others have no digest
+FORMAT, *EARLIER = (f'robot_dynid model {number}' for number in (6, 5, 4, 3, 2, 1))
+FIFTH, FOURTH, THIRD, _, FIRST = EARLIER
 #: begins the last line, behind which stands the digest
 DIGEST = 'digest: sha256 '
 #: warning about a model whose file has none
@@ -42,8 +51,10 @@ UNPROTECTED = ('its file has no digest, so changes of it would not be noticed; s
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
 KEYS = {'format', 'software', 'method', 'status', 'not_identified', 'warnings', 'parameters',
-        'feasible', 'preprocessing', 'blocks', 'residual', 'trained', 'noise_levels', 'record',
-        'robot', 'reduction', END, 'digest'}
+        'correlation_factor', 'feasible', 'preprocessing', 'blocks', 'residual', 'ripple',
+        'adaptation', 'trained', 'noise_levels', 'record', 'robot', 'reduction', END, 'digest'}
+#: a parameter is correlated with itself by one, to the digits of the file
+CORRELATED = 1e-4
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
 CONSISTENT = 1e-9
 
@@ -65,12 +76,12 @@ def dump(model: IdentifiedModel) -> str:
         'format': FORMAT, 'software': f'robot_dynid {VERSION}', 'method': model.method,
         'status': model.status, 'not_identified': list(model.not_identified),
         'warnings': [text for text in model.warnings if text != UNPROTECTED],
-        'parameters': parameters, **_feasible(model),
+        'parameters': parameters, **_correlation(model), **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
             'friction': _friction(model.structure),
         },
-        **_residual(model),
+        **_residual(model), **_ripple(model), **_adaptation(model),
         **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
         **_noise_levels(model), 'record': model.record.plain(),
         'robot': robot_to_plain(model.robot),
@@ -123,9 +134,40 @@ def _residual(model: IdentifiedModel) -> dict[str, Any]:
     return {'residual': found} if found else {}
 
 
+def _ripple(model: IdentifiedModel) -> dict[str, Any]:
+    found = {joint: one.plain() for joint, one in zip(model.joints, model.ripples) if one}
+    return {'ripple': found} if found else {}
+
+
+def _adaptation(model: IdentifiedModel) -> dict[str, Any]:
+    found = {joint: one.plain() for joint, one in zip(model.joints, model.adaptations) if one}
+    return {'adaptation': found} if found else {}
+
+
 def _noise_levels(model: IdentifiedModel) -> dict[str, Any]:
     levels = model.noise_levels
     return {} if levels is None else {'noise_levels': levels.plain(model.joints)}
+
+
+def _correlation(model: IdentifiedModel) -> dict[str, Any]:
+    """Return the rows of the triangle from its diagonal on, each in one text of numbers."""
+    if model.correlation_factor is None:
+        return {}
+    return {'correlation_factor': [' '.join(f'{x:.{SHOWN}g}' for x in row[i:])
+                                   for i, row in enumerate(model.correlation_factor)]}
+
+
+def _read_correlation(given: list[str] | None, count: int, source: str) -> FloatArray | None:
+    """Return the triangle U (b, b) of ``count`` parameters, each correlated with itself by 1."""
+    if given is None:
+        return None
+    factor = np.zeros((count, count))
+    for i, row in enumerate(given):
+        factor[i, i:] = [float(word) for word in row.split()]
+    sizes = np.sum(factor**2, axis=0)
+    if len(given) != count or not np.all((sizes == 0.0) | (np.abs(sizes - 1.0) < CORRELATED)):
+        raise ModelError(f'{source}: its correlation_factor holds no correlations; identify again')
+    return frozen(factor)
 
 
 def _feasible(model: IdentifiedModel) -> dict[str, Any]:
@@ -167,12 +209,12 @@ def _content(text: str, source: str, protected: bool) -> dict[str, Any]:
                          ) from None
     if not isinstance(content, dict) or 'format' not in content:
         raise ModelError(f'{source}: is not a robot_dynid model file')
-    if content['format'] not in (FORMAT, SECOND, FIRST):
+    if content['format'] not in (FORMAT, *EARLIER):
         raise ModelError(f'{source}: format {shown(content["format"])}; this software reads '
-                         f'{FORMAT!r}, {SECOND!r} and {FIRST!r}')
+                         f'{FORMAT!r}, {", ".join(map(repr, EARLIER[:-1]))} and {FIRST!r}')
     if not protected and 'digest' in content:
         raise ModelError(f'{source}: its digest is damaged; copy or identify it again')
-    if content['format'] == FORMAT and set(content) - KEYS:
+    if content['format'] in (FORMAT, FIFTH, FOURTH, THIRD) and set(content) - KEYS:
         unknown = ', '.join(sorted(str(key) for key in set(content) - KEYS))
         raise ModelError(f'{source}: damaged: unknown key {clipped(unknown)}; copy or identify it '
                          'again')
@@ -214,8 +256,12 @@ def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
         'method': content['method'], 'status': content['status'],
         'not_identified': tuple(content['not_identified']),
         'warnings': tuple(content['warnings']), **_record(content, robot.joints),
+        'correlation_factor': _read_correlation(
+            content.get('correlation_factor'), len(table), source),
         'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
-        'residual_models': _read_residual(content.get('residual'), robot.joints),
+        'residual_models': _by_joint(content.get('residual'), robot.joints, residual_from_plain),
+        'ripples': _by_joint(content.get('ripple'), robot.joints, TorqueRipple.of),
+        'adaptations': _by_joint(content.get('adaptation'), robot.joints, Adaptation.of),
         'trained': Trained.from_plain(content.get('trained'), robot.joints),
     }
 
@@ -233,15 +279,15 @@ def _record(content: dict[str, Any], joints: tuple[str, ...]) -> dict[str, Any]:
             None if levels is None else NoiseLevels.from_plain(levels, joints)}
 
 
-def _read_residual(
-    given: dict[str, Any] | None, joints: tuple[str, ...]
-) -> tuple[ResidualModel | None, ...]:
+def _by_joint(
+    given: dict[str, Any] | None, joints: tuple[str, ...], read: Callable[[Any], T]
+) -> tuple[T | None, ...]:
+    """Return the entries of the joints as ``read`` reads them, None without; () without any."""
     if not given:
         return ()
     if not set(given) <= set(joints):
-        unknown = sorted(map(str, set(given) - set(joints)))
-        raise ValueError(f'residual models of {", ".join(unknown)}')
-    return tuple(residual_from_plain(given[j]) if j in given else None for j in joints)
+        raise ValueError(f'no joints: {", ".join(sorted(map(str, set(given) - set(joints))))}')
+    return tuple(read(given[j]) if j in given else None for j in joints)
 
 
 def _read_feasible(

@@ -12,6 +12,7 @@ from robot_dynid.types import FloatArray, frozen
 
 #: gain [1/s] of the observer the levels are taken with
 NOMINAL_GAIN = 30.0
+COLUMNS = ('moving', 'holding', 'speed')
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,17 @@ class NoiseLevels:
     ``holding`` [N m]. The observer forgets this like everything else, so |r - c| hardly exceeds
     ``moving + holding s``, where s is "slower than ``speed``" and c the dry friction of the law
     while it is, both passed through the same first-order low-pass. ``gain`` [1/s] is that of the
-    observer the levels were taken with.
+    observer the levels were taken with. ``deflected`` are those with the deflection of gears, None
+    for models that have no use for it; ``variance`` (n,) [(N m)^2] of residual models,
+    or of the torque of elastic gears, is usual there.
     """
 
     moving: FloatArray
     holding: FloatArray
     speed: FloatArray
     gain: float = NOMINAL_GAIN
+    deflected: NoiseLevels | None = None
+    variance: FloatArray | None = None
 
     def at_gain(self, gain: float) -> FloatArray:
         """Return ``moving`` (n,) [N m] for another gain: white noise grows with its root."""
@@ -38,20 +43,27 @@ class NoiseLevels:
 
     def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:
         """Return everything as names and numbers."""
-        rows = zip(joints, self.moving, self.holding, self.speed, strict=True)
-        return {'gain': self.gain, 'joints': {
-            joint: {'moving': float(m), 'holding': float(h), 'speed': float(s)}
-            for joint, m, h, s in rows}}
+        columns = {name: getattr(self, name) for name in (*COLUMNS, 'variance')
+                   if getattr(self, name) is not None}
+        found: dict[str, Any] = {'gain': self.gain, 'joints': {
+            joint: {name: float(column[j]) for name, column in columns.items()}
+            for j, joint in enumerate(joints)}}
+        return found if self.deflected is None else {
+            **found, 'deflected': self.deflected.plain(joints)}
 
     @classmethod
     def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> NoiseLevels:
         """Read what ``plain`` returned. Raises ValueError when something is missing."""
         try:
-            rows = np.array([[float(content['joints'][joint][key])
-                              for key in ('moving', 'holding', 'speed')] for joint in joints])
+            known = [content['joints'][joint] for joint in joints]
+            names = COLUMNS if 'variance' not in known[0] else (*COLUMNS, 'variance')
+            rows = np.array([[float(one[key]) for key in names] for one in known])
             gain = float(content['gain'])
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f'noise levels are damaged: {error!r}') from None
         if not np.all(np.isfinite(rows)) or not gain > 0.0:
             raise ValueError('noise levels are not finite')
-        return cls(frozen(rows[:, 0]), frozen(rows[:, 1]), frozen(rows[:, 2]), gain)
+        deflected = content.get('deflected')
+        return cls(**{key: frozen(column) for key, column in zip(names, rows.T, strict=True)},
+                   gain=gain, deflected=None if deflected is None else
+                   cls.from_plain(deflected, joints))

@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from robot_dynid.document import percent
 from robot_dynid.estimation import ESTIMATORS, Details
 from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.ripple.fit import Wave
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.yaml_text import yaml_text
+
+#: deviations of a normal distribution that hold 95 %
+NORMAL = 1.96
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,10 @@ class CutoffScore:
 
 @dataclass(frozen=True)
 class JointDeflection:
-    """Held-out errors [N m] of one joint: after friction, links, and the residual model."""
+    """Held-out errors [N m] of one joint: after friction, links, and the residual model.
+
+    ``kind`` is that of the residual model, where there is one.
+    """
 
     joint: str
     used: bool
@@ -34,6 +42,7 @@ class JointDeflection:
     friction: float
     physics: float
     with_residual: float
+    kind: str = ''
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,23 @@ class GearRecord:
 
 
 @dataclass(frozen=True)
+class MotorEncoder:
+    """Motor encoder of one joint against that of its link, in the recordings of the fit.
+
+    Joint side = motor state / ``factor`` - ``offset`` [rad], of which ``offset_std`` [rad] differs
+    from one recording to the next; ``noise`` [rad] of a single deflection, steps of both encoders
+    included, and ``rate_noise`` [rad/s] of its rate.
+    """
+
+    joint: str
+    factor: float = 1.0
+    offset: float = 0.0
+    offset_std: float = 0.0
+    noise: float = 0.0
+    rate_noise: float = 0.0
+
+
+@dataclass(frozen=True)
 class RigidComparison:
     """Held-out errors [N m] of a joint by a rigid and by the elastic model.
 
@@ -94,16 +120,69 @@ class RigidComparison:
     matters: bool
 
 
+@dataclass(frozen=True)
+class JointRipple:
+    """Torque ripple of one joint; empty ``waves`` where the recordings show none.
+
+    ``before`` and ``after`` [N m] are the root mean squares of what the model leaves of the
+    unfiltered effort, on stretches left out in turn, without and with the ripple; ``waves`` the
+    largest first. ``compliance`` [rad/(N m)] is by how much torque shifts its phase, zero where
+    that does not show.
+    """
+
+    joint: str
+    before: float
+    after: float
+    waves: tuple[Wave, ...] = ()
+    compliance: float = 0.0
+    compliance_std: float = 0.0
+
+    @property
+    def gain(self) -> float:
+        """Share of the variance of ``before`` that the ripple explains."""
+        return 1.0 - (self.after / self.before)**2 if self.before > 0.0 else 0.0
+
+    @property
+    def stiffness(self) -> tuple[float, float, float] | None:
+        """Lower end, value and upper end (95 %) of the stiffness [N m/rad] that the phase implies.
+
+        None where it implies none. Experimental.
+        """
+        reach = NORMAL * self.compliance_std
+        if self.compliance <= reach:
+            return None
+        return tuple(1.0 / c for c in (  # type: ignore[return-value]
+            self.compliance + reach, self.compliance, self.compliance - reach))
+
+
+@dataclass(frozen=True)
+class SlowChange:
+    """Slow changes of one joint as the recordings showed them.
+
+    ``warming`` is the share of the squared error that friction which warms up takes off
+    recordings left out, ``slow`` that which coefficients followed along time take off the next
+    sample; either in ``deviations`` of its chance. They are used where that is beyond chance.
+    """
+
+    joint: str
+    warming: float
+    warming_deviations: float
+    slow: float
+    slow_deviations: float
+
+
 @dataclass(frozen=True, eq=False)
 class FitRecord:
     """Record of the fit of a model.
 
     ``recordings`` and ``samples`` of the fit; ``weights_near_reversals`` of every equation;
     ``std_over_textbook``, how many times the deviations exceed those for white residuals;
-    ``degrees_of_freedom`` of the deviations; ``refused`` joints with the reason; ``details`` of
-    the method. ``recording_digests`` are the SHA-256 of the files of the recordings, empty for
-    what came from none; likewise ``robot_digest`` and ``recipe_digest``. What was not looked for
-    is empty, or None.
+    ``degrees_of_freedom`` of the deviations; ``friction_spread``, by kind of friction, how much
+    it differs from one recording to the next, relative to its values, None where there was a
+    single recording; ``motor_encoders`` of joints whose deflection the model uses; ``refused``
+    joints with the reason; ``details`` of the method. ``recording_digests`` are the SHA-256 of the
+    files of the recordings, empty for what came from none; likewise ``robot_digest``
+    and ``recipe_digest``. What was not looked for is empty, or None.
     """
 
     recordings: tuple[str, ...] = ()
@@ -124,6 +203,19 @@ class FitRecord:
     recording_digests: tuple[str, ...] = ()
     robot_digest: str = ''
     recipe_digest: str = ''
+    ripple: tuple[JointRipple, ...] = ()
+    slow_changes: tuple[SlowChange, ...] = ()
+    friction_spread: Mapping[str, float] | None = None
+    motor_encoders: tuple[MotorEncoder, ...] = ()
+
+    @property
+    def spread_sentence(self) -> str:
+        """The spread of friction from one recording to the next, in words."""
+        if self.friction_spread is None:
+            return ('not known from one recording, and not in the deviations: identify from '
+                    'recordings of several days')
+        return ', '.join(f'{kind} {percent(share)} %'
+                         for kind, share in self.friction_spread.items())
 
     def plain(self) -> dict[str, Any]:
         """Return the record in plain types; what is empty is left out."""

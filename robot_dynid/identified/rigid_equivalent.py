@@ -25,4 +25,5 @@ def rigid_equivalent(model: IdentifiedModel) -> IdentifiedModel:
     return replace(
         model, robot=robot, structure=structure, reduction=reduction,
         values=reduction.base(standard), std=np.full(len(reduction.kept), np.nan),
+        correlation_factor=None,
         control=reduction.base(control), feasible=None if model.feasible is None else standard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -172,3 +173,13 @@ def test_gravity_compensated_effort_has_no_weight():
 
 def test_all_errors_are_of_one_family():
     assert issubclass(ModelError, DynIdError) and issubclass(UsageError, DynIdError)
+
+
+def test_a_model_of_another_process_needs_no_kernels_of_its_own() -> None:
+    """Arrays that were sent can be written to; what is cached of them is not sent."""
+    model = nominal_model('planar_3r')
+    state = np.zeros((100, 3))
+    before = model.forward(state, state, state)
+    sent = pickle.loads(pickle.dumps(model))
+    assert not {'_forward_dynamics', 'geometry'} & {*vars(sent), *vars(sent.robot)}
+    np.testing.assert_array_equal(sent.forward(state, state, state), before)

@@ -84,14 +84,14 @@ def test_bits_of_files_are_protected(planar, tmp_path):
 
 def test_files_without_digest_are_read_with_a_warning(planar):
     text = planar.to_yaml()
-    for before in (unprotected(text), unprotected(text).replace('model 3', 'model 2')):
+    for before in (unprotected(text), unprotected(text).replace('model 6', 'model 2')):
         loaded = IdentifiedModel.from_yaml(before, 'm.yaml')
         assert loaded.warnings == (*planar.warnings, UNPROTECTED)
         assert loaded.to_yaml() == text, 'protected once it is saved anew'
     with pytest.raises(ModelError, match='its digest is damaged'):
         IdentifiedModel.from_yaml(text.replace(DIGEST, 'digest: sha257 '), 'm.yaml')
     with pytest.raises(ModelError, match='To use a file that was edited on purpose, remove'):
-        IdentifiedModel.from_yaml(text.replace('model 3', 'model 2'), 'm.yaml')
+        IdentifiedModel.from_yaml(text.replace('model 6', 'model 2'), 'm.yaml')
 
 
 def test_every_missing_key_is_refused(planar):
@@ -105,8 +105,8 @@ def test_every_missing_key_is_refused(planar):
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [
-    ('robot_dynid model 3', 'robot_dynid model 9',
-     "reads 'robot_dynid model 3', 'robot_dynid model 2' and 'robot_dynid model 1'"),
+    ('robot_dynid model 6', 'robot_dynid model 9',
+     "reads 'robot_dynid model 6', 'robot_dynid model 5', 'robot_dynid model 4', 'robot_dynid "),
     ('method: wls', 'methods: wls', 'unknown key methods'),
     ('laws: [coulomb', 'laws: [magic', 'choose one of'),
     ('rotor_inertia: true', 'rotor_inertia: false', 'not those of its blocks'),

@@ -31,9 +31,13 @@ from robot_dynid.identified.record import (
     FitRecord,
     GearRecord,
     JointDeflection,
+    JointRipple,
+    MotorEncoder,
     RigidComparison,
+    SlowChange,
 )
 from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.ripple.fit import Wave
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.signals.prepare import Averaging
 
@@ -107,7 +111,12 @@ def same(one: Any, other: Any) -> bool:
 
 
 def test_every_field_survives_the_model_file() -> None:
-    record = replace(RECORD, recording_digests=('ab', 'cd'), robot_digest='ef', recipe_digest='0')
+    record = replace(RECORD, recording_digests=('ab', 'cd'), robot_digest='ef', recipe_digest='0',
+                     ripple=(JointRipple('joint_1', 2.0, 1.5, (
+                         Wave(202.0, 0.5, -3e-3, 1e-4, 1e-9),), 1e-5, 1e-6),),
+                     friction_spread={'dry': 0.01},
+                     slow_changes=(SlowChange('joint_1', 0.1, 3.0, 0.2, 4.0),),
+                     motor_encoders=(MotorEncoder('joint_1', 1.01, 0.1, 1e-4, 1e-5, 1e-3),))
     model = replace(nominal_model('planar_3r'), record=record, noise_levels=NoiseLevels(
         np.ones(3), np.full(3, 2.0), np.full(3, 0.01), 20.0))
     assert all(value for key, value in to_plain(record).items() if key != 'details'), \
@@ -178,3 +187,10 @@ def test_only_plain_types_are_written() -> None:
     with pytest.raises(TypeError, match='set is no plain type'):
         to_plain({'a': {1}})
     assert to_plain((np.float64(1.0), np.array([2, 3]), None)) == [1.0, [2, 3], None]
+
+
+def test_the_spread_of_friction_in_words() -> None:
+    assert 'not known from one recording' in FitRecord().spread_sentence
+    known = FitRecord(friction_spread={'viscous': 0.0471, 'dry': 0.0})
+    assert known.spread_sentence == 'viscous 4.7 %, dry 0.0 %'
+    assert FitRecord.from_plain(known.plain(), 'wls').friction_spread == known.friction_spread

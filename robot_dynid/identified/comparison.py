@@ -1,0 +1,177 @@
+"""Differences between two models of one robot: weight, friction, inertia, joint by joint.
+
+Models may have other friction laws and so other parameters: what is compared is effort, at the
+same states within the ranges both were trained in, with the covariance of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.estimation.estimate import interval_factor
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.model import PRISMATIC
+from robot_dynid.types import FloatArray
+
+WEIGHT, FRICTION, INERTIA = EFFECTS = ('weight', 'friction', 'inertia')
+#: poses that are compared, and shares of the top speed
+POSES, SPEEDS = 24, (0.1, 0.3, 0.6, 1.0)
+#: share of differences that are called so by chance (Benjamini and Hochberg, J. R. Stat. Soc. B
+#: 1995, 57, 289)
+FALSE_SHARE = 0.05
+#: draws that tell how large the largest of correlated differences is by chance
+DRAWS = 20_000
+#: shares of the largest variance below which differences count as known exactly but for this
+LEAST_VARIANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference between two models in one effect on one joint.
+
+    ``effect``: one of EFFECTS; ``size``: the root mean square of the difference over the states,
+    and ``before`` that of the effect itself in the first model, in ``unit``; ``most``: the
+    difference that is furthest from zero in terms of its 95 % interval, ``half_interval``;
+    ``probability`` of such a difference by chance, where nothing changed; ``changed``: beyond
+    chance, with a share of FALSE_SHARE of all that are called so.
+    """
+
+    joint: str
+    effect: str
+    unit: str
+    before: float
+    size: float
+    most: float
+    half_interval: float
+    probability: float
+    changed: bool
+
+
+@one_blas_thread()
+def differences(first: IdentifiedModel, second: IdentifiedModel) -> tuple[Difference, ...]:
+    """Return the differences of all joints that neither model refuses.
+
+    Raises ModelError for models of different robots, and for one without covariance.
+    """
+    second.require(first.robot)
+    q, speed = _shared(first, second)
+    refused = {*first.not_identified, *second.not_identified}
+    found = []
+    for j, joint in enumerate(first.joints):
+        if joint in refused:
+            continue
+        for effect in EFFECTS:
+            one, other = (_effect(model, j, effect, (q, speed)) for model in (first, second))
+            found.append(_difference((joint, effect, _unit(first, j, effect)), one, other,
+                                     _freedom(first, second)))
+    return judged(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Effect:
+    """Values (K,) of an effect at its states, and a factor F of their covariance F^T F."""
+
+    values: FloatArray
+    factor: FloatArray
+
+
+def _shared(first: IdentifiedModel, second: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
+    """Return poses (POSES, n) and top speeds (n,) that both models were trained in.
+
+    Where the ranges of a joint have nothing in common, its pose is halfway between them.
+    """
+    ranges = [model.trained.quantities for model in (first, second)]
+    low, high = (pick([r['position'][:, end] for r in ranges], axis=0)
+                 for end, pick in ((0, np.max), (1, np.min)))
+    middle = 0.5 * (low + high)
+    low, high = np.minimum(low, middle), np.maximum(high, middle)
+    rng = np.random.default_rng(0)
+    share = rng.uniform(size=(POSES, len(low)))
+    speed = np.min([np.abs(r['velocity']).max(axis=1) for r in ranges], axis=0)
+    return low + share * (high - low), speed
+
+
+def _effect(
+    model: IdentifiedModel, j: int, effect: str, states: tuple[FloatArray, FloatArray]
+) -> _Effect:
+    """Return an effect on joint ``j`` at poses (K, n), friction at shares of the speed (n,)."""
+    q, speed = states
+    still, unit = np.zeros_like(q), np.zeros_like(q)
+    unit[:, j] = 1.0
+    if effect == WEIGHT:
+        return _combined(model, j, [(1.0, q, still, still)])
+    if effect == INERTIA:
+        return _combined(model, j, [(1.0, q, still, unit), (-1.0, q, still, still)])
+    share = np.resize(SPEEDS, len(q))[:, None] * speed[j]
+    return _combined(model, j, [(0.5, q, unit * share, still), (-0.5, q, -unit * share, still)])
+
+
+def _combined(
+    model: IdentifiedModel, j: int,
+    terms: Sequence[tuple[float, FloatArray, FloatArray, FloatArray]],
+) -> _Effect:
+    """Return the sum of efforts of joint ``j`` at states, each times its weight."""
+    values, rows = np.zeros(POSES), np.zeros((POSES, len(model.values)))
+    for weight, q, qd, qdd in terms:
+        values += weight * model.inverse(q, qd, qdd)[:, j]
+        rows += weight * model.inverse_by_parameters(q, qd, qdd)[:, j]
+    return _Effect(values, model.covariance_factor @ rows.T)
+
+
+def _difference(
+    label: tuple[str, str, str], one: _Effect, other: _Effect, freedom: float
+) -> Difference:
+    """Return the difference of an effect, not judged beside others yet."""
+    change = other.values - one.values
+    factor = np.vstack([one.factor, other.factor])
+    deviation = np.sqrt(np.sum(factor**2, axis=0))
+    floor = np.sqrt(LEAST_VARIANCE) * max(float(np.abs(one.values).max()), 1e-12)
+    deviation = np.maximum(deviation, floor)
+    k = int(np.argmax(np.abs(change) / deviation))
+    return Difference(
+        *label, _rms(one.values), _rms(change), float(change[k]),
+        float(interval_factor(freedom) * deviation[k]),
+        _chance(float(np.abs(change[k]) / deviation[k]), factor / deviation, freedom), False)
+
+
+def _chance(largest: float, factor: FloatArray, freedom: float) -> float:
+    """Return the probability that the largest of differences (K,) is as large by chance.
+
+    ``factor`` (r, K) of their correlations, ``freedom`` degrees of it; by draws, so that it is no
+    less than one in DRAWS.
+    """
+    rng = np.random.default_rng(1)
+    triangle = np.linalg.qr(factor, mode='r')
+    drawn = rng.standard_normal((DRAWS, len(triangle))) @ triangle
+    scale = rng.chisquare(freedom, DRAWS) / freedom if np.isfinite(freedom) else np.ones(DRAWS)
+    peaks = np.abs(drawn).max(axis=1) / np.sqrt(scale)
+    return float((1 + np.sum(peaks >= largest)) / (1 + DRAWS))
+
+
+def judged(found: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Return the differences, those marked that are beyond chance among so many."""
+    chances = np.sort([one.probability for one in found])
+    allowed = FALSE_SHARE * np.arange(1, len(chances) + 1) / max(len(chances), 1)
+    below = chances[chances <= allowed]
+    bound = float(below[-1]) if len(below) else -1.0
+    return tuple(replace(one, changed=one.probability <= bound) for one in found)
+
+
+def _freedom(first: IdentifiedModel, second: IdentifiedModel) -> float:
+    """Return the degrees of freedom of the deviations: the fewer of the two."""
+    return float(min(model.record.degrees_of_freedom or np.inf for model in (first, second)))
+
+
+def _unit(model: IdentifiedModel, j: int, effect: str) -> str:
+    slides = bool(model.robot.types[j] == PRISMATIC)
+    if effect == INERTIA:
+        return 'kg' if slides else 'kg m^2'
+    return 'N' if slides else 'N m'
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2)))

@@ -1,0 +1,111 @@
+"""The parameter card: origin of every standard parameter, and the measurement it would take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.reduction.origins import COMBINED, MEASURED, Origin, kind_of, origins
+
+if TYPE_CHECKING:
+    from robot_dynid.identified.model import IdentifiedModel
+
+
+@dataclass(frozen=True)
+class ParameterRow:
+    """One standard parameter of a link or a joint, ``part``, by ``name``, and its ``value``.
+
+    ``origin`` is measured, only in combination or prior; ``deviation`` that of a measured one,
+    else None; ``combinations`` those that are known, with their deviations; ``share`` of its
+    prior variance that the data left, None without a prior; ``measurement`` the one that would
+    give it by itself, empty where it is measured. Units are those of `robot.inertia`.
+    """
+
+    part: str
+    name: str
+    value: float
+    origin: str
+    deviation: float | None
+    combinations: tuple[str, ...]
+    share: float | None
+    measurement: str
+
+
+@one_blas_thread()
+def parameter_card(model: IdentifiedModel) -> tuple[ParameterRow, ...]:
+    """Return a row per standard parameter, links first, in the order of the reduction."""
+    details, standard = model.record.details, model.standard
+    open_names = {name for name, std in zip(model.names, model.std, strict=True)
+                  if not np.isfinite(std)}
+    rows = []
+    for origin in origins(model.reduction, open_names.union(details.from_prior)):
+        known = origin.kind == MEASURED
+        rows.append(ParameterRow(
+            _part(model, origin.name), origin.name, standard[origin.name], origin.kind,
+            float(model.std[origin.base[0]]) if known else None,
+            _combinations(model, origin) if origin.kind == COMBINED else (),
+            details.prior_share.get(origin.name),
+            '' if known else measurement(model, origin)))
+    return tuple(rows)
+
+
+def _combinations(model: IdentifiedModel, origin: Origin) -> tuple[str, ...]:
+    return tuple(f'{model.labels[i]} = {model.values[i]:.4g} +- {model.std[i]:.2g}'
+                 for i in origin.base)
+
+
+def _part(model: IdentifiedModel, name: str) -> str:
+    """Return the link, or the joint, that a standard parameter belongs to."""
+    index = name[len(name.rstrip('0123456789')):]
+    inside = index.isdigit() and 1 <= int(index) <= model.robot.n
+    if not inside:
+        return ''
+    return (model.robot.bodies if kind_of(name) else model.robot.joints)[int(index) - 1]
+
+
+def measurement(model: IdentifiedModel, origin: Origin) -> str:
+    """Return the one measurement that would give a parameter which no effort gives by itself."""
+    name = origin.separated_by
+    if not name:
+        return 'a motion that excites it'
+    part, kind = _part(model, name), kind_of(name)
+    if kind == 'm':
+        return f'weigh {part}'
+    if kind.startswith('m'):
+        return f'balance {part}: {name}'
+    return f'swing {part} as a pendulum: {name}' if kind else f'data sheet of {part}: {name}'
+
+
+def by_link(
+    rows: Sequence[ParameterRow], origin: str
+) -> dict[str, tuple[str, ...]]:
+    """Return by link the names of its parameters that have an ``origin``."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        if kind_of(row.name):
+            own = found.setdefault(row.part, ())
+            found[row.part] = (*own, row.name) if row.origin == origin else own
+    return found
+
+
+def comment_lines(rows: Sequence[ParameterRow]) -> list[str]:
+    """Return the card of the links as lines of a comment, one per parameter."""
+    lines = []
+    for row in rows:
+        if not kind_of(row.name):
+            continue
+        told = [f'{row.part} {row.name} {row.value:.6g}: {row.origin}']
+        if row.deviation is not None:
+            told.append(f'deviation {row.deviation:.2g}')
+        if row.combinations:
+            told.append(f'known is {"; ".join(row.combinations)}')
+        if row.share is not None:
+            told.append(f'left to the prior {100.0 * row.share:.2g} %')
+        if row.measurement:
+            told.append(f'to know it: {row.measurement}')
+        lines.append(', '.join(told))
+    return lines

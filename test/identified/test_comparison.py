@@ -1,0 +1,154 @@
+"""What changed between two models: found where something did, and not where nothing did."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from synthetic_recordings import EFFORT_NOISE, RATE, VELOCITY_NOISE
+
+from robot_dynid.cli.main import main
+from robot_dynid.errors import ModelError
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified import comparison
+from robot_dynid.identified.comparison import FRICTION, INERTIA, WEIGHT, differences
+from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import RawLog
+from robot_dynid_evaluation.bench.synthetic import effort
+
+ROBOT, TRUTH = load_robot('planar_3r'), load_truth(load_robot('planar_3r'))
+RECIPE = Recipe(friction='coulomb', cutoff=15.0, effort_lag=0.0, ramp_width=0.01, ripple='none',
+                adaptation='none')
+SECONDS = 16.0
+
+
+def recording(seed, robot=ROBOT, truth=TRUTH):
+    """Return a noisy recording of a robot that moves."""
+    rng = np.random.default_rng(seed)
+    trajectory = random_fourier(
+        motion_limits(ROBOT).scaled(0.9), FourierOptions(SECONDS, 10), rng)
+    time = np.arange(round(SECONDS * RATE)) / RATE
+    motion = trajectory.sample(time)
+    torque = effort(robot, truth, motion)
+    return RawLog(f'seed {seed}', ROBOT.joints, time, motion.position,
+                  velocity=motion.velocity + VELOCITY_NOISE * rng.standard_normal(torque.shape),
+                  effort=torque + EFFORT_NOISE * rng.standard_normal(torque.shape))
+
+
+def model(seed, robot=ROBOT, truth=TRUTH, recipe=RECIPE):
+    return identify(ROBOT, [recording(seed, robot, truth)], recipe=recipe).model
+
+
+@pytest.fixture(scope='module')
+def models():
+    """Return models of one robot from motions of their own."""
+    return [model(seed) for seed in range(8)]
+
+
+def changed(first, second):
+    return {(one.joint, one.effect) for one in differences(first, second) if one.changed}
+
+
+def test_little_is_found_where_nothing_changed(models):
+    found = [one for first, second in itertools.pairwise(models)
+             for one in differences(first, second)]
+    assert len(found) == 7 * 3 * ROBOT.n
+    likely = np.sort([one.probability for one in found])
+    assert np.mean(likely < 0.05) < 0.15
+    assert np.mean(likely < 0.5) > 0.25, 'chances that are too large hide what changed'
+    assert sum(one.changed for one in found) <= 2
+
+
+def test_friction_that_rose_is_found_at_its_joint(models):
+    worn = replace(TRUTH, coulomb=TRUTH.coulomb * [1.0, 1.05, 1.0])
+    found = differences(models[0], model(20, truth=worn))
+    assert {(one.joint, one.effect) for one in found if one.changed} == {('joint_2', FRICTION)}
+    risen = next(one for one in found if (one.joint, one.effect) == ('joint_2', FRICTION))
+    rise = 0.05 * TRUTH.coulomb[1]
+    assert abs(risen.most - rise) < risen.half_interval < 0.5 * rise
+    assert 0.7 * rise < risen.size < 1.3 * rise and risen.unit == 'N m'
+
+
+def test_effects_are_those_of_the_model(models):
+    """The inertia of the last joint is the same in all poses, its friction a closed form."""
+    one = models[0]
+    found = {d.effect: d for d in differences(one, one) if d.joint == 'joint_3'}
+    assert found[INERTIA].before == pytest.approx(one.mass_matrix(np.zeros(3))[2, 2], rel=1e-9)
+    speed = np.abs(one.trained.quantities['velocity'][2]).max() * np.array([0.1, 0.3, 0.6, 1.0])
+    values = dict(zip(one.names, one.values, strict=True))
+    friction = values['fv3'] * speed + values['fc3']
+    assert found[FRICTION].before == pytest.approx(np.sqrt(np.mean(friction**2)), rel=1e-6)
+    assert all(d.size == 0.0 and not d.changed for d in differences(one, one))
+
+
+def test_the_share_of_false_findings_is_that_of_benjamini_and_hochberg(models):
+    from scipy.stats import false_discovery_control
+
+    rng, seen = np.random.default_rng(0), set()
+    base = differences(models[0], models[1])
+    for _ in range(50):
+        chances = 0.12 * rng.uniform(size=len(base)) ** 2
+        judged = comparison.judged([
+            replace(one, probability=float(p)) for one, p in zip(base, chances, strict=True)])
+        expected = false_discovery_control(chances) <= comparison.FALSE_SHARE
+        assert [one.changed for one in judged] == expected.tolist()
+        seen.add(int(expected.sum()))
+    assert len(seen) > 3
+
+
+def test_a_payload_that_was_left_on_is_no_friction(models):
+    nominal = ROBOT.nominal.copy()
+    place = np.array([0.2, 0.0, 0.0])
+    inertia = 0.3 * (place @ place * np.eye(3) - np.outer(place, place))
+    nominal[2] += [0.3, *0.3 * place, *inertia[np.triu_indices(3)][[0, 1, 3, 2, 4, 5]]]
+    loaded = replace(ROBOT, nominal=nominal)
+    found = changed(models[0], model(21, robot=loaded))
+    assert {('joint_3', WEIGHT), ('joint_3', INERTIA)} <= found
+    assert not any(effect == FRICTION for _, effect in found)
+
+
+def test_models_with_other_laws_of_friction_are_compared(models):
+    """The truth is symmetric: a law with more parameters finds the same friction."""
+    other = model(3, recipe=replace(RECIPE, friction='asymmetric', ramp_width=None))
+    assert len(other.names) > len(models[0].names)
+    assert not changed(models[0], other)
+
+
+def test_what_cannot_be_compared_is_said(models):
+    with pytest.raises(ModelError, match=r'for seven_axis .* not for planar_3r'):
+        differences(models[0], replace(models[1], robot=load_robot('seven_axis')))
+    with pytest.raises(ModelError, match='no covariance'):
+        differences(models[0], replace(models[1], correlation_factor=None))
+    refused = replace(models[1], not_identified=('joint_2',))
+    assert {one.joint for one in differences(models[0], refused)} == {'joint_1', 'joint_3'}
+
+
+def test_the_command_compares_models_on_recordings(models, tmp_path, capsys):
+    paths = [tmp_path / f'{name}.yaml' for name in ('before', 'after')]
+    worn = model(22, truth=replace(TRUTH, viscous=TRUTH.viscous * [1.3, 1.0, 1.0]))
+    for path, one in zip(paths, (models[0], worn), strict=True):
+        one.save(path)
+    data, report = tmp_path / 'today.csv', tmp_path / 'compared.html'
+    write_csv(data, recording(30))
+    words = ['compare', *map(str, paths), str(data), '--report', str(report)]
+    assert main([*words, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    later = found['changes'][str(paths[1])]
+    assert {one['joint'] for one in later if one['changed']} == {'joint_1'}
+    errors = [found['joints'][str(path)]['joint_1']['relative_error'] for path in paths]
+    assert errors[0] < errors[1], 'the recording is one of the robot as it was'
+    text = report.read_text(encoding='utf-8')
+    assert 'after.yaml beside before.yaml' in text and 'friction of joint_1' in text
+    assert main(words[:-2]) == 0
+    shown = capsys.readouterr().out
+    assert 'changed: friction of joint_1' in shown and 'error % on 1 recording' in shown
+    assert main(['compare', str(paths[0]), str(data)]) == 2
+    assert 'two models or more' in capsys.readouterr().err
