@@ -14,7 +14,7 @@ def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
     tables = []
     if record.joints:
         rows = tuple(Row((r.joint, number(r.friction), number(r.physics),
-                          number(r.with_residual), 'yes' if r.used else 'no', r.note))
+                          number(r.with_residual), (r.kind or 'yes') if r.used else 'no', r.note))
                      for r in record.joints)
         columns = ('joint', 'friction', '+ links', '+ deflection', 'used', 'remark')
         tables.append(Table(columns, rows, 'Error that is left [N m]', words=True))
@@ -25,5 +25,5 @@ def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
         if record.loops == 'three' else 'Friction and links were fitted at once'
     text = (f'{how}, {record.rounds} round(s). Root mean squared errors on stretches of '
             'the recordings left out of all fits in turn. A model of the deflection is used only '
-            'where it lowers the error by 1 % and in most of the stretches.')
+            'where it lowers the error by 1 % and by more than chance.')
     return (Section('Loops and deflection', text=text, tables=tuple(tables)),)

@@ -46,14 +46,13 @@ def styled(figure: Any, height: int) -> Any:
     return figure
 
 
-def errors(model: Mapping[str, JointScore], control: Mapping[str, JointScore] | None) -> Any:
-    """Return bars of the relative error per joint, model beside control."""
+def errors(scores: Mapping[str, Mapping[str, JointScore]]) -> Any:
+    """Return bars of the relative error per joint, predictions by name beside each other."""
     figure = go.Figure()
-    for name, scores, colour in (('model', model, MODEL),
-                                 ('nominal inertials + fitted friction', control, CONTROL)):
-        if scores:
-            figure.add_bar(x=list(scores), name=name, marker_color=colour,
-                           y=[100.0 * s.relative_error for s in scores.values()])
+    for i, (name, of_joints) in enumerate(scores.items()):
+        if of_joints:
+            figure.add_bar(x=list(of_joints), name=name, marker_color=JOINTS[i % len(JOINTS)],
+                           y=[100.0 * s.relative_error for s in of_joints.values()])
     figure.update_yaxes(title='relative error [%]', rangemode='tozero')
     figure.update_layout(barmode='group', bargap=0.35)
     return styled(figure, 300)

@@ -146,7 +146,7 @@ def _recording(recording: RawLog | StoredRecording) -> tuple[str, ...]:
         seconds = float(known[-1] - head.time[0]) if len(known) else np.nan
     step = float(np.median(steps)) if len(steps) else np.nan
     present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity',
-                           'joint_torque') if getattr(head, c) is not None]
+                           'joint_torque', 'external_torque') if getattr(head, c) is not None]
     return (recording.source, str(count), number(seconds),
             number(1.0 / step if step > 0.0 else np.nan), ', '.join(present))
 
@@ -174,7 +174,8 @@ def scores(validation: Validation, title: str) -> Section:
             'near reversals, where a joint sticks and turns, it matters most. '
             'Robot itself: RMS deviation from its own repetition, where the motion repeats; no '
             'model can do better.')
-    bars = figures.as_html(figures.errors(validation.model['all'], control))
+    bars = figures.as_html(figures.errors({
+        'model': validation.model['all'], 'nominal inertials + fitted friction': control or {}}))
     return Section(title, text=text, tables=(Table(columns, tuple(rows)),),
                    figures=(Figure(bars, 'Relative error, model beside control'),))
 
@@ -191,7 +192,8 @@ def parameters(model: IdentifiedModel) -> Section:
         rows.append(Row(cells, mark))
     columns = ('parameter', 'value', 'std', 'relative [%]', 'combination')
     text = ('Standard deviations hold for coloured residuals: they are computed from whole '
-            'stretches of time, not from single samples. SI units.')
+            'stretches of time, not from single samples. SI units. What friction differs by from '
+            f'one recording to the next: {model.record.spread_sentence}.')
     forest = figures.forest(model.names, model.values, (model.std, half_intervals(model)))
     return Section('Base parameters', text=text, tables=(Table(columns, tuple(rows), words=True),),
                    figures=(Figure(figures.as_html(forest), 'Intervals'),))

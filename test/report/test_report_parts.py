@@ -19,10 +19,13 @@ from robot_dynid.estimation.staged.least_squares import (
 )
 from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.identified.record import FitRecord
+from robot_dynid.identified.parameter_card import comment_lines, parameter_card
+from robot_dynid.identified.record import FitRecord, JointRipple
 from robot_dynid.report.friction_curves import curve_figure, friction_curves
 from robot_dynid.report.links import links
 from robot_dynid.report.sections import method
+from robot_dynid.report.torque_ripple import torque_ripple
+from robot_dynid.ripple.fit import Wave
 
 
 @pytest.fixture(scope='module')
@@ -41,13 +44,28 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     standard[:30] = plain.robot.nominal.ravel()
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
                     record=FitRecord(details=FeasibleDetails(certificate=CertificateSummary(
-                        from_prior=('m1', 'Ixx2'), active=('inertia of link_3 at its least',)))))
+                        from_prior=('m1', 'Ixx2'), prior_share={'m1': 0.9},
+                        active=('inertia of link_3 at its least',)))))
     rows = link_table(model)
-    assert [row.from_prior for row in rows] == [('m1',), ('Ixx2',), ()]
+    # told by the fit, or in no base parameter at all
+    assert 'm1' in rows[0].from_prior and 'Ixx2' in rows[1].from_prior
+    assert [row.combined for row in rows] == [
+        ('mx1', 'Izz1'), ('m2', 'mx2', 'Izz2'), ('m3',)]
+    card = {row.name: row for row in parameter_card(model)}
+    assert (card['mx3'].origin, card['mx3'].part) == ('measured', 'link_3')
+    assert card['mx3'].deviation == model.std[model.names.index('mx3')]
+    assert (card['mx2'].origin, card['mx2'].measurement) == ('only in combination', 'weigh link_3')
+    assert card['mx2'].combinations[0].startswith('mx2 + 0.36*m3 = ')
+    assert (card['m1'].origin, card['m1'].share) == ('prior', 0.9)
+    assert card['Ixx2'].measurement == 'swing link_2 as a pendulum: Ixx2'
+    lines = comment_lines(tuple(card.values()))
+    assert len(lines) == 30
+    assert lines[0].startswith('link_1 m1 4.5: prior, left to the prior 90 %, to know it: weigh')
     assert rows[0].mass == rows[0].nominal_mass == 4.5
     assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
     assert all(row.smallest_eigenvalue > 0.0 for row in rows)
-    (section,) = links(model)
+    section, told = links(model)
+    assert len(told.tables[0].rows) == len(card)
     assert 'inertia of link_3 at its least' in section.text
     assert [row.cells[0] for row in section.tables[0].rows] == ['link_1', 'link_2', 'link_3']
 
@@ -76,3 +94,18 @@ def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> Non
     assert list(drawn['sweeps'].y) == pytest.approx(2.0 * speeds + 3.0)
     assert drawn['sweeps'].error_y.array[0] == pytest.approx(known[0].half_width)
     assert [trace.name for trace in curve_figure(curves[1], 'N m').data] == ['sweeps']
+
+
+def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) -> None:
+    assert torque_ripple(plain) == ()
+    wave = Wave(1010.0, 0.5, -4e-3, 1e-4, 1e-9)
+    found = (JointRipple('joint_1', 2.0, 1.0, (wave,), 1e-4, 1e-5),
+             JointRipple('joint_2', 3.0, 3.0))
+    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=found)))
+    assert 'None beyond chance at joint_2.' in section.text
+    errors, waves = section.tables
+    assert errors.rows[0].cells == ('joint_1', '2', '1', '75.0', '1', '10 (8.36 to 12.4)')
+    assert waves.rows[0].cells[:4] == ('joint_1', '1010', '0.5', '-4.00 ± 0.10')
+    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=found[1:])))
+    assert section.tables == ()
+    assert 'stiffness' not in section.text
