@@ -4,26 +4,54 @@ from __future__ import annotations
 
 import ast
 import importlib
-import re
 import runpy
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from robot_dynid.execution.guards import GuardSettings
+from robot_dynid.ros.excitation.node import ANSWERING, CLOSING
+from robot_dynid.ros.excitation.settings import ExcitationSettings
+from robot_dynid.ros.identifier.node import IdentifierParameters
+from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
 
 
+SHARED = ROOT / 'robot_dynid' / 'ros' / 'launching.py'
+STRUCTS = {'simulated_robot': (SimulatedRobotParameters,), 'identifier': (IdentifierParameters,),
+           'excitation': (ExcitationSettings, GuardSettings)}
 Described = Callable[..., list[dict[str, Any]]]
+
+
+def started(path: Path) -> tuple[str, ...]:
+    """Return the nodes a launch file describes, without running it."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.Call) and ast.unparse(node.func) == 'description']
+    return tuple(ast.literal_eval(name) for name in calls[0].args)
+
+
+def constant(name: str) -> Any:
+    """Return a constant of what the launch files share; importing it needs launch_ros."""
+    (found,) = [node for node in ast.parse(SHARED.read_text()).body
+                if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name]
+    return ast.literal_eval(found.value)
 
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> Described:
     """Return a function from a launch file and its arguments to the words of every Node."""
-    launch_ros = pytest.importorskip('launch_ros.actions')
+    pytest.importorskip('launch_ros.actions')
     launch = importlib.import_module('launch')
+    shared = importlib.import_module('robot_dynid.ros.launching')
     nodes: list[dict[str, Any]] = []
 
     def node(**words: Any) -> Any:
@@ -38,16 +66,32 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Described:
             entity.visit(context)
         return nodes
 
-    monkeypatch.setattr(launch_ros, 'Node', node)
+    monkeypatch.setattr(shared, 'Node', node)
     return describe
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
 def test_launch_file_describes_nodes(path: Path, described: Described) -> None:
-    nodes = described(path, robot='ur10e')
-    assert nodes
-    assert all(words['package'] == 'robot_dynid' for words in nodes)
-    assert all('robot' in words['parameters'][-1] for words in nodes)
+    nodes = described(path, robot='ur10e', namespace='cell1', use_sim_time='true',
+                      log_level='debug', recording_directory='bags')
+    assert tuple(words['name'] for words in nodes) == started(path)
+    for words in nodes:
+        assert (words['package'], words['namespace']) == ('robot_dynid', 'cell1')
+        assert words['ros_arguments'] == ['--log-level', 'debug']
+        given = set(words['parameters'][-1])
+        assert {'robot', 'use_sim_time'} - given == (
+            {'use_sim_time'} if words['name'] == 'simulated_robot' else set())
+        assert ('recording_directory' in given) == (words['name'] != 'simulated_robot')
+
+
+@pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
+def test_nodes_have_time_to_stop_the_robot_and_to_close_bags(
+    path: Path, described: Described
+) -> None:
+    guards = GuardSettings()
+    needed = guards.stop_time + 2.0 * guards.stop_timeout + CLOSING + ANSWERING
+    for words in described(path):
+        assert min(float(words['sigterm_timeout']), float(words['sigkill_timeout'])) > 2.0 * needed
 
 
 @pytest.mark.parametrize('name', ['simulate', 'excite', 'identify'])
@@ -61,20 +105,28 @@ def test_arguments_not_given_leave_the_parameter_file_its_say(
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
 def test_launch_file_names_what_is_there(path: Path) -> None:
     """Without launch_ros: executables are installed, parameter files exist, nodes keep names."""
-    text = path.read_text()
-    names = set(re.findall(r"executable='(\w+)'", text))
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == 'NODES':
-            names |= set(ast.literal_eval(node.value))
-    assert names or 'IncludeLaunchDescription' in text
-    for name in names:
+    for name in started(path):
         assert f"'{name} = robot_dynid.ros.{name}.node:main'" in (ROOT / 'setup.py').read_text()
         assert (ROOT / 'config' / f'{name}.yaml').is_file()
 
 
+@pytest.mark.parametrize('name', STRUCTS)
+def test_arguments_are_parameters_of_their_nodes(name: str) -> None:
+    known = {field.name for struct in STRUCTS[name] for field in fields(struct)}
+    taken = constant('OF_NODE')[name]
+    assert taken and set(taken) <= known
+
+
 def test_demo_starts_the_nodes_of_the_command() -> None:
-    text = (ROOT / 'launch' / 'demo.launch.py').read_text()
-    assert "NODES = ('simulated_robot', 'excitation', 'identifier')" in text
+    names = ('simulated_robot', 'excitation', 'identifier')
+    assert started(ROOT / 'launch' / 'demo.launch.py') == names
     story = (ROOT / 'robot_dynid_evaluation' / 'demo' / 'story.py').read_text()
-    for name in ('simulated_robot', 'excitation', 'identifier'):
+    for name in names:
         assert f"'{name}'" in story
+
+
+def test_rviz_shows_what_is_published() -> None:
+    content = yaml.safe_load((ROOT / 'config' / 'robot_dynid.rviz').read_text())
+    topics = [display[key]['Value'] for display in content['Visualization Manager']['Displays']
+              for key in ('Topic', 'Description Topic') if key in display]
+    assert topics == ['robot_description', 'excitation/path']

@@ -115,7 +115,7 @@ def test_fourteen_joints_four_clients_and_an_identification(
 ) -> None:
     """Nothing is lost, one-state dynamics stay quick beside rollouts, memory does not grow."""
     load, count = Load(tmp_path), 1000 * seconds
-    parameters = {'robot': load.robot_file, 'recordings': tmp_path / 'bags',
+    parameters = {'robot': load.robot_file, 'recording_directory': tmp_path / 'bags',
                   'model': load.model_file}
     memory: list[tuple[float, int]] = []
     with running('identifier', parameters) as node:

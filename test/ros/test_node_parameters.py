@@ -18,8 +18,11 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
+import yaml
 from in_process import destroy, made
 
+from robot_dynid.errors import UsageError
+from robot_dynid.execution.guards import STOP_OF
 from robot_dynid.ros.excitation.node import ExcitationNode
 from robot_dynid.ros.identifier.node import Identifier
 from robot_dynid.ros.simulated_robot.node import SimulatedRobot
@@ -28,6 +31,8 @@ TEST_FOLDER = Path(__file__).parents[1]
 PLAN, GUARDS, ALARMS = 'test_excitation_settings.py', 'test_guard_settings.py', 'test_alarms.py'
 MONITOR, IDENTIFIER = 'test_monitoring.py', 'test_identifier_handlers.py'
 SIMULATED = 'test_simulated_parameters.py'
+DESCRIBED = ('test_described_robot.py::'
+             'test_the_parameter_robot_description_comes_before_the_topic')
 
 
 def each(test: str, *parameters: str) -> dict[str, str]:
@@ -37,17 +42,23 @@ def each(test: str, *parameters: str) -> dict[str, str]:
 
 TESTS: dict[str, dict[str, str]] = {
     'identifier': {
+        **each(DESCRIBED, 'robot_description'),
         **each(f'{IDENTIFIER}::test_parameters_of_the_node',
-               'robot', 'model', 'recipe', 'recordings', 'optional_topics', 'queue_depth',
+               'robot', 'model', 'recipe', 'recording_directory', 'optional_topics', 'queue_depth',
                'monitor'),
         **each(f'{IDENTIFIER}::test_files_are_written_below_a_folder', 'files_directory'),
+        **each(f'{IDENTIFIER}::test_file_requests_false_leaves_the_recorded_buffer',
+               'file_requests'),
         **each(f'{MONITOR}::test_external_torque_rises_with_the_time_constant_of_the_gain',
                'observer_gain'),
         **each(f'{MONITOR}::test_every_parameter_reaches_its_setting',
                'contact_margin', 'contact_thresholds', 'contact_release', 'contact_duration'),
     },
     'excitation': {
+        **each('test_pieces.py::'
+               'test_whenever_the_node_dies_the_robot_comes_to_rest_on_its_path', 'lookahead'),
         **each('test_excitation_node.py::test_wrong_parameters_end_the_node', 'robot'),
+        **each(DESCRIBED, 'robot_description'),
         **each('test_excitation_handlers.py::'
                'test_controller_and_face_decide_whom_it_talks_to', 'controller', 'face'),
         **each('test_excitation_handlers.py::test_controller_wait', 'controller_wait'),
@@ -55,6 +66,7 @@ TESTS: dict[str, dict[str, str]] = {
                'test_where_nothing_can_be_written_nothing_is_moved', 'recording_directory'),
         **each('test_given_trajectory.py::test_what_does_not_fit_is_refused_by_name',
                'files_directory'),
+        **each('test_plan.py::test_without_file_requests_dry_runs_remain', 'file_requests'),
         **each(f'{PLAN}::test_trajectory_rate_and_lead_in', 'trajectory_rate', 'lead_in'),
         **each(f'{PLAN}::'
                'test_speed_scale_counts_once_for_velocities_and_squared_for_accelerations',
@@ -63,6 +75,8 @@ TESTS: dict[str, dict[str, str]] = {
                'approach_scale', 'return_to_start'),
         **each(f'{PLAN}::test_first_pass_scale_and_warm_up', 'first_pass_scale', 'warm_up'),
         **each(f'{PLAN}::test_longest', 'longest'),
+        **each('test_plan.py::test_a_required_collision_check_that_cannot_be_made_is_refused',
+               'require_collision_check'),
         **each(f'{PLAN}::test_tolerances_are_those_of_the_type_of_the_joint',
                *(f'{kind}_tolerance{suffix}' for kind in ('start', 'tracking', 'path', 'goal')
                  for suffix in ('', '_prismatic')), 'goal_time'),
@@ -72,10 +86,13 @@ TESTS: dict[str, dict[str, str]] = {
             'result_timeout', 'tracking_window', 'rest_velocity')},
         **each(f'{GUARDS}::test_cancel_timeout_and_stop_timeout',
                'cancel_timeout', 'stop_timeout'),
+        **each('test_stops_by_cause.py::test_every_cause_stops_as_is_set', *STOP_OF.values()),
         **each(f'{GUARDS}::test_effort_fraction_and_effort_samples',
                'effort_fraction', 'effort_samples'),
         **each(f'{ALARMS}::test_the_emergency_stop_before_and_during_the_motion',
                'emergency_stop_required'),
+        **each(f'{ALARMS}::test_the_publisher_of_a_required_emergency_stop_dies_in_mid_motion',
+               'emergency_stop_timeout'),
         **each(f'{ALARMS}::test_a_hot_joint_is_given_time_to_brake', 'temperature_limit'),
         **each(f'{ALARMS}::test_a_thermometer_that_falls_silent', 'temperature_timeout'),
     },
@@ -105,6 +122,20 @@ LINES = [(node, name, test) for node, tests in TESTS.items() for name, test in t
 @pytest.mark.ros
 @pytest.mark.usefixtures('ros_domain')
 @pytest.mark.parametrize('name', NODES)
+def test_every_node_says_in_one_line_when_it_is_ready(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with made(NODES[name], robot='planar_3r'):
+        lines = [line for line in capfd.readouterr().err.splitlines() if 'ready: ' in line]
+    (line,) = lines
+    assert f'[{name}]: ready: ' in line
+    for words in ('planar_3r (joint_1, joint_2, joint_3)', '/joint_states', 'waits for '):
+        assert words in line
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+@pytest.mark.parametrize('name', NODES)
 def test_every_parameter_a_node_declares_has_its_test(name: str) -> None:
     with made(NODES[name], robot='planar_3r') as node:
         bare = rclpy.create_node('bare')
@@ -113,6 +144,22 @@ def test_every_parameter_a_node_declares_has_its_test(name: str) -> None:
     untested, unknown = declared - set(TESTS[name]), set(TESTS[name]) - declared
     assert not untested, f'{name}: no test sees an effect of {", ".join(sorted(untested))}'
     assert not unknown, f'{name} does not declare {", ".join(sorted(unknown))}'
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+@pytest.mark.parametrize('name', NODES)
+def test_every_node_refuses_what_it_does_not_have(name: str) -> None:
+    with pytest.raises(UsageError, match=rf"/{name} has no parameter 'robto' .*known: robot\)"), \
+            made(NODES[name], robot='planar_3r', robto='ur10e'):
+        pass
+
+
+@pytest.mark.parametrize('name', NODES)
+def test_parameter_files_hold_for_any_name_and_namespace(name: str) -> None:
+    content = yaml.safe_load((TEST_FOLDER.parent / 'config' / f'{name}.yaml').read_text('utf-8'))
+    assert list(content) == ['/**'] and list(content['/**']) == ['ros__parameters']
+    assert set(content['/**']['ros__parameters']) <= set(TESTS[name])
 
 
 @pytest.mark.parametrize(('node', 'parameter', 'test'), LINES)

@@ -1,22 +1,32 @@
 """Node parameters: one frozen dataclass per node, one loader for all of them.
 
-A node declares a dataclass whose fields have defaults of type bool, int, float, str, or tuple of
-one of these, and calls ``load_parameters(node, ItsDataclass)`` once.
+A node declares dataclasses whose fields have defaults of type bool, int, float, str, or tuple of
+one of these. It calls ``refuse_unknown(node, ItsDataclass)``, then
+``load_parameters(node, ItsDataclass)`` once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import Field, field, fields
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
 from robot_dynid.errors import UsageError
-from robot_dynid.numbers import RANGE, NumberRange
+from robot_dynid.numbers import RANGE, NumberRange, shown
+from robot_dynid.ros.common.rclpy_compat import parameter_overrides
 
 Struct = TypeVar('Struct')
+KINDS = {bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE,
+         str: Parameter.Type.STRING}
+LISTS = {bool: Parameter.Type.BOOL_ARRAY, int: Parameter.Type.INTEGER_ARRAY,
+         float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
+#: begin of the names of parameters that rclpy declares when an entity asks for them
+OF_RCLPY = 'qos_overrides.'
 
 
 def parameter(
@@ -35,24 +45,58 @@ def parameter(
     })
 
 
+def refuse_unknown(node: Node, *structs: type[Any]) -> None:
+    """Raise UsageError naming the parameters given to ``node`` that no field of ``structs`` is.
+
+    Sections of a parameter file for other nodes do not count, nor do parameters of rclpy itself.
+    """
+    known = [entry.name for struct in structs for entry in fields(struct)]
+    unknown = [name for name in parameter_overrides(node) if name not in known
+               and not node.has_parameter(name) and not name.startswith(OF_RCLPY)]
+    if not unknown:
+        return
+    told = []
+    for name in unknown:
+        nearest = get_close_matches(name, known, 1, 0.0)
+        told.append(f'{shown(name)} (nearest known: {nearest[0]})')
+    raise UsageError(
+        f'node {node.get_fully_qualified_name()} has no parameter {", ".join(told)}; correct or '
+        'remove it in the parameter file, the launch file or after -p')
+
+
 def load_parameters(node: Node, struct: type[Struct]) -> Struct:
     """Declare every field of ``struct`` on ``node`` and return the values given.
 
     Whole numbers pass where a float is expected. Raises UsageError naming the parameter, its
     value and what is allowed.
     """
-    values: dict[str, Any] = {}
+    given, values = parameter_overrides(node), dict[str, Any]()
     for entry in fields(struct):  # type: ignore[arg-type]
-        meta = entry.metadata
-        descriptor = ParameterDescriptor(
-            description=str(meta.get('description', '')), dynamic_typing=True,
-            read_only=not meta.get('live', False),
-            additional_constraints=_constraints(entry.metadata),
-        )
-        default = entry.default
-        given = node.declare_parameter(entry.name, _declared(default), descriptor).value
-        values[entry.name] = check_parameter(struct, entry.name, given)
+        value = given.get(entry.name, entry.default)
+        values[entry.name] = check_parameter(struct, entry.name, value)
+        _declare(node, entry, values[entry.name])
     return struct(**values)
+
+
+def _declare(node: Node, entry: Field[Any], value: Any) -> None:
+    """Declare a parameter of the type of its field, which an empty list does not tell."""
+    meta, is_list = entry.metadata, isinstance(entry.default, tuple)
+    kind = LISTS[meta.get('element', float)] if is_list else KINDS[type(entry.default)]
+    live = bool(meta.get('live', False))
+    descriptor = ParameterDescriptor(
+        type=kind.value, description=str(meta.get('description', '')), read_only=not live,
+        dynamic_typing=live,  # the node converts whole numbers itself
+        additional_constraints=_constraints(meta))
+    allowed = meta.get(RANGE)
+    if allowed is not None and kind is Parameter.Type.DOUBLE:
+        descriptor.floating_point_range = [FloatingPointRange(
+            from_value=float(allowed.low), to_value=float(allowed.high))]
+    elif allowed is not None and kind is Parameter.Type.INTEGER:
+        descriptor.integer_range = [IntegerRange(
+            from_value=int(allowed.low), to_value=int(allowed.high))]
+    node.declare_parameter(entry.name, kind, ignore_override=True)
+    node.set_parameters([Parameter(entry.name, kind, list(value) if is_list else value)])
+    node.set_descriptor(entry.name, descriptor)
 
 
 def check_parameter(struct: type, name: str, given: Any) -> Any:
@@ -62,16 +106,16 @@ def check_parameter(struct: type, name: str, given: Any) -> Any:
     """
     entry = next(f for f in fields(struct) if f.name == name)
     value = _converted(given, entry.default, entry.metadata.get('element', float))
-    choices = entry.metadata.get('choices', ())
+    choices, allowed = entry.metadata.get('choices', ()), entry.metadata.get(RANGE)
     if value is None:
         kind = type(entry.default).__name__
         if isinstance(entry.default, tuple):
             kind = f'list of {entry.metadata.get("element", float).__name__}'
-        raise UsageError(f'parameter {name}: must be {kind}, is {given!r}')
+        span = '' if allowed is None else f' (range {allowed})'
+        raise UsageError(f'parameter {name}: must be {kind}, is {given!r}{span}')
     if choices and value not in choices:
         raise UsageError(f'parameter {name}: {given!r}; choose one of '
                          f'{", ".join(map(str, choices))}')
-    allowed = entry.metadata.get(RANGE)
     if allowed is not None:
         for one in value if isinstance(value, tuple) else (value,):
             allowed.read(one, f'parameter {name}:')
@@ -84,18 +128,11 @@ def _constraints(meta: Mapping[str, Any]) -> str:
     return f'one of {", ".join(map(str, choices))}' if choices else str(meta.get(RANGE, ''))
 
 
-def _declared(default: Any) -> Any:
-    """Return a default rclpy can type; an empty list has no type there, so it is left unset."""
-    if isinstance(default, tuple):
-        return list(default) if default else None
-    return default
-
-
 def _converted(given: Any, default: Any, element: type) -> Any:
     """Return ``given`` in the type of ``default``, or None when it is of another type."""
     if isinstance(default, tuple):
-        if given is None:
-            return default
+        if given is None:  # rcl reads [] as a parameter without value
+            return ()
         if isinstance(given, (str, bytes)) or not hasattr(given, '__iter__'):
             return None
         items = [_scalar(item, element) for item in given]

@@ -5,11 +5,14 @@ Written for Humble to Kilted: another version may move them, which `missing_part
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.executors import Executor, ShutdownException, TimeoutException
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
@@ -51,6 +54,27 @@ def take(subscription: Any, kind: Any) -> tuple[bytes, dict[str, Any]] | None:
     return found
 
 
+def parameter_overrides(node: Node) -> dict[str, Any]:
+    """Return the values given to a node by name: parameter files, -p, constructor.
+
+    An empty list has the value None there.
+    """
+    return {name: given.value for name, given in node._parameter_overrides.items()}
+
+
+def spin_once(executor: Executor, turn: Callable[[], AbstractContextManager[None]],
+              timeout: float) -> None:
+    """Wait ``timeout`` s at most for work of the executor, and do it when it is its ``turn``.
+
+    Raises what a callback raises, and ExternalShutdownException.
+    """
+    with suppress(TimeoutException, ShutdownException):
+        handler, _, _ = executor.wait_for_ready_callbacks(timeout_sec=timeout)
+        with turn():
+            handler()
+            handler.result()
+
+
 def missing_parts() -> list[str]:
     """Return the parts above that the installed rclpy lacks, with its version."""
     from importlib.metadata import PackageNotFoundError, version
@@ -66,10 +90,15 @@ def missing_parts() -> list[str]:
         (handle, 'rclpy_implementation.Subscription', ('take_message', '__enter__', '__exit__')),
         (Subscription, 'Subscription', ('handle', 'topic_name')),
         (MutuallyExclusiveCallbackGroup, 'MutuallyExclusiveCallbackGroup', ('can_execute',)),
+        (Executor, 'Executor', ('wait_for_ready_callbacks',)),
         (ActionServer, 'ActionServer', ('notify_execute',))]
+    held = set(Node.__init__.__code__.co_names)
     try:
         installed = version('rclpy')
     except PackageNotFoundError:
         installed = 'of this ROS distribution'
-    return [f'rclpy {installed} has no {owner}.{name}'
-            for part, owner, names in wanted for name in names if not hasattr(part, name)]
+    lacking = [f'{owner}.{name}'
+               for part, owner, names in wanted for name in names if not hasattr(part, name)]
+    if '_parameter_overrides' not in held:
+        lacking.append('Node._parameter_overrides')
+    return [f'rclpy {installed} has no {name}' for name in lacking]

@@ -7,6 +7,7 @@ than a short computation; and a long one keeps nothing else of the node waiting.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -24,9 +25,14 @@ PATIENCE = 1.0  # s for requests under way when it is closed
 
 
 class ServiceThread:
-    """Services of ``node`` in a lean node; up to ``threads`` requests are answered at once."""
+    """Services of ``node`` in a lean node; up to ``threads`` requests are answered at once.
 
-    def __init__(self, node: Node, name: str, threads: int = 1) -> None:
+    ``require`` is called before every answer; the DynIdError it raises is the answer then.
+    """
+
+    def __init__(self, node: Node, name: str, threads: int = 1,
+                 require: Callable[[], None] = lambda: None) -> None:
+        self._require = require
         # Names are resolved by ``node``, so remapping it remaps them; nothing else is offered.
         self._owner = node
         self._node = Node(
@@ -44,9 +50,13 @@ class ServiceThread:
 
     def offer(self, kind: Any, name: str, handler: Handler) -> None:
         """Offer ``~/name`` of the owner, answered by ``handler`` as `answered` does."""
+        def required(request: Any, response: Any) -> None:
+            self._require()
+            handler(request, response)
+
         self._node.create_service(
             kind, self._owner.resolve_service_name(f'~/{name}'),
-            answered(handler, self._owner.get_logger()), callback_group=self._group)
+            answered(required, self._owner.get_logger()), callback_group=self._group)
 
     def start(self) -> None:
         """Begin to answer."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from control_msgs.msg import JointTrajectoryControllerState
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
@@ -20,6 +21,7 @@ from robot_dynid.ros.identifier.recording import TOPICS, BagSession, described
 
 SENT = '~/sent'
 DEPTH = 10000
+PERIOD = 0.05  # s between looks for what is to be recorded
 # Room asked for on the disk: 7 joints at 1 kHz, joint states and controller state, and as much
 # again. With less the recording would still go on, in memory.
 BYTES_PER_SECOND = 4_000_000
@@ -38,46 +40,49 @@ def serialized(message: JointTrajectory) -> bytes:
 
 
 class ExcitationBag(BagSession):
-    """Records joint states, motor states, efforts, the controller's state, and what is sent.
+    """Records joint states, motor states, efforts, wrenches, the controller's state, what is sent.
 
     Trajectories sent are published on ~/sent, too: their stamp is when they were sent, their
     frame_id names the segment.
     """
 
-    def __init__(self, node: Node, where: tuple[Path, str], controller: str) -> None:
-        topics = dict.fromkeys(TOPICS, JointState)
+    def __init__(self, node: Node, where: tuple[Path, str], controller: str,
+                 wrenches: Iterable[str] = ()) -> None:
+        topics = dict.fromkeys(TOPICS, JointState) | dict.fromkeys(wrenches, WrenchStamped)
         state = {f'{controller}/controller_state': JointTrajectoryControllerState}
-        super().__init__(node, *where, {**topics, **state}, DEPTH)
+        super().__init__(node, *where, {**topics, **state}, DEPTH, PERIOD)
         self._node = node
         self._sent_topic = node.resolve_topic_name(SENT)
         self._publisher = node.create_publisher(JointTrajectory, SENT, QoSProfile(
             depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL))
         self._sent: TopicStore | None = None
+        self._commanded = False
 
     def begin(self, seconds: float) -> Path:
         """Start recording a motion of so many seconds; return the folder of the bag.
 
         Raises DynIdError when it cannot be written, or when the disk has no room for it.
         """
-        path = self.start()
+        path, self._commanded = self.start(), False
         assert self.recorder is not None
         needed, free = BYTES_PER_SECOND * seconds, shutil.disk_usage(path).free
         if free < needed:
             self.finish()
-            raise DataError(f'{path}: the disk has {free / 1e6:.0f} MB left, a recording of '
-                            f'{seconds:.0f} s may take {needed / 1e6:.0f} MB; make room, or give '
-                            'another recording_directory')
+            raise DataError(f'{path.parent}: the disk has {free / 1e6:.0f} MB left, a recording '
+                            f'of {seconds:.0f} s may take {needed / 1e6:.0f} MB; make room, or '
+                            'give another recording_directory')
         self._sent = self.recorder.add_topic(self._sent_topic, *described(JointTrajectory))
         return path
 
     def put(self, segment: str, message: JointTrajectory) -> None:
         """Record and publish a trajectory that is sent now."""
+        self._commanded = True
         copy = JointTrajectory(joint_names=message.joint_names, points=message.points)
         copy.header.stamp = self._node.get_clock().now().to_msg()
         copy.header.frame_id = segment
         data = serialized(copy)
         if self._sent is not None and self.running:
-            self._sent.append(data, time.time_ns())
+            self._sent.append(data, self.now())
         self._publisher.publish(data)
 
     @property
@@ -86,9 +91,15 @@ class ExcitationBag(BagSession):
         return self.count(TOPICS[0]) > 0
 
     def finish(self) -> tuple[bool, str]:
-        """End the recording, if it runs; return whether it is whole, and where it is."""
+        """End the recording, if it runs; return whether it is whole, and where it is.
+
+        A recording in which nothing was commanded is removed: the text is empty then.
+        """
         if not self.running:
-            return True, 'nothing was recorded'
+            return True, ''
         self._sent = None
+        if not self._commanded:
+            self.discard()
+            return True, ''
         whole, text = self.stop()
         return whole, f'recorded in {self.path}' if whole else text

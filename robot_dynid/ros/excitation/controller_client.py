@@ -5,11 +5,12 @@ from __future__ import annotations
 import array
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
+from action_msgs.msg import GoalStatusArray
 from action_msgs.srv import CancelGoal
 from builtin_interfaces.msg import Duration
 from builtin_interfaces.msg import Time as TimeMessage
@@ -19,14 +20,16 @@ from rclpy.action import ActionClient
 from rclpy.callback_groups import CallbackGroup
 from rclpy.duration import Duration as RosDuration
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.qos import QoSProfile, qos_profile_action_status_default, qos_profile_sensor_data
 from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.execution.commands import Commands
+from robot_dynid.execution.attention import StampClock
+from robot_dynid.execution.commands import UNDER_WAY, Commands, Phase
 from robot_dynid.execution.guards import Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.supervisor import Execution
+from robot_dynid.ros.common.listener import Listener, message_of
 from robot_dynid.types import FloatArray
 
 Deliver = Callable[[Commands], None]
@@ -64,11 +67,14 @@ class ControllerClient:
 
     ``face`` 'action' or 'topic'; the topic has no answers, so what is published there counts as
     accepted. Cancel requests go out by goal id through the action's own service, so a goal can be
-    cancelled before its acceptance is known; every goal whose end is not known is cancelled.
+    cancelled before its acceptance is known; every goal whose end is not known is cancelled. The
+    action's status names the goals of all clients: one that was accepted after ours is another
+    program's, even where a goal of ours has taken its place at once.
+    ``tells_its_state``: a message of its controller_state was received.
     """
 
-    def __init__(self, node: Node, where: tuple[str, str], deliver: Deliver, group: CallbackGroup
-                 ) -> None:
+    def __init__(self, node: Node, where: tuple[str, str], deliver: Deliver, group: CallbackGroup,
+                 listener: Listener) -> None:
         controller, face = where
         action = f'{controller}/follow_joint_trajectory'
         self._by_action = face == 'action'
@@ -78,15 +84,19 @@ class ControllerClient:
         self._cancel = node.create_client(
             CancelGoal, f'{action}/_action/cancel_goal', callback_group=group)
         self._topic = node.create_publisher(
-            JointTrajectory, f'{controller}/joint_trajectory', QoSProfile(depth=1))
-        self._state = node.create_subscription(
-            JointTrajectoryControllerState, f'{controller}/controller_state', self._on_state,
-            qos_profile_sensor_data, callback_group=group)
-        self._deliver = deliver
+            JointTrajectory, f'{controller}/joint_trajectory', QoSProfile(depth=10))
+        listener.subscribe(JointTrajectoryControllerState, f'{controller}/controller_state',
+                           self._on_state, qos_profile_sensor_data)
+        if self._by_action:
+            listener.subscribe(GoalStatusArray, f'{action}/_action/status', self._on_status,
+                               qos_profile_action_status_default)
+        self._deliver, self._listener, self._clock = deliver, listener, StampClock()
         self._goal_id = CancelGoal.Request().goal_info.goal_id
         self._open: list[Any] = []
+        self._own: set[bytes] = set()  # goals of this execution
         self._execution: Execution | None = None
         self._begun = TimeMessage()
+        self.tells_its_state = False
 
     def ready(self) -> bool:
         """Return whether the controller is there to take a trajectory."""
@@ -105,6 +115,7 @@ class ControllerClient:
             goal.trajectory.header.stamp = self._begun
         if execution is not self._execution:
             self._open.clear()  # a killed controller does not report the end of its goals
+            self._own = set()
         self._execution = execution
         if not self._by_action:
             self._topic.publish(goal.trajectory)
@@ -114,6 +125,7 @@ class ControllerClient:
         goal_id.uuid = list(uuid.uuid4().bytes)
         self._goal_id = goal_id
         self._open.append(goal_id)
+        self._own.add(bytes(goal_id.uuid))
         future = self._action.send_goal_async(
             goal, partial(self._on_feedback, goal_id), goal_uuid=goal_id)
         future.add_done_callback(partial(self._on_answer, execution, goal_id))
@@ -144,18 +156,37 @@ class ControllerClient:
     def _ended(self, goal_id: Any) -> None:
         self._open = [other for other in self._open if other is not goal_id]
 
-    def _on_state(self, message: JointTrajectoryControllerState) -> None:
-        execution, reference = self._execution, message.reference
-        if execution is None:
+    def _on_state(self, data: bytes, info: Mapping[str, Any]) -> None:
+        self.tells_its_state = True
+        execution = self._execution
+        if execution is None or execution.phase is Phase.DONE:
             return
+        message = message_of(data, JointTrajectoryControllerState)
+        reference = message.reference
         elapsed = reference.time_from_start.sec + 1e-9 * reference.time_from_start.nanosec
-        self._begun = (Time.from_msg(message.header.stamp) - RosDuration(seconds=elapsed)).to_msg()
         known = dict(zip(message.joint_names, reference.positions))
-        execution.on_controller_state(time.monotonic(), elapsed, np.array(
-            [known.get(joint, np.nan) for joint in execution.rules.limits.joints]))
+        position = np.array([known.get(joint, np.nan) for joint in execution.rules.limits.joints])
+        arrival, stamp = self._listener.arrival(info), message.header.stamp
+        measured = self._clock.time(arrival, stamp.sec + 1e-9 * stamp.nanosec)
+        followed = execution.on_controller_state(arrival, elapsed, position, measured)
+        self._deliver(execution.taken_over(time.monotonic()))
+        if followed:
+            begun = Time.from_msg(message.header.stamp) - RosDuration(seconds=elapsed)
+            self._begun = begun.to_msg()
+
+    def _on_status(self, data: bytes, info: Mapping[str, Any]) -> None:
+        execution = self._execution
+        if execution is None or execution.phase is Phase.DONE:
+            return
+        goals = [status.goal_info for status in message_of(data, GoalStatusArray).status_list]
+        accepted = {bytes(goal.goal_id.uuid): Time.from_msg(goal.stamp).nanoseconds
+                    for goal in goals}
+        first = min((accepted[own] for own in self._own & accepted.keys()), default=np.inf)
+        if any(when > first for goal, when in accepted.items() if goal not in self._own):
+            execution.on_goal_of_another(time.monotonic())
 
     def _on_feedback(self, goal_id: Any, _: Any) -> None:
-        if goal_id is self._goal_id and self._execution is not None:
+        if any(goal_id is own for own in self._open) and self._execution is not None:
             self._execution.on_feedback(time.monotonic())
 
     def _on_answer(self, execution: Execution, goal_id: Any, future: Any) -> None:
@@ -163,17 +194,18 @@ class ControllerClient:
         accepted = handle is not None and handle.accepted
         if not accepted:
             self._ended(goal_id)
+        if accepted:
+            handle.get_result_async().add_done_callback(
+                partial(self._on_result, execution, goal_id))
         if goal_id is not self._goal_id:
-            if accepted:
+            superseded = execution is self._execution and execution.phase in UNDER_WAY
+            if accepted and not superseded:
                 self._cancel_one(goal_id)  # a goal given up long ago must not start now
-            return
-        if not accepted:
+        elif accepted:
+            self._deliver(execution.on_accepted(time.monotonic()))
+        else:
             self._goal_id = self._open[-1] if self._open else goal_id  # what was under way goes on
             self._deliver(execution.on_rejected(time.monotonic()))
-            return
-        handle.get_result_async().add_done_callback(
-            partial(self._on_result, execution, goal_id))
-        self._deliver(execution.on_accepted(time.monotonic()))
 
     def _on_result(self, execution: Execution, goal_id: Any, future: Any) -> None:
         answer = future.result()

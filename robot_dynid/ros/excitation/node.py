@@ -1,7 +1,10 @@
 """Node `excitation`: designs or takes an excitation, moves to its start, executes it supervised.
 
 It only translates: designs come from `robot_dynid.excitation`, decisions from its `Execution`.
-Everything runs in one thread but designs and their checks, which have their own.
+Signs of life (joint states, controller state, alarms) are taken by a thread of their own, the
+listener, which also watches over the time; services, actions and answers of the controller by the
+executor. Both work under the listener's lock, so an execution is called by one at a time. Designs
+and their checks have a thread of their own.
 """
 
 from __future__ import annotations
@@ -9,12 +12,12 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -31,25 +34,42 @@ from visualization_msgs.msg import Marker
 
 from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.excitation.design import MotionRefused, Reason
+from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
-from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common import interrupts
-from robot_dynid.ros.common.answers import answered
-from robot_dynid.ros.common.params import check_parameter, load_parameters
+from robot_dynid.ros.common import interrupts, real_time
+from robot_dynid.ros.common.answers import answered, sendable
+from robot_dynid.ros.common.described_robot import described_robot
+from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
+from robot_dynid.ros.common.listener import Listener, message_of
+from robot_dynid.ros.common.params import check_parameter, load_parameters, refuse_unknown
+from robot_dynid.ros.common.rclpy_compat import spin_once
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
-from robot_dynid.ros.excitation.plan import ExcitationPlan, UnknownTrajectory
-from robot_dynid.ros.excitation.progress import diagnosis, feedback_message, result_message
-from robot_dynid.ros.excitation.runner import Runner
+from robot_dynid.ros.excitation.plan import ExcitationPlan, NotChecked, UnknownTrajectory
+from robot_dynid.ros.excitation.progress import (
+    diagnosis,
+    feedback_message,
+    result_message,
+    status_of,
+)
+from robot_dynid.ros.excitation.runner import COMPUTING, Runner
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.excitation.tip_path import path_marker
-from robot_dynid_interfaces.action import Excite
+from robot_dynid.threads import limit_threads
+from robot_dynid_interfaces.action import Check, Excite
 
 REFUSALS = {Reason.JOINTS: Code.JOINTS_DIFFER, Reason.LIMITS: Code.LIMIT_BROKEN,
             Reason.EFFORT: Code.EFFORT_PREDICTED, Reason.CLEARANCE: Code.COLLISION}
-TICK = 0.01  # s
+TICK = 0.01  # s between looks of the listener at least, while something is executed
+IDLE = 0.05  # s between looks without a goal
+WAITS = 0.02  # s between checks of what is waited for
 FEEDBACK_PERIOD = 0.05  # s
+BUSY = 'another goal is being executed, or checked; wait for it or cancel it'
 CLOSING = 2.0  # s to close the recording
 ANSWERING = 0.3  # s for the last answers to leave before the node goes
+PUBLISHERS = 0.1  # s between looks for publishers of the emergency stop with a goal
+#: best effort receives from every publisher
+STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class ExcitationNode(Node):
@@ -57,35 +77,44 @@ class ExcitationNode(Node):
 
     def __init__(self) -> None:
         super().__init__('excitation')
+        refuse_unknown(self, ExcitationSettings, GuardSettings)
         settings = load_parameters(self, ExcitationSettings)
         self.guard_settings = load_parameters(self, GuardSettings)
         self.last: Outcome | None = None
         self._handle: Any = None
+        self._checking = False
         self._leaving = False
-        self._next_feedback = 0.0
+        self._next_feedback = self._next_publishers = 0.0
+        self._newest: tuple[bytes, float] | None = None
         self._group = ReentrantCallbackGroup()
-        self.runner = Runner(
-            self, load_robot(settings.robot), settings, self.guard_settings, self._group)
+        self.listener = Listener(self, IDLE, TICK, self._looked)
+        self.runner = Runner(self, described_robot(self, settings), settings, self.guard_settings,
+                             self._group, self.listener)
         self._connect()
         self.add_on_set_parameters_callback(self._set_parameters)
+        self.runner.compilation.start(lambda: self.get_logger().info(self._ready()))
+
+    def _ready(self) -> str:
+        robot, settings = self.runner.robot, self.runner.settings
+        return (f'ready: robot {robot.name} ({", ".join(robot.joints)}), states on '
+                f'{self.resolve_topic_name("joint_states")}, {self.runner.controller.name}; waits '
+                f'for goals on {self.resolve_service_name("~/excite")}, records below '
+                f'{Path(settings.recording_directory).expanduser().absolute()}')
 
     @property
     def busy(self) -> bool:
         """Whether a goal is being worked on."""
-        return self._handle is not None
+        return self._handle is not None or self._checking
 
     def _connect(self) -> None:
         group, steady = self._group, Clock(clock_type=ClockType.STEADY_TIME)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        # Only the newest state matters here, and best effort receives from every publisher.
-        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._trajectory = self.create_publisher(JointTrajectory, '~/trajectory', latched)
         self._path = self.create_publisher(Marker, '~/path', latched)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self.create_subscription(
-            JointState, 'joint_states', self._on_joint_states, newest, callback_group=group)
-        self._alarms = AlarmTopics(self, self.runner.alarms, self._on_alarm, group)
-        self._tick_timer = self.create_timer(TICK, self._tick, group, clock=steady)
+        self._diagnostics = Diagnostics(self, self.runner.robot.name)
+        self.listener.subscribe(JointState, 'joint_states', self._on_joint_states, STATES_QOS)
+        self._alarms = AlarmTopics(self, self.runner.alarms, self._on_alarm, self.listener)
+        self._tick_timer = self.create_timer(WAITS, self._tick, group, clock=steady)
         self._tick_timer.cancel()
         self.create_timer(1.0, self._diagnose, group, clock=steady)
         for name, act in (('pause', self.runner.pause), ('resume', self.runner.resume)):
@@ -95,6 +124,9 @@ class ExcitationNode(Node):
         self._server = ActionServer(
             self, Excite, '~/excite', self._on_excite, callback_group=group,
             cancel_callback=self._on_cancel)
+        self._checks = ActionServer(
+            self, Check, '~/check', self._on_check, callback_group=group)
+        self.listener.start()
 
     def shut_down(self) -> None:
         """Stop whatever moves; the caller goes on spinning until the node is not busy."""
@@ -103,7 +135,8 @@ class ExcitationNode(Node):
         self.runner.cancel(Outcome(Code.CANCELLED, 'the node is shut down'))
 
     def close(self) -> None:
-        """End the recording."""
+        """Listen no more, and end the recording."""
+        self.listener.close()
         self.runner.close()
 
     def fail(self, error: Exception) -> None:
@@ -122,17 +155,17 @@ class ExcitationNode(Node):
         if self._leaving:
             return self._reply(handle, Outcome(Code.CANCELLED, 'the node is shut down'), None)
         if self.busy:
-            return self._reply(handle, Outcome(
-                Code.BUSY, 'another goal is being executed; wait for it or cancel it'), None)
+            return self._reply(handle, Outcome(Code.BUSY, BUSY), None)
         self._handle, plan, identifier = handle, None, ''
         self.runner.begin()
         self._tick_timer.reset()
+        self.listener.period = 0.0
         try:
             plan = await self.runner.planned(handle.request)
             self._show(plan)
             if handle.request.dry_run:
+                outcome = await self.runner.shown(plan)
                 identifier = self.runner.dry_runs.keep(plan)
-                outcome = Outcome(Code.SUCCESS, f'dry run, nothing was sent; {plan.summary}')
             else:
                 outcome = await self.runner.executed(plan)
         except Cancelled:
@@ -146,12 +179,41 @@ class ExcitationNode(Node):
             await self.runner.ended()
             self._handle, self.runner.execution = None, None
             self._tick_timer.cancel()
+            self.listener.period = IDLE
         self.last = outcome
         return self._reply(handle, outcome, plan, identifier)
 
+    async def _on_check(self, handle: Any) -> Check.Result:
+        if self.busy or self._leaving:
+            handle.abort()
+            return Check.Result(success=False, message=BUSY)
+        try:
+            self.runner.compilation.require()
+        except NotReady as error:
+            handle.abort()
+            return Check.Result(success=False, message=str(error))
+        self._checking = True
+        self._tick_timer.reset()
+        self.listener.period = 0.0
+        try:
+            items = await self.runner.checked()
+            success, text = verdict(items)
+            statuses = [status_of(item) for item in items]
+        except Exception as error:
+            self.fail(error)
+            success, text, statuses = False, f'unexpected {type(error).__name__}: {error}', []
+        finally:
+            self._checking = False
+            self._tick_timer.cancel()
+            self.listener.period = IDLE
+        for status in statuses:
+            handle.publish_feedback(Check.Feedback(item=status))
+        handle.succeed()
+        return Check.Result(success=success, message=sendable(text), items=statuses)
+
     def _show(self, plan: ExcitationPlan) -> None:
         """Publish a plan."""
-        for warning in plan.design.warnings:
+        for warning in (*plan.design.warnings, *self.runner.warnings):
             self.get_logger().warning(warning)
         self._trajectory.publish(plan.message)
         self._path.publish(path_marker(
@@ -163,7 +225,8 @@ class ExcitationNode(Node):
         result = result_message(outcome, self.runner.robot.joints)
         if plan is not None:
             result.duration, result.plan = plan.duration, identifier
-            result.warnings = list(plan.design.warnings)
+            result.total_duration = self.runner.total_duration
+            result.warnings = [*plan.design.warnings, *self.runner.warnings]
             result.recording = self.runner.recording
         if outcome.code is Code.SUCCESS:
             self.get_logger().info(text)
@@ -176,12 +239,25 @@ class ExcitationNode(Node):
             handle.abort()
         return result
 
-    def _on_joint_states(self, message: JointState) -> None:
-        now, stamp, runner = time.monotonic(), message.header.stamp, self.runner
+    def _on_joint_states(self, data: bytes, info: Mapping[str, Any]) -> None:
+        self._newest = data, self.listener.arrival(info)
+
+    def _take_state(self) -> None:
+        """Take in the newest joint states; those that waited longer tell nothing more."""
+        if self._newest is None:
+            return
+        (data, arrival), self._newest = self._newest, None
+        message, runner = message_of(data, JointState), self.runner
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         values = (message.position, message.velocity, message.effort)
-        updated = runner.states.update(now, message.name, stamp.sec + 1e-9 * stamp.nanosec, values)
+        updated = runner.states.update(arrival, message.name, stamp, values)
         if updated and runner.execution is not None:
-            runner.perform(runner.execution.on_state(now))
+            runner.perform(runner.execution.on_state(time.monotonic()))
+
+    def _looked(self) -> None:
+        """Watch over the time, now that all messages that came in were taken."""
+        self._take_state()
+        self.runner.watch(time.monotonic())
 
     def _on_alarm(self) -> None:
         if self.runner.execution is not None:
@@ -189,9 +265,10 @@ class ExcitationNode(Node):
 
     def _tick(self) -> None:
         now = time.monotonic()
-        if self.guard_settings.emergency_stop_required:
-            self._alarms.check_publisher()
-        self.runner.tick(now)
+        if now >= self._next_publishers:
+            self._next_publishers = now + PUBLISHERS
+            self._alarms.check_publishers()
+        self.runner.check_waits()
         if self._handle is not None and now >= self._next_feedback:
             self._next_feedback = now + FEEDBACK_PERIOD
             self._handle.publish_feedback(
@@ -212,17 +289,17 @@ class ExcitationNode(Node):
 
     def _diagnose(self) -> None:
         runner = self.runner
-        message = DiagnosticArray(status=[diagnosis(
-            self.get_name(), runner.execution, runner.states, self.last,
-            runner.controller.ready())])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        self._alarms.check_publishers()
+        self._diagnostics.publish(diagnosis(
+            'execution', runner.execution, runner.states, self.last, runner.controller.ready()))
 
 
 def refusal(error: DynIdError) -> Code:
     """Return the code of a goal that is refused with ``error``."""
     if isinstance(error, UnknownTrajectory):
         return Code.UNKNOWN_TRAJECTORY
+    if isinstance(error, NotChecked):
+        return Code.NOT_CHECKED
     return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
 
 
@@ -248,7 +325,7 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
         if stop.is_set() and not node.busy:
             deadline = min(deadline, time.monotonic() + ANSWERING)
         try:
-            executor.spin_once(timeout_sec=0.1)
+            spin_once(executor, node.listener.turn, 0.1)
         except ExternalShutdownException:
             return
         except Exception as error:  # a callback's error must not leave the robot unattended
@@ -257,6 +334,7 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns the exit code: 0 after SIGINT or SIGTERM, 2 for wrong parameters."""
+    limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
     stop = interrupts.init(args)
     try:
         node = ExcitationNode()
@@ -264,6 +342,9 @@ def main(args: list[str] | None = None) -> int:
         get_logger('excitation').fatal(str(error))
         rclpy.try_shutdown()
         return 2
+    refused = real_time.ask(real_time.WATCHING, (COMPUTING, KERNELS))
+    if refused:
+        node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
     try:
         spin(node, stop)
     finally:

@@ -27,16 +27,22 @@ from robot_dynid.excitation.design import (
 )
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.planned.sine_sequence import ADAPTIVE
 from robot_dynid.excitation.search.clearance import keeping_clear
 from robot_dynid.execution.guards import GuardSettings, JointStates
+from robot_dynid.execution.pace import Pacing
+from robot_dynid.execution.pieces import in_pieces, shortage
 from robot_dynid.execution.plan import excitation_segments, with_moves
 from robot_dynid.execution.sampled import check_points, sampled
 from robot_dynid.execution.segment import Segment, segment_faults
 from robot_dynid.execution.watchdog import Rules
+from robot_dynid.identification.measured_precision import after_recordings
+from robot_dynid.io.log import Opened, open_log
 from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.numbers import shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
-from robot_dynid.ros.common.files_directory import file_inside
+from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.excitation.controller_client import goal_message, trajectory_message
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules
 from robot_dynid.trajectories.limits import MotionLimits, motion_limits
@@ -44,6 +50,8 @@ from robot_dynid.trajectories.trajectory import Trajectory
 from robot_dynid.types import Progress, frozen
 
 DesignGoal = tuple[str, Mapping[str, Any] | None]
+#: option that lists the recordings an adaptive sequence goes on from
+DATA = 'data'
 #: dry runs that are kept
 KEPT = 8
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
@@ -51,6 +59,10 @@ IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
 
 class UnknownTrajectory(UsageError):
     """A goal names a file or a dry run that is not there."""
+
+
+class NotChecked(DynIdError):
+    """A check that is required cannot be made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +105,17 @@ class ExcitationPlan:
 
     @property
     def summary(self) -> str:
-        """Length, largest part of a limit and condition number in one sentence."""
+        """Largest part of a limit and condition number in one sentence."""
         used = {(joint, name): value for joint, uses in self.design.used.items()
                 for name, value in uses.items()}
         (joint, name), largest = max(used.items(), key=lambda item: item[1])
-        text = f"{self.duration:g} s; at most {largest:.0%} of a limit used ({name} of '{joint}')"
+        text = f"at most {largest:.0%} of a limit used ({name} of '{joint}')"
         if self.design.score is not None:
             text += f'; condition number {self.design.score.condition_number:.1f}'
         return text
 
-    def goals(self, guards: GuardSettings, states: JointStates
-              ) -> tuple[Rules, dict[Segment, FollowJointTrajectory.Goal]]:
-        """Return rules, and segments with their goals, from where the robot stands now.
+    def with_moves(self, states: JointStates) -> tuple[Segment, ...]:
+        """Return all segments from where the robot stands now.
 
         Moves to the start and back keep clear of everything. Raises DynIdError when it is not
         known where the robot stands, when it is outside the limits, or when there is no free way.
@@ -113,20 +124,32 @@ class ExcitationPlan:
         if missing:
             raise DynIdError(f"no joint states with a finite position of joint '{missing[0]}' "
                              'were received; is the joint state broadcaster active?')
-        segments = with_moves(frozen(states.position.copy()), self.segments, self.reach,
-                              self.settings.plan, partial(approach, self.scene))
+        return _in_pieces(with_moves(
+            frozen(states.position.copy()), self.segments, self.reach, self.settings.plan,
+            partial(approach, self.scene)), self.settings)
+
+    def goals(self, guards: GuardSettings, states: JointStates
+              ) -> tuple[Rules, dict[Segment, FollowJointTrajectory.Goal | None]]:
+        """Return rules, and segments with their goals, from where the robot stands now.
+
+        Segments that are sent in pieces have no goal yet. Raises what `with_moves` raises.
+        """
+        segments = self.with_moves(states)
         made = rules(self.settings, guards, self.robot, self.segments[-1].limits)
         for segment in segments:
             segment_faults(segment, made.longest)
-        return made, {s: goal_message(s.points, made.tolerances) for s in segments}
+        return made, {s: goal_message(s.points, made.tolerances) if s.stops is None else None
+                      for s in segments}
 
     def checked_again(self, progress: Progress) -> ExcitationPlan:
         """Return this very plan after a check of limits, efforts and the scene as it is now.
 
-        Raises MotionRefused where it does not fit any more.
+        Raises MotionRefused where it does not fit any more, NotChecked where a check is required
+        that cannot be made.
         """
         progress('check', 0.0)
         scene = scene_of(self.robot, self.surroundings)
+        _check_scene(scene, self.settings)
         criteria = keeping_clear(design_criteria(self.robot, progress), scene)
         found = review(self.design.trajectory, self.segments[-1].limits, criteria)
         _check_points(self.segments, self.settings)
@@ -140,19 +163,35 @@ def designed(
 ) -> ExcitationPlan:
     """Design the excitation of ``goal`` (type, options) and check its points.
 
-    Raises UsageError for wrong options, DynIdError when the limits do not allow it, Cancelled when
-    ``progress`` asks to stop.
+    The option DATA of an adaptive sequence lists recordings of what was measured so far.
+
+    Raises UsageError for wrong options, DynIdError when the limits do not allow it, NotChecked
+    where a check is required that cannot be made, Cancelled when ``progress`` asks to stop.
     """
     progress('design', 0.0)
-    request = parse_request(*goal)
+    kind, options = goal
+    data = options.get(DATA) if isinstance(options, Mapping) else None
+    if data is not None:
+        options = {name: value for name, value in (options or {}).items() if name != DATA}
+    request = parse_request(kind, options)
+    if data is not None and getattr(request.options, 'procedure', '') != ADAPTIVE:
+        raise UsageError(f"option '{DATA}' is what an adaptive sequence goes on from; leave it "
+                         f'out, or ask for type sine-sequence with procedure: {ADAPTIVE}')
     _check_length(float(getattr(request.options, 'duration', 0.0)), settings)
     full = motion_limits(robot, request.common.limits)
     around = request.common.surroundings(robot.surroundings)
     scene = scene_of(robot, around)
+    _check_scene(scene, settings)
     started = time.monotonic()
     criteria = keeping_clear(design_criteria(
         robot, progress, elapsed=lambda: time.monotonic() - started), scene)
+    if data:
+        opened = Opened()
+        for path in data:
+            opened.add(open_log(path, robot, opened.scratch))
+        criteria = after_recordings(criteria, robot, opened.parts, progress)
     found = design_within(full.scaled(1.0, settings.speed_scale), request, criteria)
+    _check_length(found.trajectory.duration, settings)
     return _planned(robot, found, settings, full, scene)
 
 
@@ -162,11 +201,13 @@ def given(
     """Check a trajectory that was designed before; it is executed as it is, or not at all.
 
     Raises MotionRefused naming what does not fit the robot, its limits and its surroundings,
-    Cancelled when ``progress`` asks to stop.
+    NotChecked where a check is required that cannot be made, Cancelled when ``progress`` asks to
+    stop.
     """
     progress('check', 0.0)
     _check_length(trajectory.duration, settings)
     full, scene = motion_limits(robot), scene_of(robot)
+    _check_scene(scene, settings)
     criteria = keeping_clear(design_criteria(robot, progress), scene)
     try:
         found = review(trajectory, full.scaled(1.0, settings.speed_scale), criteria)
@@ -178,11 +219,26 @@ def given(
     return _planned(robot, found, settings, full, scene)
 
 
+def with_files(options: Any, files: RequestedFiles) -> Any:
+    """Return options of a goal with the paths of the files they name; raises UsageError."""
+    if not isinstance(options, Mapping):
+        return options
+    found = dict(options)
+    if isinstance(options.get('environment'), str):
+        found['environment'] = str(files.file(options['environment']))
+    if DATA in options:
+        names = options[DATA]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise UsageError(f"option '{DATA}' must be a list of recordings, is {shown(names)}")
+        found[DATA] = [files.recording(name) for name in names]
+    return found
+
+
 class DryRuns:
     """The plans of the latest dry runs by their identifiers, and trajectory files."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
+    def __init__(self, files: RequestedFiles) -> None:
+        self._files = files
         self._plans: OrderedDict[str, ExcitationPlan] = OrderedDict()
 
     def keep(self, plan: ExcitationPlan) -> str:
@@ -207,7 +263,7 @@ class DryRuns:
                 f"dry run '{name}' is not known here: the node keeps the last {KEPT}, until it "
                 'ends; ask for a dry run again and give the identifier in its result')
         try:
-            return load_trajectory(file_inside(self._directory, name))
+            return load_trajectory(self._files.file(name))
         except UsageError as error:
             raise UnknownTrajectory(f'trajectory: {error}') from error
 
@@ -218,8 +274,27 @@ def _planned(
 ) -> ExcitationPlan:
     segments = excitation_segments(design.trajectory, design.limits, settings.plan)
     _check_points(segments, settings)
+    segments = _in_pieces(segments, settings)
     reach = replace(full, lower=robot.limits.lower, upper=robot.limits.upper)
     return ExcitationPlan(robot, design, settings, reach, scene.around, scene, segments)
+
+
+def _check_scene(scene: Scene, settings: ExcitationSettings) -> None:
+    """Raise NotChecked where collisions have to be checked and cannot be."""
+    if settings.require_collision_check and scene.blind:
+        raise NotChecked(f'a collision check is required (require_collision_check): '
+                         f'{"; ".join(scene.blind)}')
+
+
+def _in_pieces(segments: tuple[Segment, ...], settings: ExcitationSettings
+               ) -> tuple[Segment, ...]:
+    """Return the segments with their stops; raises MotionRefused where there are too few."""
+    pacing = Pacing(settings.trajectory_rate, lookahead=settings.lookahead)
+    found = tuple(in_pieces(segment, pacing) for segment in segments)
+    short = [fault for segment in found if (fault := shortage(segment, pacing)) is not None]
+    if short:
+        raise MotionRefused(Reason.LIMITS, '; '.join(short))
+    return found
 
 
 def _check_length(duration: float, settings: ExcitationSettings) -> None:

@@ -7,8 +7,10 @@ import time
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from robot_dynid.execution.checklist import Item
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.execution.supervisor import Execution
+from robot_dynid.ros.common.answers import sendable
 from robot_dynid_interfaces.action import Excite
 
 
@@ -27,8 +29,15 @@ def feedback_message(
         return Excite.Feedback(segment=design[0], fraction=design[1])
     segment, fraction = execution.doing(now)
     return Excite.Feedback(
-        segment=segment, fraction=fraction,
+        segment=segment, fraction=fraction, remaining=execution.remaining(now),
         tracking_error=array.array('d', execution.tracking_error(now)))
+
+
+def status_of(item: Item) -> DiagnosticStatus:
+    """Return the message of an item of the checklist."""
+    return DiagnosticStatus(
+        name=item.name, level=bytes([item.level]), message=sendable(item.message),
+        values=[KeyValue(key=key, value=value) for key, value in item.values])
 
 
 def diagnosis(

@@ -1,14 +1,14 @@
 """Runner of one excitation at a time: plan, record, execute; commands out, outcomes back.
 
-Everything runs in the node's thread but designs, plans and the opening and closing of bags, which
-have their own.
+Everything runs under the lock of the node's listener, in its thread or the executor's, but
+designs, plans and the opening and closing of bags, which have a thread of their own.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,53 +19,82 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.execution.alarms import Alarms
+from robot_dynid.execution.checklist import Item, refusal, unguarded
 from robot_dynid.execution.commands import Cancel, Commands, Hold, Phase, Send
 from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outcome
+from robot_dynid.execution.plan import announcement, total_duration
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.supervisor import Execution
+from robot_dynid.execution.watchdog import unseen
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common import real_time
+from robot_dynid.ros.common.files_directory import RequestedFiles
+from robot_dynid.ros.common.kernel_compilation import KernelCompilation
+from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.waiting import Waits
 from robot_dynid.ros.excitation.bag_session import ExcitationBag
+from robot_dynid.ros.excitation.checklist import Checklist, Tap
 from robot_dynid.ros.excitation.controller_client import ControllerClient, goal_message
-from robot_dynid.ros.excitation.plan import DryRuns, ExcitationPlan, designed, given
+from robot_dynid.ros.excitation.plan import (
+    DryRuns,
+    ExcitationPlan,
+    designed,
+    given,
+    with_files,
+)
 from robot_dynid.ros.excitation.settings import ExcitationSettings
-from robot_dynid.warm_up import warm_up
+from robot_dynid.ros.excitation.simulated_time import require_real_time
 from robot_dynid.yaml_text import load_yaml
 from robot_dynid_interfaces.action import Excite
 
+COMPUTING = 'design'  # name of the thread that computes for long
+COMPILING = 0.1  # s between looks at how far the compilation of kernels is
+LISTENING = 1.0  # s to listen for the checklist
+FIRST_LISTENING = 2.0  # s at most before the first motion, until something of all has come in
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
-FIRST_STATES = 1.0  # s until the recording must have received the joints
+FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received the joints
 
 
 class Runner:
     """Works on the goals of the excitation node."""
 
     def __init__(self, node: Node, robot: RobotModel, settings: ExcitationSettings,
-                 guards: GuardSettings, group: CallbackGroup) -> None:
+                 guards: GuardSettings, group: CallbackGroup, listener: Listener) -> None:
         self.robot, self.settings, self.guards = robot, settings, guards
         self.states, self.alarms = JointStates(robot.joints), Alarms(robot.joints, guards)
         self.execution: Execution | None = None
         self.design: tuple[str, float] = ('design', 0.0)
         self.recording = ''
+        self.total_duration = 0.0
+        self._notes: tuple[str, ...] = ()
         self.waits = Waits()
         self.stop = threading.Event()
         self.controller = ControllerClient(
-            node, (settings.controller, settings.face), self.perform, group)
-        self._log = node.get_logger()
+            node, (settings.controller, settings.face), self.perform, group, listener)
+        self._log, self._clock = node.get_logger(), node.get_clock()
         folder = Path(settings.recording_directory).expanduser().absolute()
-        self._bag = ExcitationBag(node, (folder, robot.name), settings.controller)
-        self.dry_runs = DryRuns(settings.files_directory)
-        self._goals: dict[Segment, Any] = {}
-        self._pool = ThreadPoolExecutor(max_workers=1)
-        self._pool.submit(warm_up)  # compiled kernels before the first goal, not during it
+        self._bag = ExcitationBag(
+            node, (folder, robot.name), settings.controller,
+            (topic for topic, _ in robot.wrenches))
+        self._checklist = Checklist(node, robot, settings, guards, self.controller)
+        self._checked = False
+        self.files = RequestedFiles.of(node, settings)
+        self.dry_runs = DryRuns(self.files)
+        self._goals: Mapping[Segment, Any] = {}
+        self._pool = ThreadPoolExecutor(
+            max_workers=1, thread_name_prefix=COMPUTING, initializer=real_time.exempt)
+        self._files = ThreadPoolExecutor(max_workers=1)
+        self.compilation = KernelCompilation(node)  # before the first goal, not during it
 
     def close(self) -> None:
         """End the recording, and save what its disk did not take."""
+        self.compilation.close()
         self._bag.close()
 
     def begin(self) -> None:
         """Forget the last goal."""
         self.execution, self.design, self.recording = None, ('design', 0.0), ''
+        self.total_duration, self._notes = 0.0, ()
         self.stop.clear()
 
     async def planned(self, request: Excite.Goal) -> ExcitationPlan:
@@ -73,6 +102,9 @@ class Runner:
 
         Raises DynIdError where there is none.
         """
+        while not self.compilation.ready:
+            self.report_progress('compile', self.compilation.fraction)
+            await self.waits.until(lambda: self.compilation.ready, COMPILING)
         plan: ExcitationPlan = await self._background(lambda: self._plan(request))
         return plan
 
@@ -87,7 +119,34 @@ class Runner:
                 return found.checked_again(progress)
             return given(robot, found, settings, progress)
         options = load_yaml(request.options, 'options', UsageError)
-        return designed(robot, (request.type, options), settings, progress)
+        return designed(robot, (request.type, with_files(options, self.files)), settings, progress)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of what the motion goes without, and of what is not known of it."""
+        return (*self._notes, *unguarded(
+            self.guards, self.alarms.pressed is not None, self.settings.lookahead))
+
+    async def shown(self, plan: ExcitationPlan) -> Outcome:
+        """Return the outcome of a dry run: how long all takes from where the robot stands."""
+        await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
+        self._refuse_if_stopped()
+        blind = self._unseen()
+        segments = plan.segments
+        if blind is not None:
+            self._notes = (f'the moves to the start and back are not contained in the total time: '
+                           f'{blind.text}',)
+        else:
+            try:
+                segments = await self._background(lambda: plan.with_moves(self.states))
+            except DynIdError as error:
+                self._notes = (f'from where the robot stands this would be refused: {error}',)
+        text = self._announce(plan, segments)
+        return Outcome(Code.SUCCESS, f'dry run, nothing was sent; {text}; {plan.summary}')
+
+    def _announce(self, plan: ExcitationPlan, segments: tuple[Segment, ...]) -> str:
+        self.total_duration = total_duration(segments)
+        return announcement(plan.duration, segments)
 
     async def executed(self, plan: ExcitationPlan) -> Outcome:
         """Check who is there, plan from where the robot stands, record, and go."""
@@ -97,26 +156,82 @@ class Runner:
             return Outcome(Code.CONTROLLER_LOST, f'no {self.controller.name} after '
                            f'{settings.controller_wait:g} s; is the controller loaded and active, '
                            'and its name the parameter controller?')
-        await self.waits.until(self._states_are_fresh, 10.0 * guards.state_timeout)
+        await require_real_time(self._clock, self.waits)
+        await self.waits.until(lambda: self._unseen() is None, 10.0 * guards.state_timeout)
         self._refuse_if_stopped()
+        blind = self._unseen()
+        if blind is not None:
+            return Outcome(blind.code, f'{blind.text}; nothing was sent')
+        untold = await self._untold()
+        self._refuse_if_stopped()
+        if untold is not None:
+            return untold
+        refused = await self._first_check()
+        self._refuse_if_stopped()
+        if refused is not None:
+            return refused
         rules, self._goals = await self._background(lambda: plan.goals(guards, self.states))
         segments = tuple(self._goals)
+        text = self._announce(plan, segments)
+        execution = Execution(segments, rules, self.states, self.alarms)
+        await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
+        refused = execution.forbidden(time.monotonic())
+        if refused is not None:
+            return refused
         try:
-            unrecorded = await self._recording(sum(s.points.duration for s in segments))
+            unrecorded = await self._recording(self.total_duration)
             self._refuse_if_stopped()
             if unrecorded is not None:
                 return unrecorded
-            self.execution = Execution(segments, rules, self.states, self.alarms)
+            self._log.info(text)
+            await self.waits.until(lambda: self._unseen() is None, FIRST_STATES)
+            self.execution = execution
             self.perform(self.execution.start(time.monotonic()))
             outcome = await self.ended()
         finally:
             await self.ended()
-            whole, report = await self._background(self._bag.finish)
+            whole, report = await self._background(self._bag.finish, self._files)
+            self.recording = self.recording if report else ''
         if outcome.code is Code.SUCCESS:
-            outcome = Outcome(Code.SUCCESS, f'executed; {plan.summary}')
+            outcome = Outcome(Code.SUCCESS, f'executed; {text}; {plan.summary}')
             if not whole:
                 return Outcome(Code.NOT_RECORDED, f'{outcome.text}; but {report}')
-        return Outcome(outcome.code, f'{outcome.text}; {report}')
+        return Outcome(outcome.code, '; '.join(filter(None, (outcome.text, report))))
+
+    async def checked(self, thorough: bool = True) -> tuple[Item, ...]:
+        """Return the checklist after a second of listening; the quick items need a moment only."""
+        if thorough:  # what loads kernels keeps the listeners waiting
+            await self._background(self.compilation.loaded.wait)
+        tap = Tap(self._bag, self.settings.controller)
+        enough = self._checklist.controller_publishes
+        try:
+            await self.waits.until(lambda: not thorough and tap.enough(enough),
+                                   LISTENING if thorough else FIRST_LISTENING)
+        finally:
+            tap.end()
+        alarm, heard = self.alarms.check(time.monotonic()), self.alarms.pressed is not None
+        items: tuple[Item, ...] = await self._background(lambda: self._checklist.items(
+            tap, self._unseen() is None, alarm, heard, thorough))
+        return items
+
+    async def _first_check(self) -> Outcome | None:
+        """Return why the first motion is refused; later ones are not held up."""
+        if self._checked:
+            return None
+        refused = refusal(await self.checked(thorough=False))
+        self._checked = refused is None
+        return refused and Outcome(refused.code, f'{refused.text}; nothing was sent')
+
+    async def _untold(self) -> Outcome | None:
+        """Return the reason why motions that shall cannot be sent in pieces, else None."""
+        waited = max(self.settings.controller_wait, 10.0 * self.guards.controller_timeout)
+        if self.settings.lookahead <= 0.0 or await self.waits.until(
+                lambda: self.controller.tells_its_state, waited):
+            return None
+        return Outcome(Code.CONTROLLER_LOST, f'no message of {self.settings.controller}/'
+                       f'controller_state after {waited:g} s, without which the motion cannot be '
+                       'sent in pieces; with the parameter lookahead 0 it is sent whole, and a '
+                       'robot whose node dies goes on to its end; nothing was sent')
 
     async def ended(self) -> Outcome:
         """Wait for the end of the execution, if there is one."""
@@ -157,7 +272,7 @@ class Runner:
                 goal = self._goals.get(segment)
                 if goal is None:
                     goal = goal_message(segment.points, execution.rules.tolerances)
-                if segment.reference is not None:
+                if execution.comes_to_rest:
                     self._log.info('slowing down along the path')
                 self.controller.send(execution, goal, segment.elapsed > 0.0)
                 self._bag.put(execution.doing(time.monotonic())[0], goal.trajectory)
@@ -168,15 +283,19 @@ class Runner:
                 self._bag.put('hold', self.controller.hold(
                     self.robot.joints, command.position, command.duration))
 
-    def tick(self, now: float) -> None:
-        """React to the passing of time."""
+    def watch(self, now: float) -> None:
+        """Let an execution react to the passing of time."""
         if self.execution is not None and self.execution.phase is not Phase.DONE:
             self.perform(self.execution.tick(now, self.controller.ready()))
+
+    def check_waits(self) -> None:
+        """Let coroutines go on, in the executor's thread."""
         self.waits.check(release=self.stop.is_set() and self.execution is None)
 
-    async def _background(self, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` returns, done in the other thread, whoever wants to stop."""
-        worker = self._pool.submit(work)
+    async def _background(self, work: Callable[[], Any], pool: ThreadPoolExecutor | None = None
+                          ) -> Any:
+        """Return what ``work`` returns, done in another thread, whoever wants to stop."""
+        worker = (pool or self._pool).submit(work)
         while not worker.done():
             await self.waits.until(worker.done)
         return worker.result()
@@ -184,24 +303,26 @@ class Runner:
     async def _recording(self, seconds: float) -> Outcome | None:
         """Begin the recording; return why there is none."""
         try:
-            path = await self._background(lambda: self._bag.begin(seconds))
+            path = await self._background(lambda: self._bag.begin(seconds), self._files)
         except (DynIdError, OSError) as error:
             return Outcome(Code.NOT_RECORDED, f'{error}; nothing was sent')
         self.recording = str(path)
         await self.waits.until(lambda: self._bag.receives_states, FIRST_STATES)
         await self.waits.until(lambda: False, PENDING)
-        if not self._bag.receives_states:
-            return Outcome(Code.NOT_RECORDED, 'the recording receives no joint states, which must '
-                           'be published reliably; nothing was sent')
-        return None
+        if self._bag.receives_states:
+            return None
+        blind = self._unseen() or Outcome(Code.NOT_RECORDED, 'the recording receives no joint '
+                                          'states, which must be published reliably')
+        return Outcome(blind.code, f'{blind.text}; nothing was sent')
 
     def _moving(self) -> Execution:
         if self.execution is None:
             raise UsageError('nothing is being executed')
         return self.execution
 
-    def _states_are_fresh(self) -> bool:
-        return self.states.oldest(time.monotonic())[1] <= self.guards.state_timeout
+    def _unseen(self) -> Outcome | None:
+        return unseen(self.states, self.guards.state_timeout,
+                      self.states.oldest(time.monotonic()))
 
     def _refuse_if_stopped(self) -> None:
         if self.stop.is_set():

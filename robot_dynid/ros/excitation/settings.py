@@ -13,11 +13,14 @@ from robot_dynid.execution.plan import LEAD_IN, RATE, SCALE, WARM_UP, PlanOption
 from robot_dynid.execution.watchdog import Rules
 from robot_dynid.numbers import NumberRange, check_ranges
 from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.ros.common.described_robot import RobotParameters
+from robot_dynid.ros.common.files_directory import FileParameters
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import frozen
 
 FACES = ('action', 'topic')
+LOOKAHEAD = NumberRange(0.0, 60.0, 's')
 LONGEST = NumberRange(0.1, 36_000.0, 's')
 WAIT = NumberRange(1e-3, 3600.0, 's')
 TOLERANCE = NumberRange(1e-9, 10.0, 'rad or m')
@@ -25,20 +28,20 @@ GOAL_TIME = NumberRange(1e-3, 3600.0, 's')
 
 
 @dataclass(frozen=True)
-class ExcitationSettings:
+class ExcitationSettings(RobotParameters, FileParameters):
     """Settings of the node; the guards have their own, `GuardSettings`."""
 
-    robot: str = parameter('', 'name of a robot, path of a robot YAML or of a URDF')
     controller: str = parameter('joint_trajectory_controller', 'name of the controller')
     face: str = parameter('action', 'how the controller is commanded', choices=FACES)
     recording_directory: str = parameter(
         'recordings', 'folder that receives one bag per execution')
-    files_directory: str = parameter(
-        '.', 'folder in which trajectory files named in goals lie')
     trajectory_rate: float = parameter(
         50.0, 'points per second sent to the controller', allowed=RATE)
     lead_in: float = parameter(
         0.2, 's granted for blending into the first point of a goal', allowed=LEAD_IN)
+    lookahead: float = parameter(
+        1.0, 's after which the robot has come to rest on its path if this node dies: motions are '
+        'sent in pieces of this length; 0: whole', allowed=LOOKAHEAD)
     approach_scale: float = parameter(
         0.2, 'part of velocity limits used by the move to the start pose; its square of '
         'acceleration limits', allowed=SCALE)
@@ -53,6 +56,8 @@ class ExcitationSettings:
         allowed=WARM_UP)
     return_to_start: bool = parameter(
         True, 'whether to move back to where the robot stood', live=True)
+    require_collision_check: bool = parameter(
+        False, 'whether a motion is refused when collisions cannot be checked')
     longest: float = parameter(600.0, 'longest motion allowed, s', allowed=LONGEST)
     controller_wait: float = parameter(
         3.0, 'how long to wait for the controller to appear, s', allowed=WAIT)
@@ -76,7 +81,7 @@ class ExcitationSettings:
         1.0, 'goal time tolerance asked of the controller, s', allowed=GOAL_TIME)
 
     def __post_init__(self) -> None:
-        if not self.robot:
+        if not (self.robot or self.robot_description):
             raise UsageError("parameter robot is empty: give a robot's name, robot YAML or URDF")
         check_ranges(self, 'parameter {}')
 
@@ -105,6 +110,7 @@ def rules(
     Where the joint states carry currents, the effort limits become limits of the current.
     """
     effort = limits.effort / np.abs(robot.torque_factors)
-    pacing = Pacing(settings.trajectory_rate, guards.join_time, settings.lead_in, guards.stop_time)
+    pacing = Pacing(settings.trajectory_rate, guards.join_time, settings.lead_in, guards.stop_time,
+                    settings.lookahead)
     return Rules(replace(limits, effort=frozen(effort)), guards, tolerances(settings, robot),
                  settings.longest / settings.first_pass_scale, settings.face == FACES[0], pacing)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.monitoring.monitor import Monitor
+from robot_dynid.monitoring.monitor import Monitor, Reading
 from robot_dynid.ros.identifier.monitoring import EVERY, MonitorStatus, told
 from robot_dynid.ros.identifier.recording import Recording, TopicStatistics
 
@@ -57,15 +58,15 @@ def contact_diagnosis(
 
     A warning when a joint was touched of late, an error when one could not be watched.
     """
-    status = DiagnosticStatus(name=f'{name}: contact', level=DiagnosticStatus.OK,
-                              message='no contact')
+    status = DiagnosticStatus(name=name, level=DiagnosticStatus.OK, message='no contact')
     if monitor is None:
         status.level, status.message = DiagnosticStatus.ERROR, told(latest.blind)
         return status
     joints = monitor.model.joints
     touched = [joint for joint in joints if joint in latest.touched]
     blind = told(latest.blind) if latest.blind else ''
-    problems = [text for text in (latest.problem, *monitor.advice()) if text and text not in blind]
+    problems = [text for text in (latest.problem, latest.motor_problem, *monitor.advice())
+                if text and text not in blind]
     found = [*([f'contact: {", ".join(touched)}'] if touched else []),
              *([blind] if blind else []), *problems]
     if found:
@@ -82,6 +83,13 @@ def contact_diagnosis(
                 joints, read.external, read.claimed, read.threshold, strict=True):
             values[f'{joint} external torque [N m]'] = f'{torque:.3f}'
             values[f'{joint} thresholds [N m]'] = f'{claimed - size:.3f}, {claimed + size:.3f}'
+    if latest.reading is not None and any(monitor.model.adaptations):
+        read = latest.reading
+        for joint, viscous, dry in zip(joints, read.viscous_scale, read.dry_scale, strict=True):
+            values[f'{joint} viscous friction [% of the model]'] = f'{100.0 * viscous:.1f}'
+            values[f'{joint} dry friction [% of the model]'] = f'{100.0 * dry:.1f}'
+    if latest.reading is not None and latest.reading.deflected is not None:
+        values |= _deflection(monitor, latest.reading)
     values |= {
         'delay of the residual [s]': f'{monitor.delay:.4f}',
         'delay of the external torque [s]': f'{1.0 / monitor.settings.gain:.4f}',
@@ -90,3 +98,21 @@ def contact_diagnosis(
     }
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return status
+
+
+def _deflection(monitor: Monitor, read: Reading) -> dict[str, str]:
+    """Return the values that motor states give, joint by joint."""
+    assert read.deflected is not None
+    assert read.spread is not None
+    assert read.gear is not None
+    assert read.gear_spread is not None
+    found = {}
+    for joint, used, spread, gear, gear_spread in zip(
+            monitor.model.joints, read.deflected, read.spread, read.gear, read.gear_spread,
+            strict=True):
+        found[f'{joint} predicted with deflection'] = 'yes' if used else 'no'
+        if not np.isnan(spread):
+            found[f'{joint} deviation of the learned effort [N m]'] = f'{spread:.3f}'
+        if not np.isnan(gear):
+            found[f'{joint} gear torque [N m]'] = f'{gear:.3f} +- {gear_spread:.3f}'
+    return {**found, 'unusable motor states': str(monitor.unusable_motor_states)}

@@ -40,15 +40,17 @@ WAITING = 3  # rollouts that may wait for the one being computed
 class DynamicsServices:
     """~/forward_dynamics, ~/inverse_dynamics and ~/rollout of ``node``.
 
-    ``served`` returns the model to use or raises ModelError.
+    ``served`` returns the model to use or raises ModelError; ``require`` raises DynIdError before
+    requests can be answered.
     """
 
-    def __init__(self, node: Node, served: Callable[[], IdentifiedModel]) -> None:
+    def __init__(self, node: Node, served: Callable[[], IdentifiedModel],
+                 require: Callable[[], None] = lambda: None) -> None:
         self._served = served
         self._turns, self._closing = Turns('rollouts', WAITING), threading.Event()
         # one thread more than rollouts that wait or work: it refuses those beyond
-        self._threads = ServiceThread(node, 'dynamics'), ServiceThread(
-            node, 'rollouts', WAITING + 2)
+        self._threads = ServiceThread(node, 'dynamics', require=require), ServiceThread(
+            node, 'rollouts', WAITING + 2, require)
         dynamics, rollouts = self._threads
         dynamics.offer(ComputeForwardDynamics, 'forward_dynamics', self.forward)
         dynamics.offer(ComputeInverseDynamics, 'inverse_dynamics', self.inverse)

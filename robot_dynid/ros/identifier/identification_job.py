@@ -28,12 +28,14 @@ from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import Topics
 from robot_dynid.io.bag_windows import open_batches
-from robot_dynid.io.cdr import JOINT_STATE, Batch
-from robot_dynid.io.log import Opened, open_log
+from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
+from robot_dynid.io.log import Opened, open_log, with_wrenches
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.files_directory import resolved_folder, target_inside
 from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.windows import file_of
 from robot_dynid.types import DAMAGE, Progress, RawLog, StoredRecording
 
 READING = 0.2  # part of the whole that reading the files is counted as
@@ -66,7 +68,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Job:
-    """One identification; ``sources`` are files, a recording, or a log itself.
+    """One identification; ``sources`` are files or windows of them, a recording, or a log itself.
 
     ``method`` is empty for that of the recipe. ``out`` and ``report`` are written below ``root``.
 
@@ -88,12 +90,19 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an identification; ``text`` is the model file."""
+    """Outcome of an identification; ``text`` is the text of the model file.
+
+    ``verdict`` is a sentence for the identified joints and one for the refused; ``model_file`` and
+    ``report_file`` are the paths that were written, '' for none.
+    """
 
     code: Code
     message: str
     model: IdentifiedModel | None = None
     text: str = ''
+    verdict: tuple[str, ...] = ()
+    model_file: str = ''
+    report_file: str = ''
     warnings: tuple[str, ...] = ()
     payload: PayloadResult | None = None
 
@@ -153,12 +162,13 @@ def read_recording(
     if isinstance(source, str):
         return open_log(Path(source).expanduser(), robot, scratch)
     return open_batches(
-        str(source.file), partial(_growing, source), robot.joints, scratch, source.topics)
+        str(source.file), partial(_growing, source), robot.joints, scratch,
+        with_wrenches(source.topics, robot))
 
 
 def _growing(source: Recorded, contents: Contents) -> Iterator[tuple[str, Batch]]:
     """Yield the messages of a recording; that it has no end is no news while it grows."""
-    yield from mcap_batches(source.file, (JOINT_STATE,), contents)
+    yield from mcap_batches(source.file, (JOINT_STATE, WRENCH), contents)
     damage = [found for found in contents.findings if found.startswith(DAMAGE)]
     contents.findings[:] = [*source.losses, *damage]
 
@@ -190,8 +200,9 @@ def _identified(
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         require_any_joint(result.model)
-        files = [Path(source).expanduser() for source in job.sources if isinstance(source, str)]
-        return with_recordings(result, {str(file): file_digest(file) for file in files})
+        files = {str(Path(file_of(source)).expanduser()) for source in job.sources
+                 if isinstance(source, str)}
+        return with_recordings(result, {file: file_digest(file) for file in files})
     except (Cancelled, UsageError, UnexpectedError):
         raise
     except DynIdError as error:
@@ -204,14 +215,31 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
     code, sentences = Code.SUCCESS, [
         model.status, f'identified {model.robot.name} but for {", ".join(model.not_identified)}'
     ] if model.not_identified else [f'identified {model.robot.name}: {model.status}']
+    written = {job.out: '', job.report: ''}
     for path, write in ((job.out, model.save), (job.report, partial(_write_report, result, logs))):
         if path:
             try:
-                sentences.append(f'written: {write_below(job.root, path, write)}')
+                written[path] = str(write_below(job.root, path, write))
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
-    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), tuple(result.warnings))
+    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), verdict(result),
+                   written[job.out], written[job.report], tuple(result.warnings))
+
+
+def verdict(result: IdentificationResult) -> tuple[str, ...]:
+    """Return a sentence for the identified joints, with the worst, and one for the refused."""
+    model = result.model
+    found = [joint for joint in model.joints if joint not in model.not_identified]
+    scores = result.training.model['all']
+    worst = max(found, key=lambda joint: scores[joint].nrmse)
+    sentences = [
+        f'identified: {", ".join(found)}; largest error {worst}, '
+        f'{100.0 * scores[worst].nrmse:.1f} % of the standard deviation of its effort']
+    if model.not_identified:
+        sentences.append(f'refused: {", ".join(model.not_identified)}; do not use the model for '
+                         'what depends on them')
+    return tuple(sentences)
 
 
 def _write_report(
@@ -232,10 +260,10 @@ def check_outputs(job: Job) -> None:
         from robot_dynid.report.html import MARK
 
         wanted.append((job.report, MARK))
-    taken = {Path(source).expanduser().resolve() for source in job.sources
+    taken = {Path(file_of(source)).expanduser().resolve() for source in job.sources
              if isinstance(source, str)}
     for path, mark in wanted:
-        target, root = _target(path, job.root)
+        target, root = target_inside(job.root, path), resolved_folder(job.root)
         if target.resolve() in taken:
             raise UsageError(f'{path}: the goal names it twice; give every output its own name')
         taken.add(target.resolve())
@@ -253,26 +281,10 @@ def write_below(root: str, path: str, write: Callable[[Path, Path], object]) -> 
     for a path that is empty, outside, or where something else is, DynIdError when it cannot be
     written.
     """
-    target, inside = _target(path, root)
+    target = target_inside(root, path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DynIdError(f'{path}: cannot be written ({error.strerror or error})') from None
-    write(target, inside)
+    write(target, resolved_folder(root))
     return target
-
-
-def _target(path: str, root: str) -> tuple[Path, Path]:
-    """Return an absolute path below ``root``, and ``root``, without links."""
-    if not path:
-        raise UsageError('path is empty: say where to write the file')
-    try:
-        inside = Path(root).expanduser().resolve()
-        target = Path(path).expanduser().absolute()
-        outside = not target.parent.resolve().is_relative_to(inside)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f'{path!r}: is no path for a file ({error})') from None
-    if outside:
-        raise UsageError(f'{path}: lies outside {inside}, the parameter files_directory; give a '
-                         'path below it')
-    return target, inside

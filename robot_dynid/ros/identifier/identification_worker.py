@@ -17,7 +17,7 @@ from typing import Any
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, run
-from robot_dynid.warm_up import warm_up
+from robot_dynid.warm_up import compile_kernels
 
 NICENESS = 5  # recording and control of the robot come first
 PATIENCE = 2.0  # s for a cancelled job to stop by itself
@@ -125,7 +125,7 @@ def main() -> None:
     """Serve on the socket whose number is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the node, and that ends this
     os.nice(NICENESS)
-    warm_up()
+    compile_kernels()
     try:
         serve(Connection(int(sys.argv[1])))
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from rclpy.action import CancelResponse
@@ -10,9 +11,11 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
+from robot_dynid.io.log import with_wrenches
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import payload_message
 from robot_dynid.ros.common.deferred_action import DeferredActionServer
+from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier.model_services import ModelServices
@@ -22,28 +25,31 @@ from robot_dynid_interfaces.action import Identify
 
 PERIOD = 0.02  # s between looks at the worker while a goal runs
 DISK_PATIENCE = 2.0  # s for the disk to take what the memory holds
+COMPILING = 'compile kernels'  # stage of goals that come before the node is ready
 RESULT_TIMEOUT = 60  # s a result can be asked for
 
 
 class IdentifyAction:
     """One identification at a time; on success the model is served.
 
-    ``recipe`` is the YAML text used when a goal brings none.
+    ``recipe`` is the YAML text used when a goal brings none. Goals wait, with feedback, until
+    ``compilation`` is done.
     """
 
     def __init__(self, node: Node, robot: RobotModel | None, recording: Recording,
-                 models: ModelServices, recipe: str) -> None:
+                 models: ModelServices, recipe: str, compilation: KernelCompilation) -> None:
         self._node = node
         self._robot = robot
         self._recording = recording
         self._models = models
         self._recipe = recipe
+        self.compilation = compilation
         self._worker = WorkerProcess()
         self._handle: Any = None
         self._submitted = False
         self._needed = 0  # messages that have to reach the disk first
         self._give_up = 0.0
-        self.stage = ''
+        self.stage, self._told = '', ('', 0.0)
         self._timer = node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
@@ -64,7 +70,7 @@ class IdentifyAction:
             code = Code.NO_DATA if isinstance(error, DataError) else Code.INVALID
             self._finish(handle, Outcome(code, str(error)))
             return
-        self._handle, self._submitted, self.stage = handle, False, 'record'
+        self._handle, self._submitted, self.stage, self._told = handle, False, 'record', ('', 0.0)
         recorder = self._recording.recorder
         self._needed = recorder.received if recorder is not None else 0
         self._give_up = time.monotonic() + DISK_PATIENCE
@@ -82,6 +88,10 @@ class IdentifyAction:
         if goal.payload and not goal.unloaded_files and self._models.model is None:
             raise UsageError('a payload needs a model of the arm without it (identify or load '
                              'one), or unloaded_files: recordings of the same motion without it')
+        for name in (*goal.files, *goal.unloaded_files):
+            self._models.files.recording(name)
+        for name in filter(None, (goal.out, goal.report)):
+            self._models.files.target(name)
         if not goal.files and (
             self._recording.recorder is None or not self._recording.recorder.received
         ):
@@ -106,19 +116,27 @@ class IdentifyAction:
             return
         latest, outcome = self._worker.news()
         if latest is not None:
-            self.stage = latest[0]
-            handle.publish_feedback(Identify.Feedback(stage=latest[0], fraction=latest[1]))
+            self._tell(handle, *latest)
         if outcome is not None:
             self._finish(handle, outcome)
+
+    def _tell(self, handle: Any, stage: str, fraction: float) -> None:
+        self.stage = stage
+        if (stage, fraction) != self._told:
+            self._told = stage, fraction
+            handle.publish_feedback(Identify.Feedback(stage=stage, fraction=fraction))
 
     def _submit(self, handle: Any) -> None:
         """Hand the goal to the worker, once the recording is on the disk."""
         if handle.is_cancel_requested:
             self._finish(handle, Outcome(Code.CANCELLED, 'cancelled before it began'))
             return
+        if not self.compilation.ready:
+            self._tell(handle, COMPILING, self.compilation.fraction)
+            return
         goal = handle.request
         try:
-            sources = tuple(goal.files) or self._buffer()
+            sources = self._sources(goal.files) or self._buffer()
         except DynIdError as error:
             self._finish(handle, Outcome(Code.NO_DATA, str(error)))
             return
@@ -127,15 +145,19 @@ class IdentifyAction:
             self._worker.submit(self.job(goal, sources))
             self._submitted = True
 
+    def _sources(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(self._models.files.recording, names))
+
     def job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
         """Return the job of the worker: the goal, completed by the node's parameters."""
         assert self._robot is not None
         if goal.payload:
             arm = '' if self._models.model is None else self._models.model.to_yaml()
             return Job(self._robot, sources, recipe=goal.recipe or self._recipe, payload=True,
-                       unloaded=tuple(goal.unloaded_files), arm=arm)
+                       unloaded=self._sources(goal.unloaded_files), arm=arm)
         return Job(self._robot, sources, goal.method,
-                   goal.recipe or self._recipe, goal.out, goal.report, self._models.root)
+                   goal.recipe or self._recipe, goal.out, goal.report,
+                   self._models.files.directory)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
         """Return the recorded buffer, or nothing as long as the disk is behind.
@@ -149,23 +171,27 @@ class IdentifyAction:
         if time.monotonic() < self._give_up:
             return ()
         assert self._robot is not None
-        return (recorder.snapshot(self._robot.joints, topics),)
+        return (recorder.snapshot(self._robot.joints, with_wrenches(topics, self._robot)),)
 
     def _finish(self, handle: Any, outcome: Outcome) -> None:
         """Answer a goal, and serve its model if it has one."""
         result = Identify.Result(
             success=outcome.code is Code.SUCCESS, code=int(outcome.code),
-            message=outcome.message, warnings=list(outcome.warnings))
+            message=outcome.message, verdict=list(outcome.verdict),
+            model_file=outcome.model_file, report_file=outcome.report_file,
+            warnings=list(outcome.warnings))
         if outcome.model is not None:
-            result.model = self._models.serve(outcome.model, outcome.text)
+            self._models.serve(outcome.model, outcome.text)
             result.not_identified = list(outcome.model.not_identified)
         if outcome.payload is not None:
-            result.payload = payload_message(outcome.payload)
+            result.payload = [payload_message(outcome.payload)]
         if handle is self._handle:
             self._handle, self.stage = None, ''
             self._timer.cancel()
         if result.success:
-            self._node.get_logger().info(outcome.message)
+            files = [path for path in (outcome.model_file, outcome.report_file) if path]
+            self._node.get_logger().info('; '.join(
+                [outcome.message, *outcome.verdict, *(f'written: {path}' for path in files)]))
         else:  # rclpy wants one severity per place of call
             self._node.get_logger().warning(f'{outcome.code.name}: {outcome.message}')
         self._server.finish(handle, lambda goal: _conclude(goal, outcome.code, result))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,29 +16,36 @@ from robot_dynid.identified.caution import caution, require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import model_message
+from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.identifier.identification_job import write_below
 from robot_dynid.ros.identifier.robot_description import LATCHED, RobotDescription
 from robot_dynid_interfaces.msg import DynamicModel
 from robot_dynid_interfaces.srv import LoadModel, SaveModel
 
+NO_PATH = 'path is empty: give the path of a model.yaml'
+
 
 class ModelServices:
     """The served model: ~/load_model, ~/save_model, latched ~/model and ~/robot_description.
 
-    ``robot`` is the robot a model must belong to; None takes models of any robot. Models are saved
-    below the folder ``root``.
+    ``robot`` is the robot a model must belong to; None takes models of any robot. ``files`` are
+    those that requests may name, without it all. ``require`` raises DynIdError before requests can
+    be answered.
     """
 
-    def __init__(self, node: Node, robot: RobotModel | None, root: str = '/') -> None:
+    def __init__(self, node: Node, robot: RobotModel | None,
+                 files: RequestedFiles | None = None,
+                 require: Callable[[], None] = lambda: None) -> None:
         self._node = node
-        self.root = root
+        self.files = files or RequestedFiles(node.get_logger().warning)
         self._robot = robot
         self.model: IdentifiedModel | None = None
         self._latched = node.create_publisher(DynamicModel, '~/model', LATCHED)
         self._description = RobotDescription(node, robot)
         self._serving = threading.Lock()
-        self._thread = ServiceThread(node, 'models')  # files may be large, and disks slow
+        # files may be large, and disks slow
+        self._thread = ServiceThread(node, 'models', require=require)
         self._thread.offer(LoadModel, 'load_model', self._load)
         self._thread.offer(SaveModel, 'save_model', self._save)
         self._thread.start()
@@ -60,11 +68,16 @@ class ModelServices:
 
     def load(self, path: str) -> DynamicModel:
         """Load and serve a model file; raises DynIdError, the served model then stays."""
+        model = self.read(path)
+        return self.serve(model, model.to_yaml())
+
+    def read(self, path: str) -> IdentifiedModel:
+        """Return the model of a file; raises DynIdError for one that cannot be served."""
         if not path:
-            raise UsageError('path is empty: give the path of a model.yaml')
+            raise UsageError(NO_PATH)
         model = IdentifiedModel.load(Path(path).expanduser(), self._robot)
         require_any_joint(model)
-        return self.serve(model, model.to_yaml())
+        return model
 
     def served(self) -> IdentifiedModel:
         """Return the served model; raises ModelError when there is none."""
@@ -74,11 +87,15 @@ class ModelServices:
         return self.model
 
     def _load(self, request: Any, response: Any) -> None:
-        response.model = self.load(request.path)
+        if not request.path:
+            raise UsageError(NO_PATH)
+        response.model = self.load(str(self.files.source(request.path)))
         warning = caution(self.served())
         response.message = (f'{warning}; ' if warning else '') + \
             f'{request.path}: serving the model of {response.model.robot}'
 
     def _save(self, request: Any, response: Any) -> None:
         model = self.served()
-        response.message = f'saved to {write_below(self.root, request.path, model.save)}'
+        target = self.files.target(request.path)
+        path = write_below(self.files.directory, str(target), model.save)
+        response.message = f'saved to {path}'

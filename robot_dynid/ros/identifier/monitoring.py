@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from robot_dynid.monitoring.monitor import GAIN, Monitor, MonitorSettings, Readi
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
 from robot_dynid.ros.identifier.model_services import ModelServices
-from robot_dynid.ros.identifier.recording import Recording
+from robot_dynid.ros.identifier.recording import MOTORS, Recording
 from robot_dynid.ros.identifier.robot_description import LATCHED
 from robot_dynid.types import FloatArray
 
@@ -47,6 +47,9 @@ DEPTH = 100  # messages that a slow listener may be behind
 WARNINGS = 20  # different problems that are logged; diagnostics tell the latest one
 RECOUNT = 20_000_000  # ns after which listeners are counted again
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
+#: of models that use motor states: deviation of what residual models expect, torque of the gears
+#: of elastic joints and its deviation
+MOTOR_TOPICS = ('predicted_effort_std', 'gear_torque', 'gear_torque_std')
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,12 @@ class MonitorStatus:
     """Status for the diagnostics.
 
     Since it was last read joints were ``touched``, or ``blind`` for the reason given, EVERY for
-    all of them; ``problem`` is that of the latest joint state.
+    all of them; ``problem`` is that of the latest joint state, ``motor_problem`` that of the
+    latest motor state.
     """
 
     problem: str = ''
+    motor_problem: str = ''
     touched: set[str] = field(default_factory=set)
     blind: dict[str, str] = field(default_factory=dict)
     reading: Reading | None = None
@@ -97,7 +102,13 @@ class Monitoring:
                  settings: MonitorSettings) -> None:
         self._node, self._models, self._settings = node, models, settings
         self._publishers = [node.create_publisher(JointState, f'~/{t}', DEPTH) for t in TOPICS]
+        self._motor_publishers = [
+            node.create_publisher(JointState, f'~/{t}', DEPTH) for t in MOTOR_TOPICS]
         self._subscribed = [False] * len(TOPICS)
+        self._motors_subscribed = [False] * len(MOTOR_TOPICS)
+        self._motors, self._motor_names = JointStateReader(), tuple[str, ...]()
+        self._own, self._theirs = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._without: tuple[str, ...] = ()
         self._recount = 0
         self._contact = node.create_publisher(Bool, '~/contact', LATCHED)
         self.monitor: Monitor | None = None
@@ -118,6 +129,7 @@ class Monitoring:
         self._send_contact(True)
         recording.listen('joint_states', self.receive)
         recording.listen('effort', self.receive_effort)
+        recording.listen(MOTORS, self.receive_motors)
         node.context.on_shutdown(self._ended.set)
         self._watchdog = threading.Thread(target=self._watch, name='watchdog', daemon=True)
         self._watchdog.start()
@@ -172,7 +184,8 @@ class Monitoring:
         """Return the monitor and its status since the last call."""
         with self._lock:
             status = self.status
-            self.status = MonitorStatus(status.problem, set(), {}, status.reading)
+            self.status = MonitorStatus(
+                status.problem, status.motor_problem, set(), {}, status.reading)
             monitor = self.monitor
             status.blind.update(self.blind)
         if monitor is not None and EVERY not in status.blind:
@@ -188,9 +201,14 @@ class Monitoring:
             self.status.dropped += 1
             self._reason = LEFT_OUT
             return
+        self.status.problem = problem = self._guarded(lambda: self._take(model, data, received))
+        self._reason = problem or self._reason
+
+    def _guarded(self, take: Callable[[], None]) -> str:
+        """Take a message and return what is wrong with it, which is logged once."""
         problem = ''
         try:
-            self._take(model, data, received)
+            take()
         except DynIdError as error:
             problem = str(error)
         except Exception as error:  # the recording must go on
@@ -198,8 +216,34 @@ class Monitoring:
         if problem and problem not in self._warned and len(self._warned) < WARNINGS:
             self._warned.add(problem)
             self._node.get_logger().warning(f'monitor: {problem}')
-        self.status.problem = problem
-        self._reason = problem or self._reason
+        return problem
+
+    def receive_motors(self, data: bytes, received: int, waited: int) -> None:
+        """Take a motor state, which goes with the joint states stamped later."""
+        monitor = self.monitor
+        if monitor is not None and monitor.follows_motors:
+            self.status.motor_problem = self._guarded(
+                lambda: self._take_motors(monitor, data, received))
+
+    def _take_motors(self, monitor: Monitor, data: bytes, received: int) -> None:
+        names, stamp, values = self._motors(data)
+        if names is not self._motor_names:
+            self._motor_names, joints = names, monitor.model.joints
+            shared = [joint for joint in joints if joint in names]
+            self._own = np.array([joints.index(joint) for joint in shared], dtype=np.int64)
+            self._theirs = np.array([names.index(joint) for joint in shared], dtype=np.int64)
+        if not len(self._own):
+            raise DataError(f'motor states are of {", ".join(names)[:LISTED]} only, the model of '
+                            f'{", ".join(monitor.model.joints)}: remap the topic')
+        if 'position' not in values:
+            raise DataError('the motor states carry no position')
+        motors = {}
+        for name in ('position', 'velocity'):
+            if name in values:
+                motors[name] = np.full(len(monitor.model.joints), np.nan)
+                motors[name][self._own] = values[name][self._theirs]
+        monitor.take_motors(((stamp or received) - self._origin) * 1e-9, motors['position'],
+                            motors.get('velocity'))
 
     def receive_effort(self, data: bytes, received: int, waited: int) -> None:
         """Take a message of the topic ``effort``, which the next joint states go with."""
@@ -234,13 +278,19 @@ class Monitoring:
             if received > self._recount:
                 self._recount = received + RECOUNT
                 self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
+                if self.monitor.follows_motors:
+                    self._motors_subscribed = [
+                        p.get_subscription_count() > 0 for p in self._motor_publishers]
             self._publish(stamp, reading)
+            if reading.deflected is not None:
+                self._publish_deflection(stamp, reading, self.monitor)
 
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._names = model, None, ()
+        self._motor_names, self._without = (), ()
         self._seen, self._reason = -np.inf, ''
-        self.status.reading = None
+        self.status.reading, self.status.motor_problem = None, ''
         self._writer = EffortWriter(model.joints)
         self._origin = self._node.get_clock().now().nanoseconds
         self._send_contact(True)
@@ -280,6 +330,28 @@ class Monitoring:
             self.status.touched.update(self.monitor.contact)
             self.status.blind.update(self.monitor.blind)
         self._send_contact(not reading.free)
+
+    def _publish_deflection(self, stamp: int, reading: Reading, monitor: Monitor) -> None:
+        """Publish what the motor states tell, and say when there are none or again some."""
+        assert reading.spread is not None
+        assert reading.gear is not None
+        assert reading.gear_spread is not None
+        sent = reading.spread, reading.gear, reading.gear_spread
+        for publisher, subscribed, values, learned in zip(
+                self._motor_publishers, self._motors_subscribed, sent, (True, False, False),
+                strict=True):
+            if subscribed and learned != bool(monitor.model.elastic_joints):
+                publisher.publish(self._writer(stamp, values))
+        without = monitor.without_motors
+        if reading.unseen.all():  # the observer begins: motor states may, too
+            return
+        if without != self._without:
+            self._without, log = without, self._node.get_logger()
+            if without:
+                log.warning(f'monitor: no motor states of {", ".join(without)}: predicted without '
+                            'their deflection', throttle_duration_sec=LOG_PERIOD)
+            else:
+                log.info('monitor: predicted with deflection', throttle_duration_sec=LOG_PERIOD)
 
     def _send_contact(self, contact: bool) -> None:
         if contact != self._contact_sent:

@@ -7,11 +7,12 @@ thread; whatever else takes time leaves the joint states in the queue of their s
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.logging import get_logger
 from rclpy.node import Node
@@ -21,33 +22,43 @@ from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange, check_ranges
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common import interrupts
-from robot_dynid.ros.common.params import load_parameters, parameter
+from robot_dynid.ros.common.described_robot import RobotParameters, described_robot
+from robot_dynid.ros.common.diagnostics import Diagnostics
+from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
+from robot_dynid.ros.common.kernel_compilation import KernelCompilation
+from robot_dynid.ros.common.params import load_parameters, parameter, refuse_unknown
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
 from robot_dynid.ros.identifier.recording import TOPICS, Recording
-from robot_dynid.warm_up import warm_up
+from robot_dynid.threads import limit_threads
 
 QUEUE_DEPTH = NumberRange(1000, 1_000_000, whole=True)
 SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter from the others
 
 
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+Part = TypeVar('Part', bound=_Closable)
+
+
 @dataclass(frozen=True)
-class IdentifierParameters(MonitorParameters):
+class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
     """Parameters of the node; see config/identifier.yaml."""
 
-    robot: str = parameter('', 'robot name, robot YAML or URDF file; needed to identify')
     model: str = parameter('', 'model file to serve from the start; empty: none')
-    recordings: str = parameter('recordings', 'folder that receives one bag per recording')
+    recording_directory: str = parameter(
+        'recordings', 'folder that receives one bag per recording')
     files_directory: str = parameter(
-        '/', 'folder below which models and reports are written, as requests say')
+        '/', 'folder below which the files lie that requests read or write')
     recipe: str = parameter('', 'recipe file for goals that bring no recipe; empty: defaults')
     optional_topics: tuple[str, ...] = parameter(
-        (), 'further topics to record: motor_states, effort (replaces the effort field), '
+        (), 'further topics to expect: motor_states, effort (replaces the effort field), '
         'joint_torques (behind the gears)',
         element=str)
     queue_depth: int = parameter(10000, 'joint states that may wait',
@@ -67,47 +78,76 @@ class Identifier(Node):
 
     def __init__(self) -> None:
         super().__init__('identifier')
-        parameters = load_parameters(self, IdentifierParameters)
-        robot = load_robot(parameters.robot) if parameters.robot else None
+        refuse_unknown(self, IdentifierParameters)
+        with ExitStack() as opened:  # threads must not outlive a start that fails
+            self._open(load_parameters(self, IdentifierParameters), opened)
+            self._opened = opened.pop_all()
+
+    def _open(self, parameters: IdentifierParameters, opened: ExitStack) -> None:
+        """Start all parts; ``opened`` closes those that did."""
+        def kept(part: Part) -> Part:
+            opened.callback(part.close)
+            return part
+
+        robot = described_robot(self, parameters) if (
+            parameters.robot or parameters.robot_description) else None
         recipe = _recipe_text(parameters.recipe)
-        warm_up()
-        self.models = ModelServices(self, robot, parameters.files_directory)
-        if parameters.model:
-            self.models.load(parameters.model)
-        self.dynamics = DynamicsServices(self, self.models.served)
-        self.recording = Recording(
-            self, Path(parameters.recordings).expanduser().absolute(),
+        self._robot = robot
+        self.compilation = kept(KernelCompilation(self))
+        require = self.compilation.require
+        self.models = kept(ModelServices(
+            self, robot, RequestedFiles.of(self, parameters), require))
+        self._first = self.models.read(parameters.model) if parameters.model else None
+        if self.compilation.ready:  # before a service could answer that there is no model
+            self._serve_first()
+        self.dynamics = kept(DynamicsServices(self, self.models.served, require))
+        self.recording = kept(Recording(
+            self, Path(parameters.recording_directory).expanduser().absolute(),
             robot.name if robot is not None else 'recording',
-            (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth)
-        self.monitoring = Monitoring(
+            (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth,
+            () if robot is None else (topic for topic, _ in robot.wrenches)))
+        self.monitoring = kept(Monitoring(
             self, self.recording, self.models, parameters.settings()
-        ) if parameters.monitor else None
-        self.action = IdentifyAction(self, robot, self.recording, self.models, recipe)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        )) if parameters.monitor else None
+        self.action = kept(IdentifyAction(self, robot, self.recording, self.models, recipe,
+                                          self.compilation))
+        self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
         self.create_timer(1.0, self._diagnose, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        served = self.models.model
-        self.get_logger().info(
-            f'robot {robot.name if robot is not None else "not given"}, '
-            f'serving {"no model" if served is None else f"a model of {served.robot.name}"}')
+        self.compilation.start(self._begin)
+
+    def _begin(self) -> None:
+        """Serve the model of the parameters, and say that the node is ready."""
+        self._serve_first()
+        self.get_logger().info(self._ready())
+
+    def _serve_first(self) -> None:
+        first, self._first = self._first, None
+        if first is not None:
+            self.models.serve(first, first.to_yaml())
+
+    def _ready(self) -> str:
+        robot, served, states = self._robot, self.models.model, self.resolve_topic_name(
+            'joint_states')
+        name = 'none, so it identifies nothing' if robot is None else \
+            f'{robot.name} ({", ".join(robot.joints)})'
+        waits = 'start_recording, identify' + ('' if served else ', load_model')
+        monitor = 'off' if self.monitoring is None else \
+            f'waits for {"" if served else "a model and "}{states}'
+        return (f'ready: robot {name}; records {states}; serves '
+                f'{"no model" if served is None else f"a model of {served.robot.name}"}; monitor '
+                f'{monitor}; waits for {waits}')
 
     def close(self) -> None:
         """End the recording and the worker process."""
-        self.dynamics.close()
-        self.models.close()
-        if self.monitoring is not None:
-            self.monitoring.close()
-        self.recording.close()
-        self.action.close()
+        self._opened.close()
 
     def _diagnose(self) -> None:
-        message = DiagnosticArray(status=[diagnosis(
-            self.get_name(), self.recording.take_statistics(), self.recording,
-            self.models.model, self.action.stage)])
+        statuses = [diagnosis(
+            'identification', self.recording.take_statistics(), self.recording,
+            self.models.model, self.action.stage)]
         if self.monitoring is not None:
-            message.status = [*message.status, contact_diagnosis(
-                self.get_name(), *self.monitoring.take_status())]
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+            statuses.append(contact_diagnosis('contact', *self.monitoring.take_status()))
+        self._diagnostics.publish(*statuses)
 
 
 def _needed_topics(robot: RobotModel | None) -> tuple[str, ...]:
@@ -133,6 +173,7 @@ def _recipe_text(path: str) -> str:
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns 0 after an interrupt, 1 for a model or robot that is unusable."""
     sys.setswitchinterval(SWITCH_INTERVAL)
+    limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
     stop = interrupts.init(args)
     node: Identifier | None = None
     try:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.io.bag import Topics, log_from_topics
 from robot_dynid.io.bag_writer import LOSSES, BagWriter
-from robot_dynid.io.cdr import JOINT_STATE, Batch
+from robot_dynid.io.cdr import JOINT_STATE, WRENCH, Batch
 from robot_dynid.io.joint_states import decode_topics
 from robot_dynid.io.mcap import Contents, mcap_batches
 from robot_dynid.ros.common.message_store import Memory, Statistics, TopicStore
@@ -30,6 +30,8 @@ from robot_dynid.types import RawLog
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
 
+#: types of messages of which a snapshot is made
+READ = (JOINT_STATE, WRENCH)
 PERIOD = 0.25  # s between commits: a crash loses at most this much plus the time of one write
 RETRY = 1.0  # s between attempts to bring the rest of an ended recording to the disk
 PIECE = 16_000_000  # bytes handed to the writer at a time
@@ -147,11 +149,11 @@ class Recorder:
         contents = Contents(findings=list(self.findings))
         with self._lock:
             contents.topics = {s.name: s.kind for s in self._stores.values()}
-            stores = [s for s in self._stores.values() if s.kind == JOINT_STATE]
+            stores = [s for s in self._stores.values() if s.kind in READ]
             dropped = {store.name: store.dropped.count for store in stores}
             memory = {s.name: [block.batch() for block in tuple(s.blocks)] for s in stores}
         source = 'the recording' if self.path is None else str(self.path)
-        decoded = decode_topics(self._all(dropped, memory))
+        decoded = decode_topics(self._all(dropped, memory), contents.topics)
         return log_from_topics(source, decoded, joints, topics, contents)
 
     def _all(
@@ -160,7 +162,7 @@ class Recorder:
         """Yield the messages on disk, then those in memory."""
         left = dict(dropped)
         if self._file is not None and any(left.values()):
-            for name, batch in mcap_batches(self._file, (JOINT_STATE,), Contents()):
+            for name, batch in mcap_batches(self._file, READ, Contents()):
                 part = _first(batch, left[name])
                 left[name] -= len(part.received)
                 yield name, part
@@ -180,6 +182,18 @@ class Recorder:
         self._stop.set()
         self._finish()
         return self.findings
+
+    def discard(self) -> None:
+        """End the recording, forget its messages, and remove the bag."""
+        self._stop.set()
+        with self._writing:
+            self._finished.set()
+            if self._bag is not None:
+                self._bag.remove()
+        with self._lock:
+            for store in self._stores.values():
+                store.saved = store.count
+                store.release()
 
     def rescue(self, folder: Path) -> Path | None:
         """Write the messages in memory only into a new bag below ``folder``; None: impossible."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from threading import Lock
 from typing import Any
 
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -30,6 +32,7 @@ from robot_dynid.ros.common.message_store import Memory, TopicStore
 from robot_dynid.ros.identifier.recorder import Recorder
 
 TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
+MOTORS = TOPICS[1]
 
 
 @dataclass(frozen=True)
@@ -48,30 +51,43 @@ class TopicStatistics:
 
 
 class Channel:
-    """One subscribed topic: counts what comes in, and hands it to the store of a recording."""
+    """One subscribed topic: counts what comes in, and hands it to the store of a recording.
 
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
+    Statistics are of the time of the system; ``dated`` turns it into the date in a recording [ns].
+    ``opened``, where there is one, makes the store when the first message comes.
+    """
+
+    def __init__(self, topic: str, dated: Callable[[int], int]) -> None:
+        self.topic, self._dated = topic, dated
         self.store: TopicStore | None = None
-        self.listener: Callable[[bytes, int, int], None] | None = None
+        self.opened: Callable[[], TopicStore] | None = None
+        self.listeners: tuple[Callable[[bytes, int, int], None], ...] = ()
         self.gaps = SequenceGaps()
         self._last = self._gap = self._count = self._lost = 0
         self._since = time.time_ns()
 
     def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
         """Take one serialized message; this is all that happens while recording."""
-        now = time.time_ns()
+        received = info['received_timestamp']
         missing = self.gaps.missing(info)
         self._lost += missing
+        if self.opened is not None:
+            self.store, self.opened = self.opened(), None
         if self.store is not None:
             self.store.lost += missing
-            self.store.append(data, now)
-        if self.listener is not None:
-            self.listener(data, now, now - info['received_timestamp'])
-        if self._last and now - self._last > self._gap:
-            self._gap = now - self._last
-        self._last = now
+            self.store.append(data, self._dated(received))
+        now = time.time_ns()
+        for listener in self.listeners:
+            listener(data, now, now - received)
+        if self._last and received - self._last > self._gap:
+            self._gap = received - self._last
+        self._last = received
         self._count += 1
+
+    @property
+    def silent(self) -> bool:
+        """Whether no message has ever come in."""
+        return not self._last
 
     def take_statistics(self) -> TopicStatistics:
         """Return the statistics since the last call."""
@@ -88,11 +104,15 @@ class BagSession:
     """Topics of a node, always watched, and the recording of them which runs or ended last.
 
     ``folder`` receives one bag per recording, named after ``name`` and the time; ``topics`` maps
-    names to message types. Recordings that the disk did not take whole stay until it does.
+    names to message types; of those that are ``optional`` nothing is told or recorded before a
+    publisher is there. Recordings that the disk did not take whole stay until it does.
+    Messages are taken every ``period`` s (0: at once); each has the time at which it came in.
     """
 
+    optional: frozenset[str] = frozenset()
+
     def __init__(self, node: Node, folder: Path, name: str, topics: Mapping[str, Any],
-                 depth: int) -> None:
+                 depth: int, period: float = 0.0) -> None:
         self._node, self._folder, self._name = node, folder, folder_name(name)
         self._memory, self._ended = Memory(), list[Recorder]()
         self.recorder: Recorder | None = None
@@ -100,17 +120,30 @@ class BagSession:
         qos = QoSProfile(depth=depth, reliability=ReliabilityPolicy.RELIABLE)
         self._kinds = topics
         self._channels: dict[str, Channel] = {}
-        self._listener = Listener(node)
+        self._listener = Listener(node, period)
         for topic, kind in topics.items():
-            channel = Channel(node.resolve_topic_name(topic))
+            channel = Channel(node.resolve_topic_name(topic), self._dated)
             self._channels[topic] = channel
             self._listener.subscribe(kind, topic, channel.receive, qos)
         self._listener.start()
+
+    def now(self) -> int:
+        """Return the time of the node [ns]: that of /clock where use_sim_time is true."""
+        return int(self._node.get_clock().now().nanoseconds)
+
+    def _dated(self, received: int) -> int:
+        """Return the date of a message that was received at a time of the system [ns]."""
+        return self.now() if self._node.get_clock().ros_time_is_active else received
 
     @property
     def lock(self) -> Lock:
         """Whoever holds it knows that no message is being taken."""
         return self._listener.lock
+
+    @property
+    def clock(self) -> Any:
+        """Clock of the node."""
+        return self._node.get_clock()
 
     @property
     def path(self) -> Path:
@@ -123,14 +156,20 @@ class BagSession:
         """Begin a new recording and return its folder; raises DynIdError when it cannot."""
         if self.running:
             raise UsageError(f'already recording to {self.path}; stop that recording first')
+        if not self.now():
+            raise UsageError('use_sim_time is true, and nothing has come on /clock yet: start the '
+                             'simulation, or set use_sim_time to false')
         recorder = self._new_recorder()
-        stores = {topic: recorder.add_topic(channel.topic, *described(self._kinds[topic]))
+        opened = {topic: partial(recorder.add_topic, channel.topic, *described(self._kinds[topic]))
                   for topic, channel in self._channels.items()}
+        stores = {topic: add() for topic, add in opened.items() if topic not in self.optional
+                  or self._node.count_publishers(self._channels[topic].topic)}
         with self.lock:
             while self._listener.take():  # what has come in before does not belong to it
                 pass
             for topic, channel in self._channels.items():
-                channel.store = stores[topic]
+                channel.store = stores.get(topic)
+                channel.opened = None if topic in stores else opened[topic]
         self.recorder, self.running = recorder, True
         return self.path
 
@@ -147,6 +186,11 @@ class BagSession:
         self._ended = [recorder for recorder in self._ended if not recorder.finished]
         return all(whole for whole, _ in told), '; '.join(text for _, text in told)
 
+    def discard(self) -> None:
+        """End the running recording and remove what it has brought to the disk."""
+        self._end()
+        self._ended.pop().discard()
+
     def _end(self) -> None:
         """Let the running recording, if there is one, end with what has come in so far."""
         if not self.running:
@@ -155,7 +199,7 @@ class BagSession:
             while self._listener.take():
                 pass
             for channel in self._channels.values():
-                channel.store = None
+                channel.store = channel.opened = None
         self.running = False
         assert self.recorder is not None
         self._ended.append(self.recorder)
@@ -187,18 +231,25 @@ class BagSession:
         return 0 if store is None else store.count
 
     def listen(self, topic: str, listener: Callable[[bytes, int, int], None]) -> None:
-        """Hand every message of ``topic`` to ``listener``, which must be quick and holds `lock`.
+        """Hand every message of ``topic`` to ``listener``, too, which is quick and holds `lock`.
 
         With it the time [ns], and for how long [ns] the message has waited here. A topic that is
         not subscribed stays silent.
         """
         if topic in self._channels:
-            self._channels[topic].listener = listener
+            self._channels[topic].listeners += (listener,)
+
+    def ignore(self, topic: str, listener: Callable[[bytes, int, int], None]) -> None:
+        """Hand no more messages of ``topic`` to ``listener``."""
+        if topic in self._channels:
+            channel = self._channels[topic]
+            channel.listeners = tuple(one for one in channel.listeners if one is not listener)
 
     def take_statistics(self) -> tuple[TopicStatistics, ...]:
         """Return the statistics of every topic since the last call."""
         with self.lock:
-            return tuple(channel.take_statistics() for channel in self._channels.values())
+            return tuple(channel.take_statistics() for topic, channel in self._channels.items()
+                         if not (topic in self.optional and channel.silent))
 
     def close(self) -> None:
         """End a running recording, if there is one, and listen no more.
@@ -243,13 +294,17 @@ def _rescued(recorder: Recorder) -> str:
 class Recording(BagSession):
     """The services ~/start_recording and ~/stop_recording and the recorded buffer.
 
-    The buffer is what the last recording holds, whether it is still running or not.
+    The buffer is what the last recording holds, whether it is still running or not. Motor states
+    are in it whenever they are published; ``further`` topics are expected.
     """
 
-    def __init__(self, node: Node, folder: Path, name: str, optional: tuple[str, ...],
-                 depth: int) -> None:
-        topics = {topic: JointState for topic in TOPICS if topic == TOPICS[0] or topic in optional}
-        super().__init__(node, folder, name, topics, depth)
+    def __init__(self, node: Node, folder: Path, name: str, further: tuple[str, ...],
+                 depth: int, wrenches: Iterable[str] = ()) -> None:
+        self.optional = frozenset({MOTORS} - set(further))
+        topics = {topic: JointState for topic in TOPICS
+                  if topic in (TOPICS[0], MOTORS) or topic in further}
+        super().__init__(node, folder, name, {
+            **topics, **dict.fromkeys(wrenches, WrenchStamped)}, depth)
         for verb, handler in (('start', self._on_start), ('stop', self._on_stop)):
             node.create_service(
                 Trigger, f'~/{verb}_recording', answered(handler, node.get_logger()))
@@ -258,9 +313,10 @@ class Recording(BagSession):
         """Return the topics of the buffer which hold messages."""
         counts = {} if self.recorder is None else {
             s.topic: s.count for s in self.recorder.statistics()}
-        names = (c.topic if (c := self._channels.get(topic)) and counts.get(c.topic) else None
-                 for topic in TOPICS)
-        return Topics(*names)
+        names: dict[str, Any] = {
+            topic: c.topic for topic in TOPICS
+            if (c := self._channels.get(topic)) and counts.get(c.topic)}
+        return replace(Topics(), **names)
 
     def _on_start(self, request: Any, response: Any) -> None:
         response.message = f'recording to {self.start()}'

@@ -9,7 +9,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.identified.export import exported_urdf
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import source_text
@@ -41,7 +40,7 @@ class RobotDescription:
         try:
             if self._missing:
                 raise UsageError(self._missing)
-            export = exported_urdf(model, self._urdf)
+            export = model.to_urdf(self._urdf)
         except DynIdError as error:
             if self._publisher is not None:
                 self._node.destroy_publisher(self._publisher)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import sys
 import threading
 import time
@@ -16,27 +17,34 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.numbers import POSITION, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.common import interrupts
+from robot_dynid.ros.common import interrupts, real_time
 from robot_dynid.ros.common.controller_messages import (
     controller_state_message,
     fill_joint_state,
     fill_motor_state,
 )
-from robot_dynid.ros.common.params import check_parameter, load_parameters, parameter
+from robot_dynid.ros.common.params import (
+    check_parameter,
+    load_parameters,
+    parameter,
+    refuse_unknown,
+)
 from robot_dynid.ros.simulated_robot.trajectory_server import TrajectoryServer
 from robot_dynid.simulation.arm import CONTROL_PERIOD
 from robot_dynid.simulation.simulator import FAULTS, Simulator
 from robot_dynid.simulation.trajectory_controller import Constraints
 from robot_dynid.simulation.truth import Noise, Truth, load_truth
 
-CONTROLLER_STATE_RATE = 50.0  # Hz
-LARGEST_DELAY = 0.5  # s behind the clock before simulated time is allowed to slip
+CONTROLLER_STATE_RATE = 100.0  # Hz: the original publishes in every cycle, of 10 ms by default
+CLOCK_PERIOD = 0.01  # s between messages on /clock
+LARGEST_DELAY = 2.0  # s behind the clock before simulated time is allowed to slip
 SWITCH_INTERVAL = 5e-4  # s a thread may keep the interpreter: half a controller cycle
 STATES_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FROM_ROBOT = -1.0
@@ -107,10 +115,14 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
 
 
 class SimulatedRobot(Node):
-    """Steps the physics in a thread of its own, which also publishes the states."""
+    """Steps the physics in a thread of its own, which also publishes the states and /clock.
+
+    Simulated time begins at the time of the system.
+    """
 
     def __init__(self) -> None:
         super().__init__('simulated_robot')
+        refuse_unknown(self, SimulatedRobotParameters)
         self.parameters = load_parameters(self, SimulatedRobotParameters)
         robot = load_robot(self.parameters.robot)
         self._simulator = build_simulator(self.parameters, robot)
@@ -128,14 +140,21 @@ class SimulatedRobot(Node):
         self._controller_states = self.create_publisher(
             JointTrajectoryControllerState, f'{name}/controller_state', 10
         )
+        self._true_message = JointState(name=list(robot.joints))
+        self._true_states = self.create_publisher(JointState, '~/true_states', STATES_QOS)
+        self._clock_publisher = self.create_publisher(Clock, '/clock', 1)
+        self._clock_due = 0.0
         self._epoch = 0  # set below, as late as possible
         self._server = TrajectoryServer(self, self._simulator, name, lambda: self._epoch)
         self.add_on_set_parameters_callback(self._set_parameters)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name='physics', daemon=True)
-        self._epoch = self.get_clock().now().nanoseconds
+        self._epoch = time.time_ns()
         self._thread.start()
-        self.get_logger().info(f'simulating {robot.name} ({robot.n} joints), controller {name}')
+        self.get_logger().info(
+            f'ready: simulates {robot.name} ({", ".join(robot.joints)}), publishes '
+            f'{self.resolve_topic_name("joint_states")} at {self.parameters.state_rate:g} Hz; '
+            f'controller {name} waits for trajectories')
 
     def stop(self) -> None:
         """Stop the physics thread."""
@@ -165,24 +184,30 @@ class SimulatedRobot(Node):
             if delay > 0.0:
                 time.sleep(delay)
             elif delay < -LARGEST_DELAY:
+                real_time.give_up()  # it takes all there is, and others need some, too
                 self._slip(-delay)
                 due -= delay
 
     def _publish(self, cycles: int, with_controller: bool) -> None:
         reading = self._simulator.advance(cycles)
-        if self._simulator.fault == 'stop_states':
-            return
         stamp = self._epoch + round(reading.time * 1e9)
         try:
+            self._publish_clock(stamp)
+            if self._true_states.get_subscription_count():
+                self._publish_truth()
+            if self._simulator.fault == 'stop_states':
+                return
             fill_joint_state(self._message, reading, self._order, stamp)
             self._states.publish(self._message)
             if self._motor_states is not None:
                 fill_motor_state(self._motor_message, reading, self._order, stamp)
                 self._motor_states.publish(self._motor_message)
-            if with_controller:
+            if with_controller and self._simulator.active:
                 update, measured = self._simulator.view()
+                # of the cycle that made it: what continues a motion goes by stamp and elapsed time
+                updated = self._epoch + round(1e9 * (self._simulator.time - CONTROL_PERIOD))
                 self._controller_states.publish(controller_state_message(
-                    self._simulator.robot.joints, Time(nanoseconds=stamp).to_msg(), update,
+                    self._simulator.robot.joints, Time(nanoseconds=updated).to_msg(), update,
                     measured,
                 ))
         except Exception:
@@ -190,6 +215,25 @@ class SimulatedRobot(Node):
             if rclpy.ok():
                 raise
             self._stopped.set()
+
+    def _publish_clock(self, stamp: int) -> None:
+        """Publish the simulated time [ns], ahead of states with it, not at every one of them.
+
+        Executors of rclpy need long for a message.
+        """
+        now = time.monotonic()
+        if now >= self._clock_due and self._clock_publisher.get_subscription_count():
+            self._clock_due = now + CLOCK_PERIOD
+            self._clock_publisher.publish(Clock(clock=Time(nanoseconds=stamp).to_msg()))
+
+    def _publish_truth(self) -> None:
+        """Publish the motion as it is, whatever the sensors say: for whoever judges a stop."""
+        _, (position, velocity) = self._simulator.view()
+        stamp = Time(nanoseconds=self._epoch + round(self._simulator.time * 1e9))
+        self._true_message.header.stamp = stamp.to_msg()
+        self._true_message.position = array.array('d', position)
+        self._true_message.velocity = array.array('d', velocity)
+        self._true_states.publish(self._true_message)
 
     def _slip(self, seconds: float) -> None:
         """Give up catching up with the clock: simulated time stood still for so long."""
@@ -205,6 +249,10 @@ def main() -> None:
     try:
         node = SimulatedRobot()
         log = node.get_logger()
+        if node.parameters.real_time_factor <= 1.0:
+            refused = real_time.ask(real_time.CONTROLLER)
+            if refused:
+                log.info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
         interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
     except DynIdError as error:
         get_logger('simulated_robot').fatal(str(error))

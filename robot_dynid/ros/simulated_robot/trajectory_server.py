@@ -9,6 +9,7 @@ from control_msgs.action import FollowJointTrajectory
 from rclpy.action import CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.ros.common.controller_messages import (
@@ -80,7 +81,8 @@ class TrajectoryServer:
         handle = self._handles.get(self._simulator.goal() or 0)
         if handle is not None:
             update, measured = self._simulator.view()
-            stamp = self._node.get_clock().now().to_msg()
+            elapsed = round(self._simulator.time * 1e9)
+            stamp = Time(nanoseconds=self._epoch() + elapsed).to_msg()
             handle.publish_feedback(
                 feedback_message(self._simulator.robot.joints, stamp, update, measured)
             )

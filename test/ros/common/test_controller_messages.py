@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from builtin_interfaces.msg import Time
 from control_msgs.action import FollowJointTrajectory
 from execution_bench import RULES, plan
 from in_process import Spinner
-from rclpy.action import ActionServer, CancelResponse
+from rclpy.action import ActionClient, ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import JointState
 
-from robot_dynid.execution.commands import Commands
+from robot_dynid.execution.commands import Commands, Phase
 from robot_dynid.execution.guards import JointStates, Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.supervisor import Execution
@@ -30,6 +31,7 @@ from robot_dynid.ros.common.controller_messages import (
     goal_from_message,
     seconds,
 )
+from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.controller_client import (
     ControllerClient,
     duration_message,
@@ -122,8 +124,9 @@ def test_a_goal_given_up_before_its_answer_is_cancelled_and_the_new_one_is_not(n
         handle_accepted_callback=lambda handle: received.append(bytes(handle.goal_id.uuid)),
         cancel_callback=cancel, callback_group=group)
     delivered: list[Commands] = []
-    client, spinner = ControllerClient(node, ('arm', 'action'), delivered.append, group), (
-        Spinner(node))
+    client = ControllerClient(
+        node, ('arm', 'action'), delivered.append, group, Listener(node))
+    spinner = Spinner(node)
     spinner.wait(client.ready)
     execution = Execution(plan(), RULES, JointStates(RULES.limits.joints))
     for _ in range(2):
@@ -139,6 +142,44 @@ def test_a_goal_given_up_before_its_answer_is_cancelled_and_the_new_one_is_not(n
     assert list(held.points[0].positions) == [0.5, -0.5]
     assert list(held.points[0].velocities) == list(held.points[0].accelerations) == [0.0, 0.0]
     assert seconds(held.points[0].time_from_start) == 0.25
+    server.destroy()
+
+
+@pytest.mark.ros
+def test_a_goal_of_another_program_is_known_by_the_status_of_the_action(node: Any) -> None:
+    group = ReentrantCallbackGroup()
+    server = ActionServer(
+        node, FollowJointTrajectory, 'arm/follow_joint_trajectory',
+        execute_callback=lambda handle: FollowJointTrajectory.Result(),
+        handle_accepted_callback=lambda handle: None, callback_group=group)
+    listener, answers = Listener(node), list[Commands]()
+    client = ControllerClient(node, ('arm', 'action'), answers.append, group, listener)
+    other = ActionClient(node, FollowJointTrajectory, 'arm/follow_joint_trajectory',
+                         callback_group=group)
+    listener.start()
+    spinner = Spinner(node)
+    spinner.wait(client.ready)
+    spinner.wait(other.server_is_ready)
+    before = other.send_goal_async(goal_message(POINTS, TOLERANCES))
+    spinner.wait(before.done)
+    execution = Execution(plan(), RULES, JointStates(RULES.limits.joints))
+    execution.phase = Phase.RUNNING
+    for sent in (1, 2):
+        client.send(execution, goal_message(POINTS, TOLERANCES), False)
+        spinner.wait(lambda sent=sent: len(answers) == sent)
+    settled = time.monotonic() + 0.2
+    spinner.wait(lambda: time.monotonic() > settled)
+    assert execution.watchdog.foreign_goal == np.inf, 'a goal of before, and our own'
+    other.send_goal_async(goal_message(POINTS, TOLERANCES))
+    spinner.wait(lambda: execution.watchdog.foreign_goal < np.inf)
+    after = Execution(plan(), RULES, JointStates(RULES.limits.joints))
+    after.phase = Phase.RUNNING
+    client.send(after, goal_message(POINTS, TOLERANCES), False)
+    spinner.wait(lambda: len(answers) == 3)
+    settled = time.monotonic() + 0.2
+    spinner.wait(lambda: time.monotonic() > settled)
+    assert after.watchdog.foreign_goal == np.inf, 'it was before this motion'
+    listener.close()
     server.destroy()
 
 

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Int64
 
 from robot_dynid.io.cdr import FIELDS, JointStateReader
-from robot_dynid.ros.common.listener import Listener
+from robot_dynid.ros.common.listener import Listener, UnreadableMessage, message_of
 
 pytestmark = pytest.mark.ros
 RELIABLE = QoSProfile(depth=10000, reliability=ReliabilityPolicy.RELIABLE)
@@ -91,6 +91,29 @@ def test_the_executor_sleeps_while_messages_come(node: Any) -> None:
     assert used[0] < 0.05  # 1000 wait sets take above 0.2 s
 
 
+def test_in_a_turn_all_that_came_in_before_was_taken(node: Any) -> None:
+    looks = list[int]()
+    listener, heard = Listener(node, 10.0, looked=lambda: looks.append(len(heard))), list[int]()
+    arrivals = list[float]()
+
+    def take(data: bytes, info: Any) -> None:
+        heard.append(number(data))
+        arrivals.append(listener.arrival(info))
+
+    listener.subscribe(Int64, 'numbers', take, RELIABLE)
+    publisher = node.create_publisher(Int64, 'numbers', RELIABLE)
+    until(lambda: publisher.get_subscription_count() == 1)
+    for begin in (0, 20):
+        for k in range(begin, begin + 20):
+            publisher.publish(Int64(data=k))
+        time.sleep(0.2)
+        since = time.monotonic()
+        with listener.turn():
+            assert heard == list(range(begin + 20)) and looks[-1] == begin + 20
+    assert arrivals[-1] < since - 0.1, 'not when it was taken'
+    assert listener.arrival({'received_timestamp': 0}) >= since, 'the rest was taken in it'
+
+
 def test_no_callback_runs_while_the_lock_is_held_or_after_the_end(node: Any) -> None:
     listener, heard = Listener(node), list[int]()
     listener.subscribe(Int64, 'numbers', lambda data, _: heard.append(number(data)), RELIABLE)
@@ -107,6 +130,51 @@ def test_no_callback_runs_while_the_lock_is_held_or_after_the_end(node: Any) -> 
     publisher.publish(Int64(data=2))
     time.sleep(0.2)
     assert heard == [1]
+
+
+def test_with_a_period_messages_wait_and_keep_the_time_at_which_they_came_in(node: Any) -> None:
+    heard = list[tuple[int, float]]()
+    listener = Listener(node, 1.0)
+    listener.subscribe(Int64, 'numbers', lambda data, info: heard.append(
+        (number(data), listener.arrival(info))), RELIABLE)
+    publisher = node.create_publisher(Int64, 'numbers', RELIABLE)
+    until(lambda: publisher.get_subscription_count() == 1)
+    listener.start()
+    sent = []
+    for k in range(2):
+        sent.append(time.monotonic())
+        publisher.publish(Int64(data=k))
+        time.sleep(0.2)
+    assert heard == []  # one look a second
+    listener.period = 0.0  # at once
+    until(lambda: len(heard) == 2)
+    assert time.monotonic() - sent[0] < 1.0
+    for (value, arrival), at in zip(heard, sent, strict=True):
+        assert heard[value][0] == value
+        assert at <= arrival < at + 0.15
+    listener.close()
+
+
+def test_a_stamp_of_another_clock_is_bounded_by_the_looks(node: Any) -> None:
+    listener = Listener(node)
+    begun = time.monotonic()
+    for stamp in (0, 2**62):
+        assert begun - 1.0 < listener.arrival({'received_timestamp': stamp}) <= time.monotonic()
+
+
+def test_after_all_messages_are_taken_there_is_a_look_however_silent_the_topic(node: Any) -> None:
+    order = list[str]()
+    listener = Listener(node, 0.0, 0.02, lambda: order.append('look'))
+    listener.subscribe(Int64, 'numbers', lambda *_: order.append('message'), RELIABLE)
+    publisher = node.create_publisher(Int64, 'numbers', RELIABLE)
+    until(lambda: publisher.get_subscription_count() == 1)
+    for k in range(3):
+        publisher.publish(Int64(data=k))
+    listener.start()
+    until(lambda: order.count('look') > 20)
+    assert order[:4] == ['message'] * 3 + ['look']
+    assert set(order[4:]) == {'look'}
+    listener.close()
 
 
 def test_an_error_in_a_callback_is_survived(node: Any) -> None:
@@ -158,3 +226,11 @@ def test_best_effort_is_told_once_and_every_end_of_the_process_ends_it(
     assert done.returncode == code, done.stderr
     assert done.stderr.count('/numbers is published as best effort') == 1
     assert ('Traceback' in done.stderr) == bool(code)
+
+
+def test_what_is_no_message_of_its_type_is_called_that() -> None:
+    """Nodes leave it out with a warning: it is no fault of theirs."""
+    data = serialize_message(JointState(name=['a'], position=[1.0]))
+    assert message_of(bytes(data), JointState).position[0] == 1.0
+    with pytest.raises(UnreadableMessage, match='type JointState cannot be read, and is left out'):
+        message_of(bytes(data)[:9], JointState)

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from rclpy.parameter import Parameter
+import yaml
+from rclpy.parameter import Parameter, parameter_value_to_python
 
 from robot_dynid.errors import UsageError
-from robot_dynid.ros.common.params import load_parameters, parameter
+from robot_dynid.execution.guards import GuardSettings
+from robot_dynid.numbers import NumberRange
+from robot_dynid.ros.common.params import load_parameters, parameter, refuse_unknown
+from robot_dynid.ros.excitation.settings import ExcitationSettings
+from robot_dynid.ros.identifier.node import IdentifierParameters
+from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
 pytestmark = pytest.mark.ros
 
 
 @dataclass(frozen=True)
 class Sample:
-    rate: float = parameter(10.0, 'Hz')
-    count: int = 3
+    rate: float = parameter(10.0, 'Hz', live=True, allowed=NumberRange(1.0, 50.0, 'Hz'))
+    count: int = parameter(3, 'passes', allowed=NumberRange(1, 9, whole=True))
     loud: bool = False
     mode: str = parameter('slow', 'how', choices=('slow', 'fast'), live=True)
     gains: tuple[float, ...] = parameter((), 'per joint')
@@ -36,12 +44,14 @@ def load(ros_domain: int) -> Iterator[Any]:
     rclpy.init(context=context)
     nodes: list[Any] = []
 
-    def loaded(**given: Any) -> tuple[Any, Sample]:
+    def loaded(struct: type = Sample, file: Path | None = None, **given: Any) -> tuple[Any, Any]:
         overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = rclpy.create_node(f'node_{len(nodes)}', context=context,
-                                 parameter_overrides=overrides)
+        arguments = ['--ros-args', '--params-file', str(file)] if file is not None else None
+        node = rclpy.create_node(f'node_{len(nodes)}', context=context, cli_args=arguments,
+                                 namespace='cell', parameter_overrides=overrides)
         nodes.append(node)
-        return node, load_parameters(node, Sample)
+        refuse_unknown(node, struct)
+        return node, load_parameters(node, struct)
 
     yield loaded
     for node in nodes:
@@ -73,3 +83,64 @@ def test_only_live_parameters_may_change(load: Any) -> None:
     node, _ = load()
     assert node.set_parameters([Parameter('mode', value='fast')])[0].successful
     assert not node.set_parameters([Parameter('count', value=9)])[0].successful
+
+
+def dumped(node: Any) -> dict[str, Any]:
+    """Return what `ros2 param dump` writes for a node."""
+    return {name: parameter_value_to_python(given.get_parameter_value())
+            for name, given in node.get_parameters_by_prefix('').items()}
+
+
+@pytest.mark.parametrize(('struct', 'given'), [
+    (Sample, {'names': ['x'], 'count': 4}), (IdentifierParameters, {}),
+    (ExcitationSettings, {'robot': 'planar_3r'}), (GuardSettings, {}),
+    (SimulatedRobotParameters, {}),
+])
+@pytest.mark.parametrize('section', ['/cell/node_1', '/**'])
+def test_a_dump_is_a_parameter_file(
+    load: Any, struct: type, given: dict[str, Any], section: str, tmp_path: Path
+) -> None:
+    node, first = load(struct, **given)
+    file = tmp_path / 'dump.yaml'
+    content = dumped(node)
+    assert None not in content.values()
+    file.write_text(yaml.dump({section: {'ros__parameters': content}}))
+    again, second = load(struct, file)
+    assert second == first and dumped(again) == content
+
+
+def test_an_empty_list_is_given(load: Any, tmp_path: Path) -> None:
+    file = tmp_path / 'given.yaml'
+    file.write_text('/**: {ros__parameters: {names: [], rate: 5}}')
+    assert load(Sample, file)[1] == Sample(rate=5.0, names=())
+
+
+def test_unknown_parameters_are_refused_by_name(load: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"node /cell/node_0 has no parameter 'raet' "
+                                         r'\(nearest known: rate\)'):
+        load(raet=5.0)
+    file = tmp_path / 'several.yaml'
+    file.write_text("""
+        /**: {ros__parameters: {use_sim_time: false, qos_overrides./parameter_events.depth: 5}}
+        /another_node: {ros__parameters: {gian: 3}}
+        /cell/node_1: {ros__parameters: {rate: 5.0}}
+    """)
+    assert load(Sample, file)[1].rate == 5.0
+
+
+def test_ranges_are_described_and_hold(load: Any) -> None:
+    node, _ = load()
+    rate, count = (node.describe_parameter(name) for name in ('rate', 'count'))
+    (range_,) = rate.floating_point_range
+    assert (range_.from_value, range_.to_value) == (1.0, 50.0)
+    (range_,) = count.integer_range
+    assert (range_.from_value, range_.to_value) == (1, 9)
+    assert rate.additional_constraints == '1 to 50 Hz' and count.read_only
+    assert node.set_parameters([Parameter('rate', value=7)])[0].successful
+    assert not node.set_parameters([Parameter('rate', value=70.0)])[0].successful
+
+
+@pytest.mark.parametrize('value', [0.5, 51, float('nan')])
+def test_numbers_beyond_their_range_are_named(load: Any, value: float) -> None:
+    with pytest.raises(UsageError, match='parameter rate: must be'):
+        load(rate=value)

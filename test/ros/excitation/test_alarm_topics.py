@@ -9,42 +9,79 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 
 from robot_dynid.execution.alarms import Alarms
 from robot_dynid.execution.guards import GuardSettings
+from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
 
 pytestmark = pytest.mark.ros
-PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+KEEPING, BEST_EFFORT = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.BEST_EFFORT
 PUBLISHERS = {
-    'latched': QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL),
+    'latched': QoSProfile(depth=1, durability=KEEPING),
     'reliable': QoSProfile(depth=10),  # as `ros2 topic pub`
-    'best effort': QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+    'best effort': QoSProfile(depth=10, reliability=BEST_EFFORT),
+    'latched best effort': QoSProfile(depth=1, durability=KEEPING, reliability=BEST_EFFORT),
 }
 
 
+class Ears:
+    """Alarms that hear the topics of a node, which has the publisher, of a stop ``before``."""
+
+    def __init__(self, node: Any, qos: QoSProfile, *, before: bool = False) -> None:
+        self.alarms, self.news = Alarms(('joint_1',), GuardSettings()), list[bool]()
+        self.publisher = node.create_publisher(Bool, 'emergency_stop', qos)
+        if before:
+            self.publisher.publish(Bool(data=True))
+            time.sleep(0.2)
+        self.listener = Listener(node)
+        self.topics = AlarmTopics(
+            node, self.alarms, lambda: self.news.append(True), self.listener)
+        self.executor = SingleThreadedExecutor(context=node.context)
+        self.executor.add_node(node)
+
+    def hear(self, *, repeated: bool) -> None:
+        """Listen until a pressed emergency stop is heard, published once or again and again."""
+        self.listener.start()
+        end = time.monotonic() + PATIENCE
+        while not self.alarms.pressed:
+            assert time.monotonic() < end, 'not heard'
+            if repeated:
+                self.publisher.publish(Bool(data=True))
+            self.topics.check_publishers()
+            self.executor.spin_once(timeout_sec=0.05)
+        for _ in range(5):  # events of the middleware come with the executor
+            self.executor.spin_once(timeout_sec=0.05)
+        self.listener.close()
+
+
 @pytest.mark.parametrize('kind', PUBLISHERS)
-def test_every_publisher_is_heard_without_a_warning(
+def test_every_publisher_is_heard_and_neither_side_warns(
     node: Any, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    alarms, news = Alarms(('joint_1',), GuardSettings()), list[bool]()
-    topics = AlarmTopics(
-        node, alarms, lambda: news.append(True), MutuallyExclusiveCallbackGroup())
-    executor = SingleThreadedExecutor(context=node.context)
-    executor.add_node(node)
-    publisher = node.create_publisher(Bool, 'emergency_stop', PUBLISHERS[kind])
+    ears = Ears(node, PUBLISHERS[kind])
+    ears.hear(repeated=True)
+    assert ears.alarms.present
+    assert ears.news
+    told = capfd.readouterr().err
+    assert 'New publisher discovered' not in told
+    assert 'New subscription discovered' not in told
+
+
+def test_what_a_latched_publisher_said_before_is_heard(node: Any) -> None:
+    ears = Ears(node, PUBLISHERS['latched'], before=True)
+    ears.hear(repeated=False)
+
+
+def test_a_publisher_that_goes_is_missed(node: Any) -> None:
+    ears = Ears(node, PUBLISHERS['reliable'])
+    ears.hear(repeated=True)
+    node.destroy_publisher(ears.publisher)
     end = time.monotonic() + PATIENCE
-    while not alarms.pressed:
-        assert time.monotonic() < end, 'not heard'
-        publisher.publish(Bool(data=True))
-        executor.spin_once(timeout_sec=0.1)
-    topics.check_publisher()
-    assert alarms.present
-    assert news
-    for _ in range(5):  # events of the middleware come with the executor
-        executor.spin_once(timeout_sec=0.05)
-    assert 'New publisher discovered' not in capfd.readouterr().err  # its own side may warn
+    while ears.alarms.present:
+        assert time.monotonic() < end, 'not missed'
+        ears.topics.check_publishers()

@@ -47,7 +47,14 @@ def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
     tape = ExcitationBag(node, (tmp_path, 'arm'), 'controller')
     with pytest.raises(DataError, match=r'disk has \d+ MB left, a recording of 1000000000000 s'):
         tape.begin(1e12)
-    assert not tape.running
+    assert not tape.running and not list(tmp_path.iterdir())
+    path = tape.begin(1.0)
+    assert tape.finish() == (True, ''), 'nothing was commanded'
+    assert not path.exists()
+    path = tape.begin(1.0)
+    (path / 'notes').write_text('of somebody else')
+    tape.finish()
+    assert [left.name for left in path.iterdir()] == ['notes']
     path = tape.begin(1.0)
     assert path.parent == tmp_path
     tape.put('move', JointTrajectory(joint_names=['a']))

@@ -12,26 +12,30 @@ import rclpy
 
 pytest.importorskip('robot_dynid_interfaces')
 
+from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
 from in_process import Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
-from trajectory_msgs.msg import JointTrajectory
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.ros.excitation.node import ExcitationNode
 from robot_dynid.ros.excitation.progress import diagnosis
-from robot_dynid_interfaces.action import Excite
+from robot_dynid_interfaces.action import Check, Excite
 
 pytestmark = pytest.mark.ros
 
-CANCELED = 5
+CANCELED, ABORTED = 5, 6
 # Long, so that who does not give it up is found out; not for ever, since nothing else ends it.
 LONG = '{duration: 12, harmonics: 6, starts: 1000, time_limit: 8}'
 QUICK = '{duration: 2, harmonics: 2, starts: 1, iterations: 1, scale: 0.5}'
 
-PARAMETERS = {'robot': 'planar_3r', 'controller': 'arm', 'face': 'topic', 'controller_wait': 0.5}
+PARAMETERS = {'robot': 'planar_3r', 'controller': 'arm', 'face': 'topic', 'controller_wait': 0.5,
+              'state_timeout': 0.2}
 
 
 @pytest.fixture
@@ -64,11 +68,49 @@ def test_a_design_is_given_up_when_its_goal_is_cancelled(excitation: Any) -> Non
         lambda message: heard.append(message.feedback.segment)))
     assert handle.accepted
     spinner.wait(lambda: excitation.runner.design[1] > 0.0)
+    checks = ActionClient(user, Check, 'excitation/check')
+    spinner.wait(checks.server_is_ready)
+    busy = spinner.answer(spinner.answer(checks.send_goal_async(Check.Goal())).get_result_async())
+    assert (busy.status, busy.result.success) == (ABORTED, False)
+    assert busy.result.message.startswith('another goal is being executed')
     assert spinner.answer(handle.cancel_goal_async()).goals_canceling
     answer = spinner.answer(handle.get_result_async())
     assert (answer.status, answer.result.code) == (CANCELED, Code.CANCELLED)
     assert answer.result.message == 'cancelled before anything was sent'
     assert not excitation.busy
+    destroy(user)
+
+
+def test_goals_wait_visibly_while_kernels_are_compiled_and_checks_are_refused(
+    excitation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = excitation.runner.compilation
+    monkeypatch.setattr(compilation, 'total', 4)
+    compilation.done, compilation.ready = 1, False
+    user = rclpy.create_node('user')
+    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
+    checks = ActionClient(user, Check, 'excitation/check')
+    spinner.wait(lambda: client.server_is_ready() and checks.server_is_ready())
+    heard: list[tuple[str, float]] = []
+
+    def sent() -> Any:
+        return spinner.answer(client.send_goal_async(
+            Excite.Goal(type='spiral'),
+            lambda message: heard.append((message.feedback.segment, message.feedback.fraction))))
+
+    handle = spinner.answer(checks.send_goal_async(Check.Goal()))
+    refused = spinner.answer(handle.get_result_async()).result
+    assert not refused.success
+    assert refused.message.startswith('not ready yet: compiling numerical kernels, 1 of 4')
+    handle = sent()
+    spinner.wait(lambda: ('compile', 0.25) in heard)
+    assert spinner.answer(handle.cancel_goal_async()).goals_canceling
+    assert spinner.answer(handle.get_result_async()).result.code == Code.CANCELLED
+    handle = sent()
+    spinner.wait(lambda: excitation.busy)
+    compilation.ready = True
+    result = spinner.answer(handle.get_result_async()).result
+    assert 'unknown excitation type' in result.message, 'the goal goes on by itself'
     destroy(user)
 
 
@@ -82,6 +124,37 @@ def test_controller_wait(excitation: Any) -> None:
     assert result.code == Code.CONTROLLER_LOST
     waited = f'after {PARAMETERS["controller_wait"]:g} s'
     assert result.message.startswith(f'no subscriber of arm/joint_trajectory {waited}')
+
+
+@pytest.mark.parametrize(('publishing', 'telling', 'code', 'words'), [
+    (False, True, Code.STALE_STATES, "no state of joint 'joint_1' was ever received"),
+    (True, True, Code.NOT_RECORDED, 'receives no joint states, which must be published reliably'),
+    (True, False, Code.CONTROLLER_LOST, 'no message of arm/controller_state after 2 s'),
+])
+def test_without_states_to_record_nothing_is_left_behind(
+    excitation: Any, tmp_path: Path, publishing: bool, telling: bool, code: Code, words: str
+) -> None:
+    user = rclpy.create_node('user')
+    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
+    user.create_subscription(JointTrajectory, 'arm/joint_trajectory', lambda message: None, 1)
+    states = user.create_publisher(JointState, 'joint_states', qos_profile_sensor_data)
+    message = JointState(name=['joint_1', 'joint_2', 'joint_3'], position=[0.0] * 3,
+                         velocity=[0.0] * 3, effort=[0.1] * 3)
+    state = user.create_publisher(JointTrajectoryControllerState, 'arm/controller_state', 1)
+    own_state = JointTrajectoryControllerState(
+        joint_names=message.name,
+        feedback=JointTrajectoryPoint(positions=[0.0] * 3, velocities=[0.0] * 3))
+    if publishing:
+        user.create_timer(0.02, lambda: states.publish(message))
+    if telling:
+        user.create_timer(0.02, lambda: state.publish(own_state))
+    spinner.wait(lambda: client.server_is_ready() and excitation.runner.controller.ready())
+    handle = spinner.answer(client.send_goal_async(Excite.Goal(options=QUICK)))
+    result = spinner.answer(handle.get_result_async()).result
+    destroy(user)
+    assert (result.code, result.recording) == (code, ''), result.message
+    assert words in result.message and result.message.endswith('; nothing was sent')
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_design_hears_of_the_stop_with_its_next_progress(excitation: Any) -> None:
@@ -104,9 +177,10 @@ def test_live_parameters_are_taken_over_and_the_others_refused(excitation: Any) 
     assert given('return_to_start', False).successful
     settings = excitation.runner.settings
     assert (settings.first_pass_scale, settings.return_to_start) == (0.5, False)
-    refused = given('first_pass_scale', 1.5)
-    assert not refused.successful
-    assert 'must be at most 1' in refused.reason
+    for beyond, words in ((1.5, 'Max: 1.0, value: 1.5'), (2, 'must be at most 1')):
+        refused = given('first_pass_scale', beyond)
+        assert not refused.successful
+        assert words in refused.reason
     assert not given('trajectory_rate', 10.0).successful
     assert excitation.runner.settings is settings, 'nothing half way'
 

@@ -151,15 +151,17 @@ def test_another_program_takes_over(stage: Stage) -> None:
     client.wait(lambda: client.segments and client.segments[-1][1] == 'excitation')
     client.hijack()
     _, result = client.result(handle)
-    assert result.code == Code.TRACKING_ERROR, result.message
-    assert 'off its trajectory, allowed are 0.15' in result.message
+    assert result.code == Code.TAKEN_OVER, result.message
+    assert 'another program has taken it over' in result.message
 
 
 def test_diagnostics_tell_the_last_outcome(stage: Stage) -> None:
     client = stage.client
     client.diagnostics.clear()
     client.wait(lambda: client.diagnostics)
-    values = {v.key: v.value for v in client.diagnostics[-1].status[0].values}
+    status = client.diagnostics[-1].status[0]
+    assert (status.name, status.hardware_id) == ('/excitation: execution', ROBOT)
+    values = {v.key: v.value for v in status.values}
     assert values['controller'] == 'present'
     assert values['last outcome'] in Code.__members__
 

@@ -1,7 +1,7 @@
 """Excitations of a current-driven robot and of one with a prismatic joint, over real DDS.
 
 What the guards make of them is tested in simulated time; here it is that the nodes agree on what
-the numbers mean, and that a bag says the same. Both nodes are in the process of the test.
+the numbers mean, and that a bag says the same.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
-from in_process import Spinner, destroy, made
+from in_process import Spinner, destroy
 from rclpy.action import ActionClient
+from ros_process import running
 
 from robot_dynid.dynamics.rigid_body import gravity_effort
 from robot_dynid.execution.guards import Code
 from robot_dynid.io.bag import read_bag
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.ros.excitation.node import ExcitationNode
-from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Excite
@@ -38,22 +37,22 @@ PARAMETERS = {
     'state_timeout': 5.0, 'controller_timeout': 5.0, 'feedback_timeout': 5.0,
     'acceptance_timeout': 10.0, 'result_timeout': 10.0, 'tracking_window': 3.0,
     'approach_scale': 0.6, 'first_pass_scale': 1.0, 'warm_up': 0, 'return_to_start': False,
-    'state_rate': 100.0, 'effort_noise': 0.0,
 }
+ARM = {'state_rate': 100.0, 'effort_noise': 0.0}
 
 
 def excited(name: str, folder: Path) -> Excite.Result:
     """Return how the excitation of a simulated robot ended."""
-    with made(SimulatedRobot, robot=name, start_position=START[name],
-              recording_directory=folder, **PARAMETERS) as arm:
-        excitation, user = ExcitationNode(), rclpy.create_node('user')
-        client = ActionClient(user, Excite, 'excitation/excite')
-        spinner = Spinner(arm, excitation, user)
+    with running('simulated_robot', {'robot': name, 'start_position': START[name], **ARM}), \
+            running('excitation', {'robot': name, 'recording_directory': folder, **PARAMETERS}):
+        rclpy.init()
+        user = rclpy.create_node('user')
+        client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(user)
         spinner.wait(client.server_is_ready)
         handle = spinner.answer(client.send_goal_async(Excite.Goal(options=MOTION)))
         result = spinner.answer(handle.get_result_async()).result
         destroy(user)
-        destroy(excitation)
+        rclpy.shutdown()
     return result
 
 

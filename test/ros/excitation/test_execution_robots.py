@@ -6,6 +6,7 @@ The whole way but DDS, in simulated time: design, plan, messages, supervision, s
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from robot_dynid.execution.guards import Code, GuardSettings, JointStates, Outco
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.controller_messages import goal_from_message
+from robot_dynid.ros.excitation.controller_client import goal_message
 from robot_dynid.ros.excitation.plan import designed
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters, build_simulator
+from robot_dynid.simulation.arm import CONTROL_PERIOD
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.simulation.waypoints import Command, Waypoint
 
@@ -34,20 +37,25 @@ MOTION = {'duration': 2.0, 'harmonics': 2, 'starts': 1, 'iterations': 1, 'scale'
 
 
 class Drill:
-    """An excitation of a simulated robot, a joint state at a time; ``shown`` are the readings."""
+    """An excitation of a simulated robot, a joint state at a time; ``shown`` are the readings.
 
-    def __init__(self, name: str, **options: Any) -> None:
+    A controller that does not tell its state gets motions whole.
+    """
+
+    def __init__(self, name: str, tells: bool = True, **options: Any) -> None:
+        self.tells = tells
         self.robot = robot = load_robot(name)
         settings = ExcitationSettings(
             robot=name, approach_scale=0.6, first_pass_scale=1.0, warm_up=0,
-            return_to_start=False)
+            return_to_start=False,
+            lookahead=1.0 if tells else 0.0)
         self.arm = build_simulator(SimulatedRobotParameters(
             robot=name, effort_noise=0.0, velocity_noise=0.0, start_position=START[name]), robot)
         self.states, self.shown = JointStates(robot.joints), list[np.ndarray[Any, Any]]()
         self.receive()
         plan = designed(robot, ('fourier', MOTION | options), settings, lambda *_: None)
-        rules, self.goals = plan.goals(GuardSettings(), self.states)
-        self.execution = Execution(tuple(self.goals), rules, self.states)
+        rules, goals = plan.goals(GuardSettings(), self.states)
+        self.execution, self.began = Execution(tuple(goals), rules, self.states), 0.0
         self.perform(self.execution.start(self.arm.time))
 
     @property
@@ -68,10 +76,12 @@ class Drill:
         now, execution = self.arm.time, self.execution
         for command in commands:
             if isinstance(command, Send):
-                goal = goal_from_message(self.goals[command.segment], 0)
+                tolerances = execution.rules.tolerances
+                goal = goal_from_message(goal_message(command.segment.points, tolerances), 0)
+                if command.segment.elapsed > 0.0:
+                    goal = replace(goal, command=replace(goal.command, stamp=self.began))
                 assert self.arm.rejection(goal.command) is None
-                self.arm.start(goal)
-                self.began = now - command.segment.elapsed
+                self.number = self.arm.start(goal)
                 self.perform(execution.on_accepted(now))
             elif isinstance(command, Cancel):
                 self.perform(execution.on_cancel_answer(now, self.arm.cancel()))
@@ -82,10 +92,15 @@ class Drill:
         while execution.phase is not Phase.DONE and self.arm.time < end:
             self.receive()
             execution.on_feedback(self.arm.time)
+            update, _ = self.arm.view()
+            if self.tells and execution.on_controller_state(
+                    self.arm.time, update.elapsed, update.reference[0]):
+                self.began = self.arm.time - CONTROL_PERIOD - update.elapsed
             self.perform(execution.on_state(self.arm.time))
             for ended in self.arm.take_finished():
-                self.perform(execution.on_result(
-                    self.arm.time, ended.status, ended.code, ended.text))
+                if ended.number == self.number:
+                    self.perform(execution.on_result(
+                        self.arm.time, ended.status, ended.code, ended.text))
             self.perform(execution.tick(self.arm.time))
         return self
 
@@ -130,7 +145,7 @@ def test_a_current_driven_robot_is_watched_by_its_currents() -> None:
 ])
 def test_a_prismatic_joint_has_tolerances_of_its_own(until: float, words: str) -> None:
     """Another program stops the arm: told 3 cm later, or when it says that it has ended well."""
-    drill = Drill('stanford_arm', limits=NARROW).until_excited()
+    drill = Drill('stanford_arm', tells=False, limits=NARROW).until_excited()
     watchdog, points = drill.execution.watchdog, drill.execution.segment.points
     motion = points.sample(watchdog.elapsed(drill.arm.time) + 0.4)
     still = tuple(motion.position[0]), (0.0,) * 6, (0.0,) * 6

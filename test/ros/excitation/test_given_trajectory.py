@@ -94,6 +94,8 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
     ({'trajectory': 'other.yaml'}, Code.JOINTS_DIFFER,
      'moves joint_1, joint_2, joint_7; the robot has joint_1, joint_2, joint_3'),
     ({'trajectory': 'fast.yaml'}, Code.LIMIT_BROKEN, "acceleration of joint 'joint_"),
+    ({'options': '{environment: ../secret.yaml}'}, Code.INVALID,
+     "'../secret.yaml' lies outside "),
     ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'not both'),
     ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'not both'),
 ])
@@ -117,11 +119,13 @@ def test_the_points_of_a_designed_file_are_commanded_bit_for_bit(
     result = client.excite(options='', trajectory='good.yaml')
     assert result.code == Code.SUCCESS, result.message
     assert result.plan == '' and result.duration == 2 * PERIOD
-    assert result.warnings == ['no floor is given (floor: z), so none was kept clear of']
+    assert len(result.warnings) == 2
+    assert result.warnings[0].startswith('no floor is given, so none was kept clear of; give ')
+    assert result.warnings[1].startswith('no emergency stop is heard, nor required; publish ')
     points = sampled(load_trajectory(files / 'good.yaml'), RATE, LEAD_IN)
     for shown, wanted in zip(columns(client.trajectories[-1]), own(points, 0.0), strict=True):
         np.testing.assert_array_equal(shown, wanted)
-    commanded = columns(client.holds[-1])
+    commanded = columns(client.commanded())
     for sent, wanted in zip(commanded, own(points, PERIOD), strict=True):
         np.testing.assert_array_equal(sent[-len(wanted):], wanted)
     assert len(commanded[0]) == len(points.time) + int(np.ceil(PERIOD * RATE)), 'warm-up ahead'
@@ -140,7 +144,13 @@ def test_a_dry_run_is_executed_as_it_was_shown(stage: Stage) -> None:
     result = client.excite(options='', trajectory=seen.plan)
     assert result.code == Code.SUCCESS, result.message
     assert list(result.warnings) == list(seen.warnings)
-    _, *commanded = columns(client.holds[-1])
+    assert result.total_duration == seen.total_duration > seen.duration + 2.0 * LEAD_IN
+    whole = f'{seen.duration:g} s of excitation, {seen.total_duration:.1f} s in all: move to start'
+    assert whole in seen.message and whole in result.message
+    remaining = np.array(client.remaining)
+    assert 0.5 * seen.total_duration < remaining.max() <= seen.total_duration
+    assert np.all(np.diff(remaining[remaining > 0.0]) < 0.1), 'it counts down'
+    _, *commanded = columns(client.commanded())
     for sent, wanted in zip(commanded, shown[1:], strict=True):
         np.testing.assert_array_equal(sent[-len(wanted):], wanted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,17 +12,22 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
-pytest.importorskip('control_msgs')
+pytest.importorskip('robot_dynid_interfaces')
 
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.kinematics import chain_points
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.excitation.design import MotionRefused, Reason
-from robot_dynid.execution.guards import GuardSettings, JointStates
+from robot_dynid.execution.guards import Code, GuardSettings, JointStates
 from robot_dynid.io.trajectory_file import load_trajectory
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
+from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.excitation import plan as plans
+from robot_dynid.ros.excitation.controller_client import trajectory_message
+from robot_dynid.ros.excitation.node import refusal
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.trajectories.composite import describe
 from robot_dynid.types import frozen
@@ -63,11 +69,15 @@ def no_design(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, 'design_within', fail)
 
 
-def test_command_and_node_design_the_same(tmp_path: Path) -> None:
+def test_command_and_node_design_the_same_and_warn_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / 'T.yaml'
     words = [word for name, value in OPTIONS.items() for word in (f'--{name}', str(value))]
     assert main(['design', 'planar_3r', *words, '--seed', '3', '--out', str(path), '--json']) == 0
     assert describe(load_trajectory(path)) == describe(designed(3).design.trajectory)
+    told = json.loads(capsys.readouterr().out)['warnings']
+    assert told == list(designed(3).design.warnings) != []
 
 
 def test_a_given_trajectory_gives_the_points_of_its_design(request: Any) -> None:
@@ -121,6 +131,48 @@ def test_a_dry_run_is_checked_again_against_the_scene_as_it_is_now(
     assert refused.value.reason is Reason.CLEARANCE
 
 
+def sent(plan: plans.ExcitationPlan, here: np.ndarray) -> dict[str, Any]:
+    """Return what would be sent to a robot that stands at ``here``, by segment."""
+    states = JointStates(ROBOT.joints)
+    states.update(0.0, ROBOT.joints, 0.0, (here, np.zeros(3), np.zeros(3)))
+    return {segment.name: trajectory_message(segment.points)
+            for segment in plan.goals(GuardSettings(), states)[1]}
+
+
+def test_what_was_shown_is_sent_wherever_the_robot_stands(tmp_path: Path) -> None:
+    """Bit for bit, for the first pass, too; only the moves to the start and back are others."""
+    kept = plans.DryRuns(str(tmp_path))
+    plan = designed(3)
+    seen, shown = sent(plan, np.zeros(3)), plan.message
+    found = kept.find(kept.keep(plan))
+    assert isinstance(found, plans.ExcitationPlan)
+    again = found.checked_again(silent)
+    assert again.message == shown
+    other = sent(again, np.array([0.3, -0.2, 0.1]))
+    assert seen['move_to_start'] != other['move_to_start'] and seen['return'] != other['return']
+    for name in ('first_pass', 'excitation'):
+        assert seen[name] == other[name]
+    warm = len(other['excitation'].points) - len(shown.points)
+    for own, one in zip(other['excitation'].points[warm:], shown.points, strict=True):
+        assert (own.positions, own.velocities, own.accelerations) == (
+            one.positions, one.velocities, one.accelerations)
+
+
+def test_a_required_collision_check_that_cannot_be_made_is_refused() -> None:
+    bare, required = replace(ROBOT, source=''), replace(SETTINGS, require_collision_check=True)
+    trajectory, asked = designed().design.trajectory, ('fourier', OPTIONS)
+    words = r'require_collision_check\): planar_3r has no collision shapes'
+    for refuse in (lambda: plans.designed(bare, asked, required, silent),
+                   lambda: plans.given(bare, trajectory, required, silent),
+                   lambda: replace(designed(robot=bare), settings=required).checked_again(silent)):
+        with pytest.raises(plans.NotChecked, match=words) as refused:
+            refuse()
+    assert refusal(refused.value) is Code.NOT_CHECKED
+    assert plans.given(ROBOT, trajectory, required, silent), 'its shapes are checked'
+    free = plans.given(bare, trajectory, SETTINGS, silent)
+    assert 'planar_3r has no collision shapes' in free.design.warnings[0]
+
+
 def test_a_dry_run_keeps_the_settings_it_was_made_with() -> None:
     """They may be changed while the node runs; the plan that was seen stays."""
     plan, states = designed(), JointStates(ROBOT.joints)
@@ -139,7 +191,7 @@ def test_identifiers_are_those_of_the_plan() -> None:
 
 
 def test_the_latest_dry_runs_are_kept(tmp_path: Path) -> None:
-    kept, plan = plans.DryRuns(str(tmp_path)), designed()
+    kept, plan = plans.DryRuns(RequestedFiles(print, str(tmp_path))), designed()
     many = [replace(plan, settings=replace(SETTINGS, lead_in=0.1 * k))
             for k in range(plans.KEPT + 1)]
     names = [kept.keep(one) for one in many[:-1]]
@@ -148,3 +200,66 @@ def test_the_latest_dry_runs_are_kept(tmp_path: Path) -> None:
     assert kept.find(names[0]) is many[0]
     with pytest.raises(plans.UnknownTrajectory, match='keeps the last 8, until it ends; ask for'):
         kept.find(names[1])
+
+
+def test_without_file_requests_dry_runs_remain(tmp_path: Path) -> None:
+    files = RequestedFiles(print, str(tmp_path), False)
+    kept, plan = plans.DryRuns(files), designed()
+    assert kept.find(kept.keep(plan)) is plan
+    with pytest.raises(plans.UnknownTrajectory, match='file_requests is false'):
+        kept.find('plan.yaml')
+    assert plans.with_files({'duration': 3}, files) == {'duration': 3}
+    with pytest.raises(UsageError, match='file_requests is false'):
+        plans.with_files({'environment': 'cell.urdf'}, files)
+
+
+def swings(path: Path, seconds: float = 7.0) -> Path:
+    """Write a recording in which each joint swings alone, fast and slow."""
+    time = np.arange(0.0, 3.0 * seconds, 0.01)
+    q, qd, qdd = np.zeros((3, len(time), 3))
+    for j in range(3):
+        own = (time >= j * seconds + 1.0) & (time < (j + 1) * seconds - 1.0)
+        phase = 2.0 * np.pi * (time[own] - j * seconds - 1.0) * 5.0 / (seconds - 2.0)
+        rate = 10.0 * np.pi / (seconds - 2.0)
+        q[own, j], qd[own, j], qdd[own, j] = (
+            0.8 * (1.0 - np.cos(phase)), 0.8 * rate * np.sin(phase), 0.8 * rate**2 * np.cos(phase))
+    effort = inverse_dynamics(ROBOT, q, qd, qdd, ROBOT.nominal) + 0.2 * np.sign(qd)
+    effort += 0.02 * np.random.default_rng(0).standard_normal(effort.shape)
+    header = ['time', *(f'{name}.{j}' for name in ('position', 'effort') for j in ROBOT.joints)]
+    np.savetxt(path, np.column_stack([time, q, effort]), delimiter=',', comments='',
+               header=','.join(header), fmt='%.9g')
+    return path
+
+
+def test_the_next_swings_of_a_session_are_planned_from_its_recordings(tmp_path: Path) -> None:
+    """A goal names what was measured so far; its plan is checked and shown like any other."""
+    recorded = swings(tmp_path / 'run.csv')
+    options = {'procedure': 'adaptive', 'accuracy': 0.08}
+    fresh = plans.designed(ROBOT, ('sine-sequence', options), SETTINGS, silent)
+    files = RequestedFiles(lambda text: None, str(tmp_path))
+    given_files = plans.with_files({**options, 'data': ['run.csv']}, files)
+    assert given_files['data'] == [str(recorded)]
+    later = plans.designed(ROBOT, ('sine-sequence', given_files), SETTINGS, silent)
+    assert later.duration < 0.8 * fresh.duration
+    assert later.identifier != fresh.identifier
+    kept = plans.DryRuns(files)
+    assert kept.find(kept.keep(later)) is later, 'what was shown is what is executed'
+    met = {**given_files, 'accuracy': 900.0}
+    with pytest.raises(DynIdError, match='nothing more is to be recorded') as raised:
+        plans.designed(ROBOT, ('sine-sequence', met), SETTINGS, silent)
+    assert refusal(raised.value) is Code.INVALID
+
+
+@pytest.mark.parametrize(('kind', 'data', 'message'), [
+    ('fourier', ['run.csv'], "option 'data' is what an adaptive sequence goes on from"),
+    ('sine-sequence', 'run.csv', "option 'data' must be a list of recordings"),
+    ('sine-sequence', ['../run.csv'], 'lies outside')])
+def test_recordings_that_a_goal_may_not_name_are_refused(
+    tmp_path: Path, kind: str, data: object, message: str
+) -> None:
+    (tmp_path / 'here').mkdir()
+    for folder in (tmp_path, tmp_path / 'here'):
+        (folder / 'run.csv').write_text('time\n')
+    files = RequestedFiles(lambda text: None, str(tmp_path / 'here'))
+    with pytest.raises(UsageError, match=message):
+        plans.designed(ROBOT, (kind, plans.with_files({'data': data}, files)), SETTINGS, silent)

@@ -21,8 +21,10 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
+from robot_dynid.adaptation import Adaptation, Warming
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
+from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier import monitoring as module
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis
@@ -93,7 +95,7 @@ class Stage:
 
     def diagnosis(self) -> DiagnosticStatus:
         """Return the status of the contact since the last call."""
-        return contact_diagnosis('identifier', *self.monitoring.take_status())
+        return contact_diagnosis('contact', *self.monitoring.take_status())
 
     def unknown_torque(self) -> tuple[int, ...]:
         """Return the joints whose external torque is NaN in the last message."""
@@ -228,3 +230,16 @@ def test_a_callback_that_hangs_is_no_way_to_fail_open(stage: Stage) -> None:
     with stage.recording.lock:
         stage.spinner.wait(lambda: stage.contact[-1])
     stage.watched()
+
+
+def test_the_diagnostics_tell_how_much_friction_there_is() -> None:
+    warming = Warming(np.ones(1), 1.0, np.array([0.25, -0.1]), np.zeros((2, 1)), np.zeros(2),
+                      np.zeros((2, 1)), np.zeros(1))
+    model = replace(MODEL, adaptations=(None, Adaptation(warming), None))
+    for served, told in ((model, ('125.0', '90.0')), (MODEL, (None, None))):
+        monitor = Monitor(served)
+        reading = monitor(0.0, POSE, STILL, HOLD)
+        status = contact_diagnosis('contact', monitor, module.MonitorStatus(reading=reading))
+        values = {value.key: value.value for value in status.values}
+        assert tuple(values.get(f'joint_2 {kind} friction [% of the model]')
+                     for kind in ('viscous', 'dry')) == told

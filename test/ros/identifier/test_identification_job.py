@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +29,7 @@ from robot_dynid.ros.identifier.identification_job import (
     read_recording,
     read_recordings,
     run,
+    verdict,
 )
 from robot_dynid.scratch import Scratch
 from robot_dynid.types import DAMAGE, RawLog
@@ -99,7 +102,7 @@ def test_recordings_come_in_order_those_without_payload_last(tmp_path: Path) -> 
     (Job(ROBOT, ('nowhere.csv',), out='a', report='./a'), Code.INVALID, 'names it twice'),
     (Job(ROBOT, ('a.csv',), report='a.csv'), Code.INVALID, 'names it twice'),
     (Job(ROBOT, ('a.csv',), out='/dev/null/x/m.yaml'), Code.INVALID, 'there is no folder'),
-    (Job(ROBOT, ('a.csv',), out='m.yaml', root='/proc'), Code.INVALID, 'lies outside /proc'),
+    (Job(ROBOT, ('a.csv',), out='../m.yaml', root='/proc'), Code.INVALID, 'lies outside /proc'),
     (Job(ROBOT, (motion(ROBOT, 50),), 'guess'), Code.INVALID, "method 'guess'"),
     (Job(ROBOT, (motion(ROBOT, 50),), payload=True, arm='{'), Code.NOT_IDENTIFIABLE, ''),
 ])
@@ -123,3 +126,13 @@ def test_a_cancelled_job_says_so_and_a_fault_of_the_program_is_told() -> None:
     assert run(job, fail) == Outcome(
         Code.ABORTED, 'unexpected ZeroDivisionError: in the program; this is a fault of '
         'robot_dynid: please report it with what was given')
+
+
+def test_verdict_names_the_joints_by_kind_and_the_worst_of_the_identified() -> None:
+    scores = {joint: SimpleNamespace(nrmse=error)
+              for joint, error in (('a', 0.02), ('b', 0.05), ('c', 0.9))}
+    model = SimpleNamespace(joints=('a', 'b', 'c'), not_identified=('c',))
+    result: Any = SimpleNamespace(model=model, training=SimpleNamespace(model={'all': scores}))
+    assert verdict(result) == (
+        'identified: a, b; largest error b, 5.0 % of the standard deviation of its effort',
+        'refused: c; do not use the model for what depends on them')

@@ -26,9 +26,10 @@ from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
-from robot_dynid.ros.identifier.identification_job import Code, Job
+from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
@@ -37,10 +38,12 @@ from robot_dynid.ros.identifier.recorder import Recorder
 from robot_dynid.ros.identifier.recording import Recording
 from robot_dynid.types import RawLog
 from robot_dynid_interfaces.action import Identify
+from robot_dynid_interfaces.msg import Payload
 from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
     ComputeRollout,
+    LoadModel,
     SaveModel,
 )
 
@@ -68,12 +71,13 @@ def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
     recipe, file = tmp_path / 'recipe.yaml', tmp_path / 'model.yaml'
     recipe.write_text('cutoff: 7.5\n')
     model.save(file)
-    with made(Identifier, robot=ROBOT, model=file, recipe=recipe, recordings=tmp_path / 'bags',
-              optional_topics='[effort]', queue_depth=2345, monitor=False) as node:
+    with made(Identifier, robot=ROBOT, model=file, recipe=recipe, monitor=False,
+              recording_directory=tmp_path / 'bags', optional_topics='[effort]',
+              queue_depth=2345) as node:
         assert node.models.served().names == model.names
         depths = {s.topic_name: s.qos_profile.depth for s in node.subscriptions
                   if s.topic_name in ('/joint_states', '/motor_states', '/effort')}
-        assert depths == {'/joint_states': 2345, '/effort': 2345}
+        assert depths == dict.fromkeys(('/joint_states', '/motor_states', '/effort'), 2345)
         own = [name for name, _ in node.get_publisher_names_and_types_by_node('identifier', '/')]
         assert '/identifier/model' in own
         assert '/identifier/predicted_effort' not in own
@@ -98,15 +102,47 @@ def test_files_are_written_below_a_folder(tmp_path: Path, model: IdentifiedModel
             answer = spinner.answer(client.call_async(SaveModel.Request(path=path)))
             assert answer.success == success
             assert success or 'the parameter files_directory' in answer.message
+        load = node.create_client(LoadModel, '~/load_model')
+        load.wait_for_service(10.0)
+        for path, words in (('/tmp/m.yaml', 'parameter files_directory'), ('m.yaml', 'serving')):
+            assert words in spinner.answer(
+                load.call_async(LoadModel.Request(path=path))).message
 
 
 @pytest.mark.usefixtures('ros_domain')
-def test_by_default_it_compares_and_records_joint_states_alone() -> None:
+def test_file_requests_false_leaves_the_recorded_buffer(
+    tmp_path: Path, model: IdentifiedModel
+) -> None:
+    model.save(tmp_path / 'model.yaml')
+    file = f'{tmp_path}/model.yaml'
+    with made(Identifier, robot=ROBOT, model=file, monitor=False, file_requests=False) as node:
+        spinner = Spinner(node)
+        for kind, name in ((SaveModel, 'save_model'), (LoadModel, 'load_model')):
+            client = node.create_client(kind, f'~/{name}')
+            client.wait_for_service(10.0)
+            answer = spinner.answer(client.call_async(kind.Request(path=file)))
+            assert not answer.success and 'file_requests is false' in answer.message
+        action = ActionClient(node, Identify, '~/identify')
+        spinner.wait(action.server_is_ready)
+        for given, words in (
+                ({'files': [file]}, 'is false'), ({'out': file}, 'is false'),
+                ({'report': file}, 'is false'), ({}, 'nothing was recorded'),
+                ({'unloaded_files': [file], 'payload': True}, 'is false')):
+            handle = spinner.answer(action.send_goal_async(Identify.Goal(**given)))
+            result = spinner.answer(handle.get_result_async()).result
+            assert words in result.message, result.message
+            assert result.code == (Code.INVALID if given else Code.NO_DATA)
+        action.destroy()
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_by_default_it_compares_and_records_states_of_joints_and_motors() -> None:
     with made(Identifier) as node:
         own = [name for name, _ in node.get_publisher_names_and_types_by_node('identifier', '/')]
         assert '/identifier/predicted_effort' in own
         assert {s.topic_name for s in node.subscriptions} & {
-            '/joint_states', '/motor_states', '/effort', '/joint_torques'} == {'/joint_states'}
+            '/joint_states', '/motor_states', '/effort', '/joint_torques'} == {
+                '/joint_states', '/motor_states'}
 
 
 @pytest.fixture
@@ -117,12 +153,67 @@ def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recordin
     recording.recorder = Recorder(None)
     recording.recorder.add_topic('/joint_states').append(state(0.1))
     models = ModelServices(node, robot)
-    served = IdentifyAction(node, robot, recording, models, '')
+    compilation = KernelCompilation(node)
+    compilation.start(lambda: None)
+    served = IdentifyAction(node, robot, recording, models, '', compilation)
     yield served, recording
     served.close()
     models.close()
     recording.recorder.stop()
     recording.close()
+
+
+def test_goals_wait_visibly_while_kernels_are_compiled(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = action[0].compilation
+    monkeypatch.setattr(compilation, 'total', 4)
+    compilation.done, compilation.ready = 1, False
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    heard: list[tuple[str, float]] = []
+    jobs: list[Job] = []
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
+    handle = spinner.answer(client.send_goal_async(
+        Identify.Goal(files=['nowhere.csv']),
+        lambda message: heard.append((message.feedback.stage, message.feedback.fraction))))
+    spinner.wait(lambda: heard)
+    assert heard == [('compile kernels', 0.25)], 'once, as long as nothing changes'
+    assert not jobs
+    compilation.ready = True
+    spinner.wait(lambda: jobs)
+    assert len(jobs[0].sources) == 1
+    assert handle.accepted
+
+
+def test_windows_of_files_reach_the_worker(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    goal = Identify.Goal(files=['run.csv[1:2.5]'])
+    assert spinner.answer(client.send_goal_async(goal)).accepted
+    spinner.wait(lambda: jobs)
+    assert jobs[0].sources == (f'{Path.cwd()}/run.csv[1:2.5]',)
+
+
+def test_a_payload_is_in_the_result_where_one_was_asked_for(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [Outcome(Code.SUCCESS, 'found', payload=object()), Outcome(Code.SUCCESS, 'none')]
+    monkeypatch.setattr(identify_action, 'payload_message', lambda found: Payload(mass=2.0))
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: None)
+    monkeypatch.setattr(WorkerProcess, 'news', lambda self: (None, answers.pop(0)))
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    masses = []
+    while answers:
+        handle = spinner.answer(client.send_goal_async(Identify.Goal(files=['any.csv'])))
+        result = spinner.answer(handle.get_result_async()).result
+        masses.append([payload.mass for payload in result.payload])
+    assert masses == [[2.0], []]
 
 
 def test_cancel_while_the_recording_still_goes_to_the_disk(

@@ -31,6 +31,15 @@ pytestmark = pytest.mark.ros
 RNG = np.random.default_rng(8)
 PROMPT = 5.0  # s for an answer that needs no work, on a busy machine
 TEN_THOUSAND = 10_000
+SCREEN = 12  # lines of a result without warnings
+
+
+def lines_of(message: Any) -> int:
+    """Return how many lines a message takes as `ros2 action send_goal` prints it."""
+    values = (getattr(message, name) for name in message.get_fields_and_field_types())
+    return sum(len(value) + 1 if hasattr(value, '__len__') and not isinstance(value, str) else
+               lines_of(value) if hasattr(value, 'get_fields_and_field_types') else 1
+               for value in values)
 
 
 @pytest.fixture(scope='module')
@@ -40,7 +49,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 @pytest.fixture(scope='module')
 def client(module_domain: int, data: Data) -> Iterator[Client]:
-    parameters = {'robot': ROBOT, 'recordings': data.folder / 'recordings'}
+    parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings'}
     with running('identifier', parameters) as node:
         user = Client()
         yield user
@@ -182,15 +191,20 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     out, report = data.folder / 'out' / 'model.yaml', data.folder / 'out' / 'report.html'
     result = client.identify(files=[str(data.csv)], out=str(out), report=str(report))
     assert result.success, result.message
-    assert str(out) in result.message
+    assert (result.model_file, result.report_file) == (str(out), str(report))
+    assert list(result.payload) == list(result.not_identified) == []
+    (verdict,) = result.verdict
+    assert verdict.startswith(f'identified: {", ".join(JOINTS)}; largest error joint_')
+    assert lines_of(result) < SCREEN + len(result.warnings)
     fractions = [fraction for _, fraction in client.feedback]
     assert len({stage for stage, _ in client.feedback}) > 3
     assert fractions == sorted(fractions)
     assert 0.0 <= fractions[0] <= fractions[-1] <= 1.0
-    np.testing.assert_allclose(result.model.values, data.model.values, rtol=1e-9, atol=1e-12)
+    values = client.served_model().values
+    np.testing.assert_allclose(values, data.model.values, rtol=1e-9, atol=1e-12)
     assert list(result.warnings) == list(data.model.warnings)
     assert '<html' in report.read_text()
-    np.testing.assert_array_equal(IdentifiedModel.load(out).values, result.model.values)
+    np.testing.assert_array_equal(IdentifiedModel.load(out).values, values)
     q, qd, effort, qdd = data.states(2)
     response = client.call('forward_dynamics', position=q, velocity=qd, effort=effort)
     np.testing.assert_allclose(response.acceleration, qdd.ravel(), rtol=1e-6, atol=1e-6)
@@ -209,7 +223,8 @@ def test_bad_goals_are_answered(
     status, result = client.result(client.send(**({'files': [str(data.csv)]} | goal)))
     assert (status, result.code) == (ABORTED, code), result.message
     assert words in result.message
-    assert not result.model.names
+    assert not result.verdict
+    assert not result.model_file
 
 
 def test_model_that_cannot_be_written_is_served(client: Client, data: Data) -> None:
@@ -217,8 +232,10 @@ def test_model_that_cannot_be_written_is_served(client: Client, data: Data) -> N
     out = str(data.folder / 'made' / ('long' * 100) / 'model.yaml')
     result = client.identify(files=[str(data.csv)], out=out, recipe=recipe)
     assert result.code == Code.NOT_SAVED and 'model.yaml' in result.message
+    assert (result.model_file, result.report_file) == ('', '')
     given = Structure.uniform(data.model.robot, True, 'coulomb', {'width': 0.01})
-    assert tuple(result.model.names) == given.torque_model(data.model.robot).reduction.names
+    names = given.torque_model(data.model.robot).reduction.names
+    assert tuple(client.served_model().names) == names
 
 
 def test_cancel_and_one_at_a_time(served: Client, data: Data) -> None:
@@ -244,7 +261,8 @@ def test_recorded_buffer_with_two_robots_in_any_order(client: Client, data: Data
     client.wait(lambda: client.diagnosis()['recorded messages'] == str(count))
     result = client.identify()
     assert result.success, result.message
-    np.testing.assert_allclose(result.model.values, data.model.values, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        client.served_model().values, data.model.values, rtol=1e-6, atol=1e-6)
     values = client.diagnosis()
     assert values['recording'] == 'yes', 'identifying does not end the recording'
     stopped = client.call('stop_recording')

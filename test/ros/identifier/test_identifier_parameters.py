@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import fields
@@ -17,6 +18,7 @@ import yaml
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
+import rclpy
 from identifier_stage import PATIENCE, ROBOT
 
 from robot_dynid.errors import UsageError
@@ -24,7 +26,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier import identification_worker
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
-from robot_dynid.ros.identifier.node import IdentifierParameters
+from robot_dynid.ros.identifier.node import Identifier, IdentifierParameters
 from robot_dynid_interfaces.action import Identify
 
 IMPORTING = 1.0  # s; importing takes longer
@@ -50,6 +52,18 @@ def test_parameter_file_holds_known_parameters(root: Path) -> None:
     known = {f.name: f.default for f in fields(IdentifierParameters)}
     assert {name: known[name] for name in given} == given, 'the file says the defaults'
     assert set(re.findall(r'^    (?:# )?(\w+):', text, re.MULTILINE)) == set(known)
+
+
+def test_no_thread_outlives_a_start_that_fails(ros_domain: int, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    rclpy.init(args=['--ros-args', '-p', f'robot:={ROBOT}', '-p', 'model:=nowhere.yaml', '-p',
+                     f'recording_directory:={tmp_path}'])
+    try:
+        with pytest.raises(UsageError, match=r'nowhere\.yaml'):
+            Identifier()
+        assert not set(threading.enumerate()) - before
+    finally:
+        rclpy.shutdown()
 
 
 @pytest.fixture

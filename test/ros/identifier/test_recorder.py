@@ -15,6 +15,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
+from robot_dynid.io.repair import repair_bag
 from robot_dynid.ros.common.message_store import BYTES, MESSAGES, Memory
 from robot_dynid.ros.identifier import recorder as recorder_module
 from robot_dynid.ros.identifier.recorder import Recorder
@@ -163,6 +164,9 @@ def test_kill_loses_less_than_a_second(tmp_path):
     assert lost < 1.0, f'{lost:.2f} s lost'
     assert any('metadata.yaml is missing' in f for f in log.findings)
     assert any('not closed' in f or 'cut off' in f for f in log.findings)
+    assert repair_bag(tmp_path / 'run').messages['/joint_states'] == got
+    with Reader(tmp_path / 'run') as reader:
+        assert len(list(reader.messages())) == got
 
 
 def test_full_disk_keeps_everything_in_memory_and_recovers(tmp_path):
@@ -269,7 +273,9 @@ def test_memory_is_given_back_once_it_is_saved(tmp_path):
     store = recorder.add_topic('/joint_states')
     for start in range(0, len(values), 3 * MESSAGES):
         feed(store, stamps[start:start + 3 * MESSAGES], payloads[start:start + 3 * MESSAGES])
-        wait_until(lambda count=start + 3 * MESSAGES: store.saved == count)
+        # memory is free some instants after what was in it is on the disk
+        wait_until(lambda count=start + 3 * MESSAGES: store.saved == count
+                   and len(store.blocks) == 1)
     assert recorder.stop() == ()
     np.testing.assert_array_equal(read_bag(tmp_path / 'run').position, values)
 

@@ -103,8 +103,9 @@ def test_a_node_that_ends_says_where_the_messages_are(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(
-        stage.recording, '_node', SimpleNamespace(get_logger=lambda: SimpleNamespace(
-            error=said.append)))
+        stage.recording, '_node', SimpleNamespace(
+            get_clock=stage.node.get_clock, count_publishers=stage.node.count_publishers,
+            get_logger=lambda: SimpleNamespace(error=said.append)))
     monkeypatch.setattr(recording, 'gettempdir', lambda: str(tmp_path / 'temporary'))
     path = stage.record(300)
     with full_disk(path):
@@ -154,6 +155,62 @@ def test_publishers_that_come_and_go_are_no_losses(stage: Stage) -> None:
     Spinner(stage.node).wait(lambda: stage.recording.count('joint_states') == 41)
     whole, said = stage.recording.stop()
     assert whole, said
+
+
+def motor_states(stage: Stage) -> Any:
+    """Return a publisher of motor states that the recording listens to."""
+    publisher = stage.node.create_publisher(JointState, 'motor_states', QoSProfile(depth=1000))
+    Spinner(stage.node).wait(lambda: publisher.get_subscription_count() == 1)
+    return publisher
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize('there', [True, False], ids=['from the start', 'later'])
+def test_motor_states_are_recorded_whenever_they_are_published(
+    stage: Stage, there: bool
+) -> None:
+    """The robot does not ask for them; without any nothing is told of them."""
+    publisher = motor_states(stage) if there else None
+    path = stage.record(20)
+    assert len(stage.recording.take_statistics()) == 1, 'none has come'
+    publisher = publisher or motor_states(stage)
+    for _ in range(30):
+        stage.publish(1)
+        message = JointState(name=['joint_1'], position=[100.0 + stage.sent], velocity=[2.0])
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(
+            stage.sent * 1_000_000, 10**9)
+        publisher.publish(message)
+    Spinner(stage.node).wait(lambda: stage.recording.count('motor_states') == 30)
+    Spinner(stage.node).wait(lambda: stage.recording.count('joint_states') == 50)
+    assert stage.recording.topics().motor_states == '/motor_states'
+    assert [s.topic for s in stage.recording.take_statistics()] == [
+        '/joint_states', '/motor_states']
+    whole, said = stage.recording.stop()
+    assert whole and '50 messages of /joint_states, 30 messages of /motor_states' in said
+    assert stage.recording.recorder is not None
+    for log in (read_bag(path), stage.recording.recorder.snapshot()):
+        assert log.motor_position is not None and log.motor_velocity is not None
+        known = log.motor_position[20:, 0]
+        np.testing.assert_array_equal(known, np.arange(121.0, 151.0))
+        assert np.isnan(log.motor_position[:20]).all()
+    stage.record(5)
+    whole, said = stage.recording.stop()
+    assert '0 messages of /motor_states' in said, 'a publisher is there'
+
+
+@pytest.mark.ros
+def test_motor_states_that_never_came_in_are_counted(stage: Stage) -> None:
+    publisher = motor_states(stage)
+    stage.record(10)
+    publisher.publish(JointState(name=['joint_1'], position=[0.0]))
+    Spinner(stage.node).wait(lambda: stage.recording.count('motor_states') == 1)
+    with stage.recording.lock:
+        for _ in range(3500):
+            publisher.publish(JointState(name=['joint_1'], position=[1.0]))
+        Spinner(stage.node).wait(publisher.wait_for_all_acked)
+    Spinner(stage.node).wait(lambda: stage.level()[0] == 2)
+    whole, said = stage.recording.stop()
+    assert not whole and 'messages of /motor_states were sent while recording' in said
 
 
 def numbered(number: int | None, publisher: bytes = b'a') -> dict[str, Any]:

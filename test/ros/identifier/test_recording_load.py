@@ -38,7 +38,8 @@ def test_nothing_delivered_is_lost(
     ros_domain: int, tmp_path: Path, seconds: int, record_property: Any
 ) -> None:
     data = Data(tmp_path)
-    parameters = {'robot': ROBOT, 'recordings': tmp_path / 'recordings', 'model': data.model_file}
+    parameters = {'robot': ROBOT, 'recording_directory': tmp_path / 'recordings',
+                  'model': data.model_file}
     q, qd, effort, _ = data.states(200)
     with running('identifier', parameters):
         client = Client()

@@ -90,7 +90,7 @@ def test_description_goes_with_the_served_model(client: Client, models: Path) ->
         text, = late_descriptions(1)
         assert robot_from_urdf(text).nominal[0, 0] == pytest.approx(nominal[0, 0] + BALL[0])
         assert told(node, 'no ~/robot_description: the model of ur10e has no physically') == 1
-        assert told(node, '~/robot_description: only in the model file') == 1
+        assert told(node, '~/robot_description: only in the model file') == 2, 'once for a model'
 
 
 def test_no_description_without_the_urdf(client: Client, models: Path) -> None:
@@ -103,7 +103,7 @@ def test_no_description_without_the_urdf(client: Client, models: Path) -> None:
 def test_feasible_identification_is_described(client: Client, tmp_path: Path) -> None:
     robot = load_robot('planar_3r')
     data = write_recording(tmp_path, 'train', robot, 1)
-    parameters = {'robot': 'planar_3r', 'recordings': tmp_path / 'recordings'}
+    parameters = {'robot': 'planar_3r', 'recording_directory': tmp_path / 'recordings'}
     with running('identifier', parameters):
         client.listen_to_description()
         result = client.identify(files=[str(data)], method='feasible')

@@ -27,7 +27,7 @@ from robot_dynid.ros.simulated_robot.node import (
     noise_of,
 )
 from robot_dynid.simulation.simulator import Reading, Simulator
-from robot_dynid.simulation.trajectory_controller import Code, Finished, Goal
+from robot_dynid.simulation.trajectory_controller import Code, Finished, Goal, Status
 from robot_dynid.simulation.truth import Noise, Truth
 from robot_dynid.simulation.waypoints import Command, Waypoint
 
@@ -118,6 +118,25 @@ def test_stopped_velocity_tolerance() -> None:
     """A step of 0.2 rad at the end of the move still moves then; tolerance 0 does not ask."""
     assert ended('tracking_error', 0.105)[0][0].code is Code.SUCCESSFUL
     assert ended('tracking_error', 0.105, stopped_velocity_tolerance=1e-4)[0] == []
+
+
+def test_a_deactivated_controller_ends_its_goal_and_takes_no_other() -> None:
+    (end,), at = ended('inactive', 0.05)
+    assert (end.status, end.code) == (Status.ABORTED, Code.INVALID_GOAL)
+    assert at < 0.01 and 'deactivate' in end.text
+    arm = simulator(**EXACT)
+    command = Command(ROBOT.joints, (Waypoint(0.1, (0.02,) * 3, (0.0,) * 3, (0.0,) * 3),))
+    arm.fault = 'inactive'
+    assert 'not active' in str(arm.rejection(command)) and not arm.active
+    arm.fault = 'none'
+    assert arm.rejection(command) is None and arm.active
+
+
+def test_a_position_that_is_not_a_number() -> None:
+    arm = simulator(**EXACT)
+    arm.fault = 'nan'
+    assert np.isnan(arm.advance(1).position).tolist() == [True, False, False]
+    np.testing.assert_array_equal(arm.view()[1][0], 0.0)  # only the sensor
 
 
 @pytest.mark.parametrize(('name', 'value'), [('state_rate', 2000.0), ('real_time_factor', 0.0)])

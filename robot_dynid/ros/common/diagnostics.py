@@ -1,0 +1,23 @@
+"""Statuses of a node on /diagnostics, which the nodes of all robots share."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.node import Node
+
+
+class Diagnostics:
+    """Publishes the statuses of ``node``, whose hardware is ``robot`` (empty: not known)."""
+
+    def __init__(self, node: Node, robot: str) -> None:
+        self._node, self._robot = node, robot
+        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+
+    def publish(self, *statuses: DiagnosticStatus) -> None:
+        """Publish statuses, each named ``/namespace/node: `` and what it was named."""
+        for status in statuses:
+            status.name = f'{self._node.get_fully_qualified_name()}: {status.name}'
+            status.hardware_id = self._robot
+        message = DiagnosticArray(status=list(statuses))
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)

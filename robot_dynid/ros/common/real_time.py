@@ -1,0 +1,47 @@
+"""Real-time scheduling of a node, as the controller manager asks for it, too.
+
+Threads of one interpreter wait for each other, so all get it but those that compute for long.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+
+CONTROLLER = 50  # priority of the controller manager's control loop
+WATCHING = 40
+ADVICE = ('on a busy machine it may be held up, and then stop the robot without need; allow it '
+          'with rtprio in /etc/security/limits.conf, as for the controller manager')
+
+
+def ask(priority: int, but: tuple[str, ...] = ()) -> str:
+    """Ask for real-time scheduling of this process, except its threads named like ``but``.
+
+    Returns why there is none, empty when it is granted.
+    """
+    left = {thread.native_id for thread in threading.enumerate() if thread.name.startswith(but)}
+    return _schedule('SCHED_FIFO', priority, left)
+
+
+def give_up() -> None:
+    """Schedule this process like any other again."""
+    _schedule('SCHED_OTHER', 0, set())
+
+
+def exempt() -> None:
+    """Schedule this thread like that of any other process."""
+    with suppress(OSError, AttributeError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _schedule(policy: str, priority: int, left: set[int | None]) -> str:
+    try:
+        for thread in map(int, os.listdir('/proc/self/task')):
+            with suppress(ProcessLookupError):  # it has ended meanwhile
+                if thread not in left:
+                    os.sched_setscheduler(
+                        thread, getattr(os, policy), os.sched_param(priority))
+    except (OSError, AttributeError) as error:  # not permitted, or another system
+        return str(error)
+    return ''

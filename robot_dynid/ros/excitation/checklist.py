@@ -1,0 +1,227 @@
+"""Facts for the checklist of the excitation node, from its topics, its clock and the disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from control_msgs.msg import JointTrajectoryControllerState
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from robot_dynid.collision.approach import check_pose
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
+from robot_dynid.errors import DynIdError
+from robot_dynid.execution.checklist import (
+    Facts,
+    Item,
+    Requirements,
+    StateMessage,
+    all_items,
+    quick_items,
+)
+from robot_dynid.execution.guards import GuardSettings, JointStates, Outcome
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.controller_messages import seconds
+from robot_dynid.ros.common.listener import UnreadableMessage, message_of
+from robot_dynid.ros.excitation.bag_session import BYTES_PER_SECOND
+from robot_dynid.ros.excitation.controller_client import ControllerClient
+from robot_dynid.ros.excitation.settings import ExcitationSettings
+from robot_dynid.ros.excitation.simulated_time import not_real_time
+from robot_dynid.ros.identifier.recording import TOPICS, BagSession
+from robot_dynid.trajectories.limits import MotionLimits, motion_limits
+from robot_dynid.types import FloatArray, frozen
+
+#: efforts as torques of joints, with gravity in them
+COMPARABLE = ('torque', 'current')
+ENOUGH = 2  # messages of a topic that tell what is in them
+
+Taken = list[tuple[bytes, int]]
+
+
+class Tap:
+    """Joint states and controller states as they come in for recordings, from now until `end`."""
+
+    def __init__(self, session: BagSession, controller: str) -> None:
+        self._session = session
+        self._topics = TOPICS[0], f'{controller}/controller_state'
+        self.taken: tuple[Taken, Taken] = ([], [])
+        self.begun = self.ended = time.time_ns()
+        self._clock = session.clock
+        self._first = self._clock.now().nanoseconds
+        self.clock_rate = 1.0
+        self._listeners = tuple(partial(_take, taken) for taken in self.taken)
+        for topic, listener in zip(self._topics, self._listeners):
+            session.listen(topic, listener)
+
+    def enough(self, controller_publishes: bool) -> bool:
+        """Return whether a few messages have come in of every topic that has a publisher."""
+        states, controller_states = (len(taken) >= ENOUGH for taken in self.taken)
+        return states and (controller_states or not controller_publishes)
+
+    def end(self) -> None:
+        """Listen no more."""
+        self.ended = time.time_ns()
+        self.clock_rate = (self._clock.now().nanoseconds - self._first) / (self.ended - self.begun)
+        for topic, listener in zip(self._topics, self._listeners):
+            self._session.ignore(topic, listener)
+
+
+def _take(taken: Taken, data: bytes, now: int, waited: int) -> None:
+    taken.append((data, now - waited))
+
+
+@dataclass(frozen=True, eq=False)
+class Checklist:
+    """Checklist of a node for its robot and its controller."""
+
+    node: Node
+    robot: RobotModel
+    settings: ExcitationSettings
+    guards: GuardSettings
+    controller: ControllerClient
+
+    @property
+    def controller_publishes(self) -> bool:
+        """Whether anybody publishes the state of the controller."""
+        return self._count(f'{self.settings.controller}/controller_state') > 0
+
+    def items(self, tap: Tap, states_seen: bool, alarm: Outcome | None, stop_heard: bool,
+              thorough: bool) -> tuple[Item, ...]:
+        """Return the items after a tap has ended; all, which takes longer, or the quick ones.
+
+        ``states_seen``: whether joint states come in, reliably or not; ``alarm`` and
+        ``stop_heard`` are what `Alarms` says.
+        """
+        facts = replace(self._facts(tap), states_seen=states_seen, alarm=alarm,
+                        stop_heard=stop_heard)
+        wanted = self._requirements()
+        if not thorough:
+            return quick_items(facts, wanted)
+        if facts.sim_time:
+            facts = replace(facts, clock_fault=not_real_time(tap.clock_rate))
+        scene = scene_of(self.robot)
+        wanted = replace(wanted, blind=scene.blind, unchecked=scene.unchecked)
+        position = _position(facts, self.robot.joints)
+        if position is not None:
+            facts = replace(facts, gravity=self._gravity(position), too_near=_reason(
+                lambda: check_pose(scene, position, 'this')))
+        return all_items(facts, wanted)
+
+    def _count(self, topic: str) -> int:
+        return int(self.node.count_publishers(self.node.resolve_topic_name(topic)))
+
+    def _facts(self, tap: Tap) -> Facts:
+        clock, now = self.node.get_clock().now().nanoseconds, time.time_ns()
+        offset = clock - now
+        folder = Path(self.settings.recording_directory).expanduser().absolute()
+        unwritable, free = room(folder)
+        return Facts(
+            seconds=1e-9 * (tap.ended - tap.begun), now=1e-9 * (tap.ended + offset),
+            states=_read(_joint_state, tap.taken[0], offset),
+            controller=self.controller.name, controller_ready=self.controller.ready(),
+            controller_states=_read(_controller_state, tap.taken[1], offset),
+            controller_publishers=self._count(f'{self.settings.controller}/controller_state'),
+            commanders=self._commanders(), stop_publishers=self._count('emergency_stop'),
+            sim_time=bool(self.node.get_parameter('use_sim_time').value),
+            clock_publishers=self._count('/clock'), folder=str(folder), unwritable=unwritable,
+            free=free)
+
+    def _requirements(self) -> Requirements:
+        settings, limits, reason = self.settings, None, ''
+        try:
+            limits = _in_unit_of_states(self.robot)
+        except DynIdError as error:
+            reason = str(error)
+        return Requirements(
+            self.robot.joints, self.guards, limits, reason,
+            collision_check_required=settings.require_collision_check,
+            in_pieces=settings.lookahead > 0.0,
+            longest=settings.longest, bytes_per_second=BYTES_PER_SECOND)
+
+    def _commanders(self) -> tuple[str, ...]:
+        """Return the names of other nodes that publish on the controller's topic."""
+        topic = self.node.resolve_topic_name(f'{self.settings.controller}/joint_trajectory')
+        own = self.node.get_namespace(), self.node.get_name()
+        found = ((other.node_namespace, other.node_name)
+                 for other in self.node.get_publishers_info_by_topic(topic))
+        return tuple(dict.fromkeys(f'{space.rstrip("/")}/{name}' for space, name in found
+                                   if (space, name) != own))
+
+    def _gravity(self, position: FloatArray) -> FloatArray | None:
+        """Return the effort (n,) that the model predicts at rest, None where there is no model."""
+        robot = self.robot.rigid
+        if robot.drive.kind not in COMPARABLE or not np.any(robot.nominal[:, 0] > 0.0):
+            return None
+        still = np.zeros((1, robot.n))
+        torque = inverse_dynamics(robot, position[None, :], still, still)
+        return np.asarray(robot.motor_torque(torque)[0] / robot.torque_factors)
+
+
+def room(folder: Path) -> tuple[str, float]:
+    """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
+    at = folder
+    try:
+        while not at.exists() and at != at.parent:
+            at = at.parent
+        if not at.is_dir():
+            return f'{at} is no folder', 0.0
+        if not os.access(at, os.W_OK | os.X_OK):
+            return f'{at} may not be written', 0.0
+        return '', float(shutil.disk_usage(at).free)
+    except OSError as error:
+        return str(error.strerror or error), 0.0
+
+
+def _in_unit_of_states(robot: RobotModel) -> MotionLimits:
+    """Return the limits, those of the effort in the unit of the joint states."""
+    limits = motion_limits(robot)
+    return replace(limits, effort=frozen(limits.effort / np.abs(robot.torque_factors)))
+
+
+def _read(read: Callable[[bytes, float], StateMessage], taken: Taken, offset: int
+          ) -> tuple[StateMessage, ...]:
+    """Return the messages that can be read; the clock of the node is ``offset`` ns ahead."""
+    found = []
+    for data, at in taken:
+        with suppress(UnreadableMessage):
+            found.append(read(data, 1e-9 * (at + offset)))
+    return tuple(found)
+
+
+def _joint_state(data: bytes, arrival: float) -> StateMessage:
+    message: Any = message_of(data, JointState)
+    return StateMessage(arrival, seconds(message.header.stamp), tuple(message.name),
+                        message.position, message.velocity, message.effort)
+
+
+def _controller_state(data: bytes, arrival: float) -> StateMessage:
+    message: Any = message_of(data, JointTrajectoryControllerState)
+    return StateMessage(arrival, seconds(message.header.stamp), tuple(message.joint_names),
+                        message.feedback.positions, message.feedback.velocities)
+
+
+def _reason(check: Callable[[], None]) -> str:
+    """Return the message of what a check raises, '' where it does not."""
+    try:
+        check()
+    except DynIdError as error:
+        return str(error)
+    return ''
+
+
+def _position(facts: Facts, joints: tuple[str, ...]) -> FloatArray | None:
+    """Return the position (n,) rad (m), None where one is not known."""
+    states = JointStates(joints)
+    for message in facts.states[-10:]:
+        states.update(message.arrival, message.names, 0.0, (message.position, (), ()))
+    return None if states.missing('position') else states.position

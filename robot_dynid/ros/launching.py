@@ -1,0 +1,143 @@
+"""Shared parts of the launch files: their arguments, the nodes of the package, RViz.
+
+Only `ros2 launch` imports this; `launch` and `launch_ros` come with a ROS of the system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from ament_index_python.packages import (
+    PackageNotFoundError,
+    get_package_prefix,
+    get_package_share_directory,
+)
+from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from launch import LaunchContext, LaunchDescription
+from robot_dynid.errors import DynIdError
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.robot.urdf import source_text
+
+PACKAGE = 'robot_dynid'
+#: s from SIGINT to SIGTERM and from there to SIGKILL: to stop the robot, to bring recordings to a
+#: disk, to close them
+ENDING = '20'
+#: arguments that are parameters of the nodes that have them
+PARAMETERS: dict[str, tuple[type, str]] = {
+    'robot': (str, 'name in config/robots, robot YAML, URDF, xacro file, topic robot_description'),
+    'controller': (str, 'name of the joint_trajectory_controller'),
+    'model': (str, 'model file to serve from the start'),
+    'recording_directory': (str, 'folder that receives one bag per recording'),
+    'real_time_factor': (float, 'simulated seconds per second'),
+}
+OF_NODE = {
+    'simulated_robot': ('robot', 'real_time_factor'),
+    'excitation': ('robot', 'controller', 'recording_directory'),
+    'identifier': ('robot', 'model', 'recording_directory'),
+}
+AS_IN_FILE = 'empty: as in the parameter file'
+#: what RViz and robot_state_publisher take from one robot alone
+RELATIVE_TF = [('/tf', 'tf'), ('/tf_static', 'tf_static')]
+
+
+def description(*names: str, robot: str = '') -> LaunchDescription:
+    """Return the launch description of nodes of the package; ``robot`` if none is given.
+
+    One node alone also has the arguments parameters and, unless it is the simulated robot,
+    joint_states.
+    """
+    taken = dict.fromkeys(argument for name in names for argument in OF_NODE[name])
+    declared = [
+        *(_argument(argument, f'{PARAMETERS[argument][1]}; {AS_IN_FILE}',
+                    robot if argument == 'robot' else '') for argument in taken),
+        _argument('namespace', 'of nodes and topics, for more than one robot'),
+        _argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}'),
+        _argument('log_level', 'debug, info, warn, error or fatal', 'info'),
+        _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false'),
+    ]
+    if len(names) == 1:
+        declared.append(_argument('parameters', 'parameter file of the node', _config(*names)))
+    if names == ('excitation',) or names == ('identifier',):
+        declared.append(_argument('joint_states', 'topic of the joint states', 'joint_states'))
+    return LaunchDescription([
+        *declared, OpaqueFunction(function=partial(_nodes, names=names)),
+        OpaqueFunction(function=partial(_rviz, simulated='simulated_robot' in names))])
+
+
+def _argument(name: str, text: str, default: str = '') -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, default_value=default, description=text)
+
+
+def _config(name: str) -> str:
+    return f'{get_package_share_directory(PACKAGE)}/config/{name}.yaml'
+
+
+def _nodes(context: LaunchContext, names: Iterable[str]) -> list[Node]:
+    """Return the nodes; only arguments which were given override the parameter file."""
+    given = context.launch_configurations
+    return [_node(
+        name, package=PACKAGE, namespace=given.get('namespace', ''),
+        parameters=[given.get('parameters') or _config(name), _overrides(given, name)],
+        remappings=[('joint_states', given['joint_states'])] if 'joint_states' in given else [],
+        ros_arguments=['--log-level', given.get('log_level', 'info')],
+    ) for name in names]
+
+
+def _overrides(given: dict[str, str], name: str) -> dict[str, ParameterValue]:
+    """Return the parameters of a node that arguments give."""
+    found = {argument: PARAMETERS[argument][0] for argument in OF_NODE[name]}
+    if name != 'simulated_robot':  # which gives the time
+        found['use_sim_time'] = bool
+    return {argument: ParameterValue(LaunchConfiguration(argument), value_type=kind)
+            for argument, kind in found.items() if given.get(argument)}
+
+
+def _node(name: str, **words: Any) -> Node:
+    return Node(executable=name, name=name, output='screen', sigterm_timeout=ENDING,
+                sigkill_timeout=ENDING, **words)
+
+
+def _rviz(context: LaunchContext, simulated: bool) -> list[Any]:
+    """Return RViz, and beside a simulated robot robot_state_publisher, where they are installed.
+
+    A real robot brings its own.
+    """
+    given = context.launch_configurations
+    if given.get('rviz', 'false').lower() != 'true':
+        return []
+    missing = [name for name in ('rviz2', 'robot_state_publisher') if not _installed(name)]
+    found: list[Any] = [LogInfo(msg=f'{name} is not installed, so it is not started: apt install '
+                                f'ros-$ROS_DISTRO-{name.replace("_", "-")}') for name in missing]
+    namespace, frame = given.get('namespace', ''), []
+    try:
+        robot: RobotModel | None = load_robot(given['robot']) if given.get('robot') else None
+        frame = ['-f', robot.base_link] if robot is not None else []
+        text = source_text(robot) if robot is not None and simulated else ''
+    except DynIdError as error:
+        text = ''
+        found.append(LogInfo(msg=f'RViz shows no robot model: {error}'))
+    if text and 'robot_state_publisher' not in missing:
+        found.append(_node(
+            'robot_state_publisher', package='robot_state_publisher', namespace=namespace,
+            parameters=[{'robot_description': ParameterValue(text, value_type=str)}],
+            remappings=RELATIVE_TF))
+    if 'rviz2' not in missing:
+        config = f'{get_package_share_directory(PACKAGE)}/config/robot_dynid.rviz'
+        found.append(_node('rviz2', package='rviz2', namespace=namespace,
+                           arguments=['-d', config, *frame], remappings=RELATIVE_TF))
+    return found
+
+
+def _installed(package: str) -> bool:
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,38 @@
+"""Real-time scheduling of all threads but those that compute for long, where it is permitted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from robot_dynid.ros.common import real_time
+
+ended = threading.Event()
+threads = [threading.Thread(target=ended.wait, name=name) for name in ('listener', 'design_0')]
+for thread in threads:
+    thread.start()
+print(repr(real_time.ask(real_time.WATCHING, ('design', 'kernels'))))
+ids = [0, *(thread.native_id for thread in threads)]
+print([os.sched_getscheduler(thread) for thread in ids])
+pool = ThreadPoolExecutor(max_workers=1, initializer=real_time.exempt)
+print(pool.submit(lambda: os.sched_getscheduler(0)).result())
+real_time.give_up()
+print([os.sched_getscheduler(thread) for thread in ids])
+ended.set()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith('linux'), reason='real-time scheduling of Linux')
+def test_all_threads_but_those_that_compute_for_long() -> None:
+    done = subprocess.run([sys.executable, '-c', SCRIPT], timeout=60.0, capture_output=True,
+                          text=True, check=True)
+    refused, asked, computing, given_up = done.stdout.splitlines()
+    assert asked == ('[1, 1, 0]' if refused == "''" else '[0, 0, 0]')
+    assert computing == '0'
+    assert given_up == '[0, 0, 0]'
