@@ -38,9 +38,10 @@ def measure(progress: Progress) -> list[Row]:
     with threadpool_limits(limits=1):
         arm = Arm()
         found: list[Row] = []
-        progress('iv beside wls', 0.0)
+        progress('iv and trajectory beside wls', 0.0)
         found += _rows(arm, f'encoder noise {POSITION:g} rad, cut-off {WIDE:g} Hz',
-                       (arm.noisy_encoders, WIDE), {'iv': ESTIMATORS['iv']})
+                       (arm.noisy_encoders, WIDE),
+                       {name: ESTIMATORS[name] for name in ('iv', 'trajectory')})
         progress('irls beside wls', 0.4)
         found += _rows(arm, f'{WRONG:.0%} of the efforts grossly wrong', (arm.outliers, NARROW),
                        {f'irls {robust}': RobustLeastSquares(robust) for robust in NORMS})

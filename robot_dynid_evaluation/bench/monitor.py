@@ -1,4 +1,7 @@
-"""The monitor: one joint state beside Pinocchio, and the processor time of the node at 500 Hz."""
+"""The monitor: one joint state beside Pinocchio, and the processor time of the node at 500 Hz.
+
+With links and friction only, and with torque ripple, warm-up and drift of every joint.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.forward import true_model
@@ -22,33 +28,65 @@ RATE, SECONDS = 500.0, 20.0
 SHARE = 25.0  # % of one core
 WITHIN, SLOWER = Target(1.0, faster=False), Target(6.0, faster=False)
 ROUNDS = 5
+SLOW_EFFECTS = 'with ripple, warm-up and drift'
 
 
 def measure(progress: Progress) -> list[Row]:
-    """Return the rows of both comparisons."""
-    from robot_dynid_evaluation.ros_domain import own_domain, require_ros
+    """Return the rows of one joint state, and of the node with two models."""
+    from robot_dynid_evaluation.ros_domain import require_ros
 
     require_ros()
     model = true_model()
+    slow = with_slow_effects(model)
     ours, theirs = (_processor_time(peer, progress) for peer in peers(model))
+    with_all = _processor_time(peers(slow)[0], progress)
     rows = [row('one joint state: filters, residual, external torque, contact / rnea, crba and '
                 'Coriolis matrix of Pinocchio', 'us of a core', 1e6 * ours / STATES,
-                1e6 * theirs / STATES, SLOWER)]
-    with own_domain(), tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
-        from robot_dynid_evaluation.bench.monitor_bench import monitor_load
+                1e6 * theirs / STATES, SLOWER),
+            row(f'one joint state: {SLOW_EFFECTS} / without', 'us of a core',
+                1e6 * with_all / STATES, 1e6 * ours / STATES, None)]
+    for what, one in (('', model), (f', {SLOW_EFFECTS}', slow)):
+        progress(f'{SECONDS:g} s at {RATE:g} Hz', 0.8)
+        rows += _node_rows(one, what)
+    return rows
 
-        progress(f'{SECONDS:g} s at {RATE:g} Hz', 0.9)
+
+def _node_rows(model: IdentifiedModel, what: str) -> list[Row]:
+    """Return the rows of the node with a model."""
+    from robot_dynid_evaluation.bench.monitor_bench import monitor_load
+    from robot_dynid_evaluation.ros_domain import own_domain
+
+    with own_domain(), tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
         path = Path(folder) / 'model.yaml'
         model.save(path)
         load = monitor_load(path, RATE, SECONDS)
     least = min(load.received.values())
-    return [*rows,
-            row(f'identifier at {RATE:g} Hz, {model.robot.n} joints, all topics heard / target',
-                '% of a core', 100.0 * load.with_monitor, SHARE, WITHIN),
-            row('of which the monitor: with - without it / target', '% of a core',
+    return [row(f'identifier at {RATE:g} Hz, {model.robot.n} joints{what}, all topics heard / '
+                'target', '% of a core', 100.0 * load.with_monitor, SHARE, WITHIN),
+            row(f'of which the monitor{what}: with - without it / target', '% of a core',
                 100.0 * (load.with_monitor - load.without_monitor), SHARE, WITHIN),
-            row('joint states sent / messages of the topic with the fewest', '', load.sent, least,
-                Target(1.0, faster=False))]
+            row(f'joint states sent{what} / messages of the topic with the fewest', '', load.sent,
+                least, Target(1.0, faster=False))]
+
+
+def with_slow_effects(model: IdentifiedModel) -> IdentifiedModel:
+    """Return a model with as much ripple, warm-up and drift of every joint as one is found."""
+    from robot_dynid.adaptation import Adaptation
+    from robot_dynid.adaptation.slow_coefficients import SlowCoefficients
+    from robot_dynid.adaptation.warming import Warming
+    from robot_dynid.ripple import TorqueRipple
+    from robot_dynid.ripple.fit import MOST_WAVES
+    from robot_dynid.ripple.model import COLUMNS
+
+    orders = 101.0 * np.arange(2.0, 2.0 + MOST_WAVES)
+    ripple = TorqueRipple(orders, np.full(MOST_WAVES, -4e-3), 1e-5, 0.05, 0.5,
+                          np.full(COLUMNS * MOST_WAVES, 0.05))
+    falls = np.full((2, 2), 0.05)
+    warming = Warming(np.array([12.0, 120.0]), 1.0, np.full(2, 0.05), falls, np.full(2, 0.01),
+                      0.2 * falls, np.array([2.0, 20.0]))
+    drift = SlowCoefficients(0.1, 0.03, 0.1, 30.0, 10.0, 0.01)
+    n = model.robot.n
+    return replace(model, ripples=(ripple,) * n, adaptations=(Adaptation(warming, drift),) * n)
 
 
 def _processor_time(run: Callable[[], Any], progress: Progress) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
+from robot_dynid.threads import threads_at_most
 from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.auto_model import DRY, FRICTION, ROTORS, VISCOUS, ur10e_model
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns
 
 if TYPE_CHECKING:
@@ -24,12 +27,21 @@ FINE = 4  # Runge-Kutta steps of the reference per step
 LOOPED = 4  # motions in the Python loop
 FASTER, CLOSER, WITHIN = Target(1.0), Target(1.0), Target(1.0, faster=False)
 MOST_ERROR = 1e-3  # rad after two seconds
-HALF = Target(0.5)
+SCALED = Target(1.6)
 LAW_STEPS = 500
+#: us that a step may take in a batch and alone
+MOST = {'many': 2.0, 'alone': 4.0}
 
 
 def measure(progress: Progress) -> list[Row]:
     """Return steps per second against MuJoCo's, and the errors of both after two seconds."""
+    with threads_at_most(1):
+        found = beside_mujoco(progress) + with_friction(progress)
+    return found + over_threads(progress)
+
+
+def beside_mujoco(progress: Progress) -> list[Row]:
+    """Return the rows of the seven-axis arm."""
     mujoco = import_mujoco()
     rough, truth = rough_and_smooth()
     model, sticking = rollout_model(truth), rollout_model(rough)
@@ -56,39 +68,60 @@ def measure(progress: Progress) -> list[Row]:
     exact = Peer(truth, 'RK4', FINE).batch(q, qd, effort)[:, -1]
     ours = float(np.abs(model.rollout(q, qd, effort, STEP).position[:, -1] - exact).max())
     theirs = float(np.abs(euler.batch(q, qd, effort)[:, -1] - exact).max())
-    found.append(measured_laws(progress))
     return [*found, row('largest error after 2 s / MuJoCo, Euler', 'rad', ours, theirs, CLOSER),
             row(f'largest error after 2 s / {MOST_ERROR:g}', 'rad', ours, MOST_ERROR, WITHIN)]
 
 
-def measured_laws(progress: Progress) -> Row:
-    """Return steps of a UR10e with presliding that grows with load beside Coulomb friction."""
-    models = {law: law_model(law) for law in ('maxwell+load', 'coulomb')}
-    q, qd, effort = smooth_inputs(models['coulomb'], LAW_STEPS, 2.0)
-    seconds = in_turns({law: partial(model.rollout, q, qd, effort, STEP)
-                        for law, model in models.items()}, progress, rounds=5)
+def with_friction(progress: Progress) -> list[Row]:
+    """Return steps of a UR10e with each friction, in a batch and alone.
+
+    MuJoCo's Euler steps are of first order, with viscous friction alone and with dry friction,
+    which its solver of constraints holds.
+    """
+    mujoco = import_mujoco()
+    models = {friction: ur10e_model(friction) for friction in FRICTION}
+    robot = models['auto'].robot
+    from robot_dynid.simulation.truth import Truth
+
+    smooth = Truth(np.array(VISCOUS), np.zeros(robot.n), np.array(ROTORS))
+    peers = {words: Peer(truth, 'EULER', robot='ur10e') for words, truth in (
+        ('viscous', smooth), ('dry friction', replace(smooth, coulomb=np.array(DRY))))}
+    many = smooth_inputs(models['coulomb'], LAW_STEPS, 2.0)
+    q, qd, effort = (np.ascontiguousarray(a[:1]) for a in many)
+    contenders: dict[tuple[str, str], Callable[[], Any]] = {}
+    for name, inputs in (('many', many), ('alone', (q, qd, effort))):
+        for friction, model in models.items():
+            contenders[friction, name] = partial(model.rollout, *inputs, STEP)
+        for words, peer in peers.items():
+            contenders[words, name] = partial(peer.batch, *inputs)
+    seconds = in_turns(contenders, progress, rounds=5)
+    step = {key: 1e6 * t / (LAW_STEPS * (MOTIONS if key[1] == 'many' else 1))
+            for key, t in seconds.items()}
+    rows = []
+    for name, words in (('many', f'{MOTIONS} motions'), ('alone', 'one motion')):
+        for friction in FRICTION:
+            own = step[friction, name]
+            rows += [*(row(f'UR10e, {friction}: {words} x {LAW_STEPS} steps of 1 ms / '
+                           f'mujoco.rollout {mujoco.__version__}, Euler, {peer}', 'us per step',
+                           own, step[peer, name], FASTER) for peer in peers),
+                     row(f'UR10e, {friction}: {words} / {MOST[name]:g} us', 'us per step', own,
+                         MOST[name], WITHIN)]
+    return rows
+
+
+def over_threads(progress: Progress) -> list[Row]:
+    """Return steps of a UR10e in two threads beside one."""
+    model = ur10e_model('auto')
+    inputs = smooth_inputs(model, LAW_STEPS, 2.0)
+
+    def limited(threads: int) -> None:
+        with threads_at_most(threads):
+            model.rollout(*inputs, STEP)
+
+    found = in_turns({threads: partial(limited, threads) for threads in (1, 2)}, progress)
     scale = 1e6 / (MOTIONS * LAW_STEPS)
-    return row(f'UR10e, {MOTIONS} motions x {LAW_STEPS} steps of 1 ms, maxwell+load / coulomb',
-               'us per step', scale * seconds['maxwell+load'], scale * seconds['coulomb'], HALF)
-
-
-def law_model(name: str) -> IdentifiedModel:
-    """Return a UR10e with nominal links and the same friction on every joint."""
-    from robot_dynid.identified.model import IdentifiedModel
-    from robot_dynid.identified.structure import Structure
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.signals.prepare import Preprocessing
-
-    robot = load_robot('ur10e')
-    structure = Structure.uniform(robot, True, name, {})
-    structure = replace(structure, load=tuple(tuple(row) for row in robot.nominal.tolist()))
-    model = structure.torque_model(robot)
-    dry = 4.0 / len(structure.laws[0].holding)
-    known = {'Ia': 0.5, 'fv': 5.0, 'fc': dry, 'fs': dry, 'fw': 0.05, 'fb': 1.0}
-    values = [known.get(n[:2], 0.0) for n in model.reduction.standard[10 * robot.n:]]
-    base = model.reduction.base(np.concatenate([robot.nominal.ravel(), values]))
-    return IdentifiedModel(robot, structure, model.reduction, base, 0.0 * base, base,
-                           Preprocessing(10.0))
+    return [row(f'UR10e, auto: {MOTIONS} motions x {LAW_STEPS} steps, 2 threads / 1',
+                'us per step', scale * found[2], scale * found[1], SCALED)]
 
 
 def import_mujoco() -> Any:
@@ -141,13 +174,14 @@ class Peer:
     truth: Truth
     integrator: str
     parts: int = 1
+    robot: str = ROBOT
 
     def __post_init__(self) -> None:
         from robot_dynid.robot.robot_file import load_robot
         from robot_dynid.simulation.mujoco_model import build_model
 
         self._mujoco = mujoco = import_mujoco()
-        robot = load_robot(ROBOT)
+        robot = load_robot(self.robot)
         self._n = robot.n
         self._model = build_model(robot, self.truth)
         assert [self._model.joint(j).name for j in range(robot.n)] == list(robot.joints)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,24 +13,26 @@ from robot_dynid.errors import MissingDependency
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.robot.model import RobotModel
-    from robot_dynid.types import Samples
+    from robot_dynid.types import FloatArray, Samples
 
+#: what contenders are called
+Name = TypeVar('Name', bound=Hashable)
 ROBOT = 'seven_axis'
 ROUNDS = 5
 
 
 def in_turns(
-    contenders: Mapping[str, Callable[[], Any]], progress: Progress, rounds: int = ROUNDS
-) -> dict[str, float]:
-    """Return the median seconds of every contender; a first round is not counted."""
-    times: dict[str, list[float]] = {name: [] for name in contenders}
+    contenders: Mapping[Name, Callable[[], Any]], progress: Progress, rounds: int = ROUNDS
+) -> dict[Name, FloatArray]:
+    """Return the seconds (rounds,) of every contender; a first round is not counted."""
+    times: dict[Name, list[float]] = {name: [] for name in contenders}
     for turn in range(rounds + 1):
         for index, (name, run) in enumerate(contenders.items()):
-            progress(name, (turn + index / len(contenders)) / (rounds + 1))
+            progress(str(name), (turn + index / len(contenders)) / (rounds + 1))
             begin = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - begin)
-    return {name: float(np.median(found[1:])) for name, found in times.items()}
+    return {name: np.array(found[1:]) for name, found in times.items()}
 
 
 def import_pinocchio() -> Any:

@@ -73,7 +73,7 @@ def executable(name: str) -> list[str]:
         path = Path(prefix) / 'lib' / PACKAGE / name
         if prefix and path.is_file():
             return [str(path)]
-    return [sys.executable, '-m', f'{PACKAGE}.ros.{name}_node']
+    return [sys.executable, '-m', f'{PACKAGE}.ros.{name}.node']
 
 
 def end(running: list[Running]) -> None:

@@ -69,7 +69,7 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     _check_outputs(out)
     parameters = {
         'simulated_robot': {'robot': name, 'seed': arguments.seed},
-        'identifier': {'robot': name, 'recordings': out / 'recordings',
+        'identifier': {'robot': name, 'recording_directory': out / 'recordings',
                        **({'optional_topics': ['motor_states']} if truth.drives else {})},
         'excitation': {'robot': name, 'recording_directory': out / 'executions',
                        **EXCITATION_PARAMETERS},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from robot_dynid.errors import UsageError
@@ -20,20 +20,66 @@ EXPERIMENTS = {
 }
 
 
+#: kinds of row: the paper's figure against ours; our own simulation found again; no judgement
+COMPARED, RECOVERED, SHOWN = 'compared', 'recovered', 'shown'
+#: how well the figure of a known difference is known, relative
+AS_KNOWN = 0.1
+
+
 @dataclass(frozen=True)
 class Row:
-    """One comparison: numbers or text; ``ok`` None where the paper's figure cannot be compared."""
+    """One figure of a paper and ours: numbers or text, the ``kind`` of row, and the verdict.
+
+    ``ok`` is None exactly in rows that are shown only, whose ``note`` is the reason; ``known``
+    marks a difference that is explained in ``note``. Raises ValueError otherwise.
+    """
 
     quantity: str
     paper: float | str | None
     ours: float | str
+    kind: str
     ok: bool | None = None
     note: str = ''
+    known: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.kind == SHOWN) != (self.ok is None) or type(self.ok) not in (bool, type(None)):
+            raise ValueError(f'{self.quantity}: a row is judged unless it is shown only')
+        if not self.note and (self.kind == SHOWN or self.known):
+            raise ValueError(f'{self.quantity}: why is this not judged, or known to differ?')
+        if self.known and self.ok is not False:
+            raise ValueError(f'{self.quantity}: known to differ, but it agrees')
 
 
 def compared(quantity: str, paper: float, ours: float, tolerance: float, note: str = '') -> Row:
     """Return a row that is right when the two differ by at most ``tolerance``."""
-    return Row(quantity, paper, float(ours), bool(abs(ours - paper) <= tolerance), note)
+    return matched(quantity, paper, float(ours), abs(ours - paper) <= tolerance, note)
+
+
+def matched(
+    quantity: str, paper: float | str | None, ours: float | str, ok: bool, note: str = ''
+) -> Row:
+    """Return a compared row whose verdict is ``ok``: text, or a statement of the paper."""
+    return Row(quantity, paper, ours, COMPARED, bool(ok), note)
+
+
+def shown(quantity: str, paper: float | str | None, ours: float | str, reason: str) -> Row:
+    """Return a row without verdict, for a ``reason``."""
+    return Row(quantity, paper, ours, SHOWN, None, reason)
+
+
+def known(row: Row, explanation: str, figure: float | None = None) -> Row:
+    """Return ``row``; where it differs, as a known difference with its ``explanation``.
+
+    It is known to be ``figure`` within AS_KNOWN, if given; another difference is a new one.
+    """
+    if row.ok is not False:
+        return row
+    if figure is not None and not (
+            isinstance(row.ours, float) and abs(row.ours / figure - 1.0) <= AS_KNOWN):
+        return row
+    note = f'{row.note}; {explanation}' if row.note else explanation
+    return replace(row, note=note, known=True)
 
 
 def reproduce(name: str, progress: Progress) -> Sequence[Row]:

@@ -28,7 +28,7 @@ COUNT, STEP = 8900, 1e-3
 PERIODS = 4
 #: rad of one count of an encoder
 COUNTED = 2.0 * np.pi / 1_250_000
-#: friction at rest over that in motion, and the speed [rad/s] where it has built up
+#: friction at rest over that in motion (assumed), and the speed [rad/s] where it has built up
 STATIC, CREEP = 2.0, 1e-3
 #: the last of the control points, a share SLOW, are CALM of the size
 SLOW, CALM, SEED = 0.33, 0.15, 0
@@ -40,7 +40,7 @@ class ElasticArm:
 
     ``stiffness`` N m/rad; ``amplitude`` rad of ``knots`` control points; ``gains`` (2, n) N m/rad
     and N m s/rad of the controller; ``truth`` has rotors and friction, which has fallen to that in
-    motion at ``fallen`` rad/s.
+    motion at ``fallen`` rad/s; at rest it is ``excess`` times that.
     """
 
     robot: RobotModel
@@ -50,6 +50,7 @@ class ElasticArm:
     knots: int
     gains: FloatArray
     fallen: float
+    excess: float = STATIC
 
     @property
     def gears(self) -> Gears:
@@ -61,7 +62,7 @@ class ElasticArm:
     @property
     def static(self) -> FloatArray:
         """Friction (n,) [N m] at which the motors break away."""
-        return STATIC * self.truth.coulomb
+        return self.excess * self.truth.coulomb
 
     @property
     def friction(self) -> AxisFriction:

@@ -7,7 +7,7 @@ effort. Nothing of the truth is known: cut-off, lag and friction laws are chosen
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import ElasticArm, Motion
 #: speeds [rad/s] at which dry friction is looked at, and two between which it no longer changes
 SPEEDS = np.geomspace(1e-4, 1.0, 400)
 SLIDING = (1.0, 2.0)
+#: of the noise
+SEED = 1
 
 Law = Callable[[FloatArray], FloatArray]
 
@@ -70,14 +72,20 @@ class Logged:
     choices: str
 
 
-def logged(arm: ElasticArm, motion: Motion) -> Logged:
-    """Identify the arm from a recording, with the method elastic and the default recipe.
+def logged(
+    arm: ElasticArm, motion: Motion, ratio: float = np.inf, method: str = 'elastic'
+) -> Logged:
+    """Identify the arm from a recording, with a method and the default recipe.
 
     The parameters are those of the paper: base parameters of links, rotors and gears, and of every
     joint viscous and static friction. Friction laws differ in what their parameters mean, so the
-    law found and the simulated one are compared by what they do.
+    law found and the simulated one are compared by what they do. Positions have white noise at a
+    ``ratio`` [dB] to their deviation.
     """
-    model = identify(arm.robot, [motion.seen(arm)], 'elastic').model
+    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
+    noise = spread * np.random.default_rng(SEED).standard_normal(motion.position.shape)
+    seen = replace(motion, position=motion.position + noise).seen(arm)
+    model = identify(arm.robot, [seen], method).model
     true = arm.base(model.torque_model)
     errors = {name: float(abs(value / there - 1.0)) for name, value, there in zip(
         model.reduction.names, model.values, true, strict=True)

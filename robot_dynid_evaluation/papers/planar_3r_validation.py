@@ -10,7 +10,7 @@ from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray, Samples
-from robot_dynid_evaluation.papers import Row, compared
+from robot_dynid_evaluation.papers import RECOVERED, Row, compared, matched, shown
 from robot_dynid_evaluation.papers.planar_3r_model import (
     AMPLITUDES,
     FREQUENCIES,
@@ -71,15 +71,17 @@ def _figure_11(model: TorqueModel, values: FloatArray, motion: Samples) -> list[
         error = measured[:, j] - modelled[:, j]
         what, (low, _, high) = f'figure 11, joint {j + 1}', score.quartiles
         found += [
-            compared(f'{what}: RMSE [N m]', rmse, score.rmse, RMSE_ROOM * rmse,
-                     'the simulated noise has the deviation of the paper'),
-            Row(f'{what}: quartiles [N m]', quartiles, f'{low:.2f} {high:.2f}', None,
-                'white noise is centred; the errors of the paper are not: its model leaves '
-                'something out'),
-            Row(f'{what}: least and largest error [N m]', extremes,
-                f'{error.min():.2f} {error.max():.2f}'),
-            Row(f'{what}: outliers', outliers, str(round(score.outliers * len(error))), None,
-                f'of {len(error)} samples, beyond 1.5 interquartile ranges'),
+            Row(f'{what}: RMSE [N m]', rmse, score.rmse, RECOVERED,
+                bool(abs(score.rmse - rmse) <= RMSE_ROOM * rmse),
+                'the simulated noise has the deviation of the paper'),
+            shown(f'{what}: quartiles [N m]', quartiles, f'{low:.2f} {high:.2f}',
+                  'white noise is centred; the errors of the paper are not: its model leaves '
+                  'something out'),
+            shown(f'{what}: least and largest error [N m]', extremes,
+                  f'{error.min():.2f} {error.max():.2f}', 'ours are those of the simulated noise'),
+            shown(f'{what}: outliers', outliers, str(round(score.outliers * len(error))),
+                  f'of {len(error)} samples, beyond 1.5 interquartile ranges; those of the '
+                  'simulated noise'),
         ]
     return found
 
@@ -102,7 +104,7 @@ def _figures_12_to_14(model: TorqueModel, values: FloatArray, motion: Samples) -
         rmse = float(np.sqrt(np.mean((computed[:, j] - expected[:, j]) ** 2)))
         found.append(Row(
             f'figure {12 + j}, joint {j + 1}: correlation of accelerations', 'good agreement',
-            correlation, correlation >= TREND,
+            correlation, RECOVERED, bool(correlation >= TREND),
             f'RMSE {rmse:.3g} rad/s^2 of {np.std(expected[:, j]):.3g}; efforts with noise, below '
             f'{CUTOFF:g} Hz; the paper shows curves only'))
     return found
@@ -113,7 +115,8 @@ def _least_eigenvalue(model: TorqueModel, values: FloatArray, motion: Samples) -
     minimal = minimal_dynamics(model, values)
     least = min(float(np.linalg.eigvalsh(minimal.mass_matrix(q))[0])
                 for q in motion.position[::EVERY])
-    return Row('least eigenvalue of M(q) along the motion [kg m^2]', '> 0', least, least > 0.0)
+    return matched('least eigenvalue of M(q) along the motion [kg m^2]', '> 0', least,
+                   least > 0.0)
 
 
 def minimal_dynamics(model: TorqueModel, values: FloatArray) -> MinimalDynamics:

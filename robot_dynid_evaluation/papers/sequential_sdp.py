@@ -17,27 +17,47 @@ from collections.abc import Mapping
 import numpy as np
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
-from robot_dynid.estimation.estimate import Status
+from robot_dynid.estimation.estimate import Estimate, Status
 from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation.feasible.bounds import Bounds, LinkBounds
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
-from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate
+from robot_dynid.estimation.feasible.simultaneous import Feasible, FeasibleEstimate, Task
+from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.reduction.base import Reduction
+from robot_dynid.reduction.origins import MEASURED, Origin, origins
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import Progress
-from robot_dynid_evaluation.papers import Row
+from robot_dynid_evaluation.bench import serial_arm
+from robot_dynid_evaluation.papers import RECOVERED, Row, known, matched, shown
+from robot_dynid_evaluation.papers.recovery import effort_shares, recovered
 from robot_dynid_evaluation.papers.sequential_sdp_arms import NINE, PUMA, Recorded, recorded
 
 ESTIMATORS: Mapping[str, Feasible] = {
     'sequential': SequentialFeasible(sweeps=0), 'polished': SequentialFeasible(),
     'simultaneous': Feasible(),
 }
-#: what the paper reports for nine joints, in words and in seconds; it names the sequential time
-#: of three joints nowhere
-TIMES = {'sequential': ('20 min', 1200.0), 'polished': ('', np.inf),
-         'simultaneous': ('> 4 days', 345600.0)}
+#: seconds that the paper reports for nine joints, as upper and lower bound, and their ratio
+SEQUENTIAL, SIMULTANEOUS = 1200.0, 345600.0
+RATIO = SIMULTANEOUS / SEQUENTIAL
+WHY_NOT_SLOWER = (
+    'known: compression removed the bottleneck; all samples enter once, as a triangle, so that '
+    'the simultaneous problem is small as well. Sequential gains with the number of joints, below')
+#: joints and samples of the arms on which the time grows, and the weight of the prior there
+LONGER, WEIGHT = ((9, 800), (27, 800), (60, 1000)), 1e-2
 #: random configurations at which the mass matrix is checked
 CONFIGURATIONS = 1000
 ILLEGIBLE = 'not legible'
-#: weight of the prior with one link per problem
-ONE_LINK = 1e-2
+#: share of a joint's effort that the error of a base parameter makes at most
+WORST = 3e-3
+#: relative error of the efforts without noise: rounding times the condition of the equations
+EXACT = 1e-7
+#: error of the efforts, in deviations sqrt(parameters / equations) of the noise
+EXPECTED = 3.0
+#: weight of the prior with one link per problem, unbounded and bounded; bounds: share of the
+#: nominal mass, distance from the nominal centre [m]
+ONE_LINK, ONE_LINK_BOUNDED, MASS, CENTRE = 1e-2, 1e-1, 0.5, 0.1
+#: largest error that is known of one link per problem, with bounds
+GROWN = 0.1
 
 Fits = dict[str, tuple[FeasibleEstimate, float]]
 
@@ -46,16 +66,17 @@ def rows(progress: Progress) -> list[Row]:
     """Return both examples: parameters, feasibility, efforts, times."""
     progress('PUMA 560', 0.0)
     puma = recorded(PUMA, np.random.default_rng(0))
-    found = fits(puma)
-    table = [*_parameters(puma, found), *_summary('PUMA 560, 3 joints', puma, found)]
-    progress('nine joints', 0.3)
+    table = example('PUMA 560', puma, fits(puma))
+    progress('nine joints', 0.2)
     nine = recorded(NINE, np.random.default_rng(1))
     found = fits(nine)
-    table += _summary('9 joints', nine, found)
-    table += _times(found)
+    table += [*example('9 joints', nine, found), *time_rows(found)]
+    progress('more joints', 0.6)
+    for joints, count in LONGER:
+        table += longer_rows(joints, count)
     progress('nine joints without noise', 0.8)
     exact = recorded(NINE, np.random.default_rng(2), noisy=False)
-    return [*table, *_exact(exact), _one_link_per_problem(nine)]
+    return [*table, *_exact(exact), *_one_link_per_problem(nine)]
 
 
 def fits(data: Recorded) -> Fits:
@@ -69,16 +90,48 @@ def fits(data: Recorded) -> Fits:
     return found
 
 
-def _parameters(data: Recorded, found: Fits) -> list[Row]:
-    """Return the table of the paper: the truth and both estimators, parameter by parameter."""
-    first, second = (found[name][0] for name in ('sequential', 'simultaneous'))
-    guessed = first.certificate.from_prior
-    return [
-        Row(f'PUMA 560: {name}', ILLEGIBLE,
-            f'{second.standard[i]:.4g} (sequential {first.standard[i]:.4g})', None,
-            f'true {data.truth[i]:.4g}'
-            + ('; no effort shows it by itself: from the prior' if name in guessed else ''))
-        for i, name in enumerate(data.model.reduction.standard)]
+def example(what: str, data: Recorded, found: Fits) -> list[Row]:
+    """Return the table of the paper, feasibility and efforts of every estimate."""
+    return [*_parameters(what, data, found), *_summary(what, data, found)]
+
+
+def _parameters(what: str, data: Recorded, found: Fits) -> list[Row]:
+    """Return the truth and both estimators, parameter by parameter, and the worst base parameter.
+
+    A parameter is judged where it is a base parameter by itself and no prior pulled at it: by the
+    deviation of least squares, to which the disturbance belongs.
+    """
+    experiment = Experiment.of(data.model, [data.samples])
+    reduction, truth = data.model.reduction, data.model.reduction.base(data.truth)
+    deviations = LeastSquares().fit(experiment).std
+    shares = effort_shares(experiment.information, np.diag(deviations))
+    sequential, best = (found[name][0] for name in ('sequential', 'simultaneous'))
+    table = []
+    for i, origin in enumerate(origins(reduction)):
+        ours, beside = float(best.standard[i]), f'sequential {sequential.standard[i]:.4g}'
+        if origin.kind == MEASURED and not best.prior_weight:
+            k = origin.base[0]
+            table.append(recovered(f'{what}: {origin.name}', f'{truth[k]:.4g}', ours,
+                                   (ours - truth[k], deviations[k], shares[k]), beside))
+        else:
+            table.append(shown(f'{what}: {origin.name}', ILLEGIBLE, ours, (
+                f'{_why_not_judged(reduction, origin, data.truth[i])}; {beside}')))
+    for name, (estimate, _) in found.items():
+        off = effort_shares(experiment.information, np.diag(estimate.values - truth))
+        k = int(np.argmax(off))
+        table.append(Row(
+            f'{what}, {name}: worst base parameter, share of the effort', 0.0, float(off[k]),
+            RECOVERED, bool(off[k] <= WORST), f'{reduction.names[k]}, of {len(off)}'))
+    return table
+
+
+def _why_not_judged(reduction: Reduction, origin: Origin, truth: float) -> str:
+    told = f'true {truth:.4g}; {origin.kind}'
+    if origin.kind == MEASURED:
+        return f'{told}, but the prior pulls at it'
+    if origin.base:
+        told += f' ({", ".join(reduction.names[i] for i in origin.base)})'
+    return f'{told}; {origin.separated_by} measured by itself would give it'
 
 
 def _summary(what: str, data: Recorded, found: Fits) -> list[Row]:
@@ -87,26 +140,38 @@ def _summary(what: str, data: Recorded, found: Fits) -> list[Row]:
     for name, (estimate, _) in found.items():
         least = smallest_mass_matrix(data, estimate)
         certificate = estimate.certificate
-        table.append(Row(
+        table.append(matched(
             f'{what}, {name}: feasible', 'feasible', f'M(q) >= {least:.3g} kg m^2',
             bool(estimate.status is Status.OK and certificate.smallest.min() > 0.0
                  and least > 0.0 and passive(estimate)),
             f'smallest eigenvalue of a link {certificate.smallest.min():.2g}; '
             f'{CONFIGURATIONS} random configurations'))
-        predicted = data.model.effort(data.samples, estimate.values)
-        error, noise = (np.linalg.norm(effort - data.exact) / np.linalg.norm(data.exact)
-                        for effort in (predicted, data.measured))
-        table.append(Row(
-            f'{what}, {name}: error of the efforts', 'very close', float(error),
-            bool(error < noise), f'relative; noise and disturbance are {noise:.3f}'))
+        table.append(effort_row(what, name, data, estimate))
     best = found['simultaneous'][0].certificate.objective
     for name in ('sequential', 'polished'):
         gap = found[name][0].certificate.objective / best - 1.0
-        table.append(Row(f'{what}, {name}: objective above simultaneous', ILLEGIBLE, float(gap),
-                         None, 'relative; weight of the prior '
-                         f'{found[name][0].prior_weight:g}, simultaneous '
-                         f'{found["simultaneous"][0].prior_weight:g}'))
+        table.append(shown(f'{what}, {name}: objective above simultaneous', ILLEGIBLE, float(gap),
+                           'the paper has no figure; relative, weight of the prior '
+                           f'{found[name][0].prior_weight:g}, simultaneous '
+                           f'{found["simultaneous"][0].prior_weight:g}'))
     return table
+
+
+def effort_row(what: str, name: str, data: Recorded, estimate: Estimate) -> Row:
+    """Return the error of the efforts beside what noise leaves of as many parameters."""
+    noise = float(np.linalg.norm(data.measured - data.exact) / np.linalg.norm(data.exact))
+    expected = noise * float(np.sqrt(len(estimate.values) / data.exact.size))
+    error = _error(data, estimate)
+    return Row(f'{what}, {name}: error of the efforts', 'very close', error, RECOVERED,
+               error <= EXPECTED * expected,
+               f'relative; noise and disturbance are {noise:.3f}, of which '
+               f'{len(estimate.values)} base parameters take {expected:.2g}')
+
+
+def _error(data: Recorded, estimate: Estimate) -> float:
+    """Return the error of the efforts, relative to them."""
+    predicted = data.model.effort(data.samples, estimate.values)
+    return float(np.linalg.norm(predicted - data.exact) / np.linalg.norm(data.exact))
 
 
 def passive(estimate: FeasibleEstimate) -> bool:
@@ -123,33 +188,75 @@ def smallest_mass_matrix(data: Recorded, estimate: FeasibleEstimate) -> float:
     return float(np.linalg.eigvalsh(mass_matrix(robot, q, links)).min())
 
 
-def _times(found: Fits) -> list[Row]:
-    return [Row(f'9 joints, {name}: time', TIMES[name][0], f'{seconds:.2g} s',
-                bool(seconds < TIMES[name][1]) if TIMES[name][0] else None,
-                '108 parameters; choice of the weight of the prior and certificate included')
-            for name, (_, seconds) in found.items()]
+def time_rows(found: Fits) -> list[Row]:
+    """Return the times beside the paper's, and their ratio."""
+    first, polished, second = (found[name][1] for name in ESTIMATORS)
+    note = '108 parameters; choice of the weight of the prior and certificate included'
+    ratio = matched('9 joints: time, simultaneous over sequential', f'>= {RATIO:g}',
+                    second / first, second >= RATIO * first,
+                    f'ours {second:.2g} and {first:.2g} s')
+    return [
+        matched('9 joints, sequential: time', '20 min', f'{first:.2g} s', first < SEQUENTIAL,
+                note),
+        shown('9 joints, polished: time', None, f'{polished:.2g} s', 'the paper has no polishing'),
+        matched('9 joints, simultaneous: time', '> 4 days', f'{second:.2g} s',
+                second < SIMULTANEOUS, note),
+        known(ratio, WHY_NOT_SLOWER) if second < SEQUENTIAL else ratio,
+    ]
+
+
+def longer_rows(joints: int, count: int) -> list[Row]:
+    """Return the processor time of one solution at a given weight, on a longer arm."""
+    data = serial_arm.recorded(joints, count)
+    experiment = data.experiment()
+    task, seconds = Task.of(experiment, 'entropic', Bounds()), []
+    for name in ('sequential', 'simultaneous'):
+        fit = ESTIMATORS[name].fitter(task, experiment.information)
+        begin = time.process_time()
+        answer = fit(WEIGHT)
+        seconds.append(time.process_time() - begin)
+        if answer.trouble:
+            return [matched(f'{joints} joints, {name}: solved', 'solved', answer.trouble, False)]
+    return [shown(f'{joints} joints: processor time of sequential, simultaneous [s]', None,
+                  f'{seconds[0]:.2f} {seconds[1]:.2f}',
+                  f'the paper has no such arm; one solution at the weight {WEIGHT:g}, samples '
+                  'compressed before')]
 
 
 def _exact(data: Recorded) -> list[Row]:
     """Return the errors of the efforts where there is no noise."""
-    table = []
-    for name, (estimate, _) in fits(data).items():
-        predicted = data.model.effort(data.samples, estimate.values)
-        error = np.linalg.norm(predicted - data.exact) / np.linalg.norm(data.exact)
-        table.append(Row(f'9 joints without noise, {name}: error of the efforts', ILLEGIBLE,
-                         float(error), None,
-                         f'weight of the prior {estimate.prior_weight:g}'))
-    return table
+    return [Row(f'9 joints without noise, {name}: error of the efforts', 0.0,
+                _error(data, estimate), RECOVERED, _error(data, estimate) <= EXACT,
+                f'weight of the prior {estimate.prior_weight:g}')
+            for name, (estimate, _) in fits(data).items()]
 
 
-def _one_link_per_problem(data: Recorded) -> Row:
-    """Return the result of the paper's procedure, with one link per problem."""
+def _one_link_per_problem(data: Recorded) -> list[Row]:
+    """Return the results of the paper's procedure, one link per problem, without and with bounds.
+    """
     experiment = Experiment.of(data.model, [data.samples])
-    estimate = SequentialFeasible(prior_weight=ONE_LINK, sweeps=0, generations=1).fit(experiment)
-    predicted = data.model.effort(data.samples, estimate.values)
-    error = np.linalg.norm(predicted - data.exact) / np.linalg.norm(data.exact)
-    return Row('9 joints, sequential with one link per problem: error of the efforts',
-               'very close', float(error), None,
-               f'weight of the prior {ONE_LINK:g}; mass of a link is settled before the equations '
-               'that show it, errors then grow from link to link; with the next link in every '
-               'problem they do not')
+    plain = SequentialFeasible(prior_weight=ONE_LINK, sweeps=0, generations=1).fit(experiment)
+    what = '9 joints, sequential with one link per problem'
+    rows = [shown(
+        f'{what}: error of the efforts', 'very close', _error(data, plain),
+        f'{plain.status.name}: {"; ".join(plain.warnings)}. No result: mass of a link is settled '
+        'before the equations that show it, and the next link cannot make up for it')]
+    bounded = SequentialFeasible(prior_weight=ONE_LINK_BOUNDED, sweeps=0, generations=1,
+                                 bounds=near_nominal(data.model.robot)).fit(experiment)
+    row = effort_row(what, 'masses and centres bounded', data, bounded)
+    if row.ok or bounded.status is not Status.OK or _error(data, bounded) > GROWN:
+        return [*rows, row]
+    return [*rows, known(row, f'known: masses within {100.0 * MASS:g} %, centres within '
+                         f'{CENTRE:g} m of the nominal ones keep errors from growing without end; '
+                         'with the next link in every problem they need no bounds')]
+
+
+def near_nominal(robot: RobotModel) -> Bounds:
+    """Return bounds of every mass and centre about those of ``robot``."""
+    links = []
+    for name, body in zip(robot.bodies, robot.nominal, strict=True):
+        (x, y, z), mass = (body[1:4] / body[0]).tolist(), float(body[0])
+        links.append((name, LinkBounds(
+            ((1.0 - MASS) * mass, (1.0 + MASS) * mass),
+            (x - CENTRE, y - CENTRE, z - CENTRE), (x + CENTRE, y + CENTRE, z + CENTRE))))
+    return Bounds(tuple(links))

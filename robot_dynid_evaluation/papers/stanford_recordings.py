@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -16,6 +18,7 @@ from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.arm import CONTROL_PERIOD, Arm, Sensors, Setpoint
 from robot_dynid.simulation.truth import Noise
 from robot_dynid.types import FloatArray, RawLog, Samples, frozen
+from robot_dynid_evaluation.papers.recovery import effort_shares
 from robot_dynid_evaluation.papers.stanford_motions import (
     SIZE,
     STEPS,
@@ -29,8 +32,22 @@ from robot_dynid_evaluation.papers.stanford_motions import (
 REST, DURATION, ENCODER, CUTOFF = 0.2, 1.2, 1e-4, 20.0
 
 
-def estimate_from_recordings(robot: RobotModel) -> dict[tuple[int, str], float]:
-    """Return the constants by body and name from one recording per motion of every step."""
+@dataclass(frozen=True)
+class Found:
+    """A constant from recordings: ``value``, ``deviation``, the share of effort this makes."""
+
+    value: float
+    deviation: float
+    share: float
+
+
+def estimate_from_recordings(
+    robot: RobotModel, keys: Sequence[tuple[int, str]]
+) -> dict[tuple[int, str], Found]:
+    """Return constants from one recording per motion of every step.
+
+    ``keys`` name body and constant, as many as there are base parameters.
+    """
     arm, model = Arm(robot), TorqueModel.of(robot, (RigidLinks(robot),))
     recorded = {motion: recording(arm, *_start(motion)) for step in STEPS
                 for motion in _motions(step)}
@@ -40,8 +57,15 @@ def estimate_from_recordings(robot: RobotModel) -> dict[tuple[int, str], float]:
         reduce(Information.merge, (Experiment.of(model, [recorded[motion]]).information
                                    for motion in _motions(step))) for step in STEPS]
     estimate = fit_stages(experiment, stages, information)
-    standard = model.reduction.standard_values(estimate.values)
-    return {key: float(row @ standard) for key, row in constant_rows(robot).items()}
+    rows = constant_rows(robot)
+    combinations = np.array([rows[key] for key in keys])[:, model.reduction.kept]
+    values = combinations @ estimate.values
+    spread = combinations @ estimate.covariance @ combinations.T
+    deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    changes = np.linalg.inv(combinations).T * deviations[:, None]
+    shares = effort_shares(experiment.information, changes)
+    return {key: Found(*map(float, found)) for key, *found in zip(
+        keys, values, deviations, shares, strict=True)}
 
 
 def _motions(step: Step) -> list[tuple[float, ...]]:

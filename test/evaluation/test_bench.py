@@ -7,12 +7,32 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynid.cli.main import main
+from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import DynIdError
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
+from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.reduction.numeric import full_regressor
+from robot_dynid.ripple.fit import MOST_WAVES
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
-from robot_dynid_evaluation.bench import Target, forward, identify, regressor, rollout, row
+from robot_dynid_evaluation.bench import (
+    Target,
+    auto_model,
+    derivatives,
+    forward,
+    identify,
+    jax_peer,
+    monitor,
+    pinocchio_cpp,
+    pinocchio_loop,
+    pinocchio_rnea,
+    regressor,
+    rollout,
+    row,
+    start,
+)
 from robot_dynid_evaluation.bench.synthetic import write_recording
 from robot_dynid_evaluation.bench.timing import ROBOT, in_turns, random_motion
 
@@ -22,6 +42,33 @@ def test_rows_say_whether_the_target_is_kept() -> None:
     assert (fast['ratio'], fast['kept'], fast['target']) == (3.0, True, '>= 2')
     slow = row('x', 's', 2.0, 1.0, Target(1.3, faster=False))
     assert (slow['ratio'], slow['kept'], slow['target']) == (2.0, False, '<= 1.3')
+    share = row('x', 's', 2.0, 4.0, None)
+    assert (share['ratio'], share['kept'], share['target']) == (0.5, None, '-')
+
+
+def test_ratios_are_medians_of_rounds() -> None:
+    """In the second round the machine was busy, which says nothing of either side."""
+    ours, peer = np.array([1.0, 9.0, 2.0]), np.array([3.0, 18.0, 8.0])
+    found = row('x', 's', ours, peer, Target(2.0))
+    assert (found['ours'], found['peer'], found['ratio']) == (2.0, 8.0, 3.0)
+    assert row('x', 's', ours, 4.0, Target(1.3, faster=False))['ratio'] == 0.5
+
+
+def test_several_make_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['bench', 'start', 'nothing']) == 2
+    assert 'which benchmark? One of regressor, ' in capsys.readouterr().err
+    assert main(['bench', 'start', 'regressor', '--load', '0']) == 2
+    assert 'benchmark start has no option --load' in capsys.readouterr().err
+
+
+def test_what_is_started_ends_as_it_should(tmp_path: Path) -> None:
+    """A command that ends early with a fault would be measured as a fast one."""
+    path = tmp_path / 'model.yaml'
+    forward.true_model().save(path)
+    started = start.commands(path)
+    some = {what: start.run(started[what][1]) for what in (
+        start.IMPORTING, 'robot-dynid --help', *start.MISTYPED, 'first rollout of a saved model')}
+    assert some == {what: 2 if what in start.MISTYPED else 0 for what in some}
 
 
 def test_contenders_take_turns() -> None:
@@ -42,6 +89,37 @@ def test_peer_of_the_regressor_computes_the_same() -> None:
     np.testing.assert_allclose(tall.reshape(robot.n, 20, -1), ours.transpose(0, 2, 1), atol=1e-12)
 
 
+def test_the_loop_of_cpp_is_left_out_by_name_where_it_cannot_be_compiled(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it computes the same, the benchmark holds: compiling takes half a minute."""
+    pytest.importorskip('pinocchio')
+    for source in (pinocchio_loop.SOURCE, pinocchio_rnea.SOURCE):
+        assert (pinocchio_cpp.SOURCES / source).is_file()
+    monkeypatch.setattr(pinocchio_cpp, 'COMPILERS', ('no-such-compiler',))
+    with pytest.raises(DynIdError, match=r'loop of C.*no C.* compiler.*no-such-compiler'), \
+            pinocchio_cpp.compiled(pinocchio_loop.SOURCE):
+        pass
+    found = regressor.skipped('no compiler')
+    assert 'no compiler' in found['what'] and found['kept'] is None
+
+
+def test_another_regressor_of_a_peer_is_refused() -> None:
+    ours = np.ones((2, 3))
+    regressor.compare('peer', ours * (1.0 + 1e-12), ours)
+    with pytest.raises(DynIdError, match='peer computes another regressor'):
+        regressor.compare('peer', ours * (1.0 + 1e-6), ours)
+
+
+@pytest.mark.parametrize('name', ['seven_axis', 'stanford_arm'])
+def test_newton_euler_of_the_peer_is_ours(name: str) -> None:
+    robot, samples = load_robot(name), random_motion(load_robot(name), 3)
+    effort = jax_peer.newton_euler(robot, np)
+    motion = (samples.position, samples.velocity, samples.acceleration)
+    found = [effort(robot.nominal, *state) for state in zip(*motion, strict=True)]
+    np.testing.assert_allclose(found, inverse_dynamics(robot, *motion), atol=1e-10)
+
+
 def test_peer_of_forward_dynamics_computes_the_same() -> None:
     pytest.importorskip('pinocchio')
     model = forward.true_model()
@@ -50,6 +128,19 @@ def test_peer_of_forward_dynamics_computes_the_same() -> None:
     np.testing.assert_allclose(ours(), samples.acceleration, rtol=1e-9, atol=1e-9)
     # ABA knows neither friction nor rotors: the same work, not the same numbers
     assert aba().shape == samples.acceleration.shape
+
+
+@pytest.mark.parametrize('friction', auto_model.FRICTION)
+def test_calls_of_one_state_and_of_many_compute_the_same(friction: str) -> None:
+    model = auto_model.ur10e_model(friction)
+    assert model.axis_friction.needs_load == (friction == 'auto')
+    q, qd, effort = forward.inputs(model, 20)['forward']
+    motion = forward.inputs(model, 20)['inverse']
+    many = model.forward(q, qd, effort)
+    np.testing.assert_allclose(many, motion[2], rtol=1e-9, atol=1e-9)
+    one = [model.forward(*state) for state in zip(q, qd, effort, strict=True)]
+    np.testing.assert_array_equal(one, many)
+    np.testing.assert_allclose(model.inverse(*motion), effort, rtol=1e-12)
 
 
 def test_peer_of_the_rollout_moves_the_same() -> None:
@@ -83,3 +174,29 @@ def test_minutes_from_mapped_arrays_in_a_process_of_its_own(
     with pytest.raises(DynIdError, match='exit code'):
         identify.in_a_process_of_its_own(str(tmp_path / 'absent'))
     assert 'absent' in capfd.readouterr().err
+
+
+def test_peer_of_derivatives_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only links are compared: Pinocchio's derivatives know neither friction nor rotors."""
+    pytest.importorskip('pinocchio')
+    monkeypatch.setattr(derivatives, 'COMPARED', 5)
+    robot = load_robot(ROBOT)
+    samples, links = random_motion(robot, 5), derivatives.links_alone(robot)
+    states = samples.position, samples.velocity, samples.acceleration
+    effort = links.effort(*states)
+    assert derivatives.difference(links, robot, states, effort) < derivatives.ALIKE
+    for call in derivatives.peers(robot, states, effort):
+        call()
+
+
+def test_the_monitor_is_measured_with_all_slow_effects(tmp_path: Path) -> None:
+    model = forward.true_model()
+    slow = monitor.with_slow_effects(model)
+    slow.save(tmp_path / 'model.yaml')
+    again = IdentifiedModel.load(tmp_path / 'model.yaml')
+    assert all(one and len(one.orders) == MOST_WAVES for one in again.ripples)
+    assert all(one and one.warming and one.slow for one in again.adaptations)
+    assert len(again.ripples) == len(again.adaptations) == model.robot.n == 7
+    q, qd = np.full((2, 7), 0.3)
+    ours, other = (Monitor(one)(0.0, q, qd, np.zeros(7)) for one in (model, again))
+    assert ours is not None and other is not None

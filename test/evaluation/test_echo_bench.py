@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
@@ -20,8 +21,12 @@ def test_round_trips(ros_domain: int, tmp_path: Path) -> None:
     rows = round_trips(Data(tmp_path).model_file, (1, 100), calls=40)
     assert [row.states for row in rows] == [1, 100]
     for row in rows:
-        assert 0.0 < row.echo < 1.0
-        assert row.ratio < 4.0, 'far above what any load of the machine explains'
+        assert row.echo.shape == row.identifier.shape == (40,)
+        assert (row.messages < np.median(row.echo)).mean() > 0.9
+        assert 0.0 < np.median(row.computing) < np.median(row.identifier)
+        assert 0.0 < np.median(row.echo) < 1.0
+        ratio = np.median(row.identifier / row.echo)
+        assert ratio < 4.0, 'far above what any load of the machine explains'
 
 
 def test_missing_model_is_named() -> None:

@@ -18,7 +18,8 @@ def test_peer_solves_the_same_problem() -> None:
     data = recorded(2, 200)
     task = feasible.task_of(data)
     ours = Feasible().fitter(task, task.experiment.information)(feasible.WEIGHT).v
-    theirs = feasible.raw_problem(task, data)()
+    tall, right = data.stacked()
+    theirs = feasible.problem(task, (tall, right), len(right))()
     best = feasible.objective(task, data, theirs)
     assert feasible.objective(task, data, ours) == pytest.approx(best, rel=SAME_OPTIMUM)
     # the objective does tell points apart

@@ -1,0 +1,120 @@
+"""Derivatives of the dynamics: a batch beside Pinocchio's analytic ones, in speed and in value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynid.threads import threads_at_most
+from robot_dynid_evaluation.bench import Row, Target, row
+from robot_dynid_evaluation.bench.auto_model import FRICTION, ur10e_model
+from robot_dynid_evaluation.bench.forward import true_model
+from robot_dynid_evaluation.bench.timing import (
+    import_pinocchio,
+    in_turns,
+    pinocchio_model,
+    random_motion,
+)
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+    from robot_dynid.dynamics.derivatives import Derivatives, Slopes
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.types import FloatArray
+
+STATES = 10_000
+FASTER = Target(2.0)
+#: states whose values are compared, and how far they may be apart, relative to the largest
+COMPARED, ALIKE = 1000, 1e-10
+#: with the friction that is chosen for the UR10e, which depends on the load, beside Coulomb's
+CALLS, BESIDE_COULOMB = ('inverse', 'forward'), Target(2.5, faster=False)
+States = tuple['FloatArray', 'FloatArray', 'FloatArray']
+
+
+def measure(progress: Progress) -> list[Row]:
+    """Return the rows of inverse and forward dynamics, with friction and of links alone."""
+    model = true_model()
+    samples = random_motion(model.robot, STATES)
+    states = samples.position, samples.velocity, samples.acceleration
+    effort = model.inverse(*states)
+    links, six = links_alone(model.robot), tuple(part[:, :6].copy() for part in states)
+    load = links.effort(*states)
+    rnea, aba = peers(model.robot, states, load)
+    with threads_at_most(1):
+        seconds = in_turns({
+            'inverse': lambda: model.inverse_derivatives(*states),
+            'links': lambda: links.inverse(*states),
+            'pinocchio inverse': rnea,
+            'forward': lambda: model.forward_derivatives(*states[:2], effort),
+            'links forward': lambda: links.forward(*states[:2], load, states[2]),
+            'pinocchio forward': aba,
+            **{(name, call): partial(getattr(ur10e_model(name), f'{call}_derivatives'), *six)
+               for name in FRICTION for call in CALLS},
+        }, progress)
+    each = {name: 1e6 * found / STATES for name, found in seconds.items()}
+    us = 'us per state'
+    return [
+        row('inverse, friction and rotors / RNEA derivatives in a loop', us, each['inverse'],
+            each['pinocchio inverse'], FASTER),
+        row('inverse, links alone / the same', us, each['links'], each['pinocchio inverse'],
+            FASTER),
+        row('forward, friction and rotors / ABA derivatives in a loop', us, each['forward'],
+            each['pinocchio forward'], FASTER),
+        row('forward, links alone, known acceleration / the same', us, each['links forward'],
+            each['pinocchio forward'], FASTER),
+        row(f'values of {COMPARED} states, largest difference / promised', 'relative',
+            difference(links, model.robot, states, load), ALIKE, Target(1.0, faster=False)),
+        *(row(f'UR10e, {call}: friction auto / Coulomb', us, each['auto', call],
+              each['coulomb', call], BESIDE_COULOMB) for call in CALLS),
+    ]
+
+
+def links_alone(robot: RobotModel) -> Derivatives:
+    """Return the derivatives of nominal links without rotors and friction, as Pinocchio has."""
+    from robot_dynid.dynamics.derivatives import Derivatives
+    from robot_dynid.dynamics.mechanism import Mechanism
+    from robot_dynid.dynamics.rotors import Rotors
+    from robot_dynid.friction import AxisFriction
+
+    return Derivatives(Mechanism(robot, robot.nominal, Rotors.of(np.zeros((robot.n, robot.n))),
+                                 AxisFriction.none(robot.n)))
+
+
+def peers(
+    robot: RobotModel, states: States, effort: FloatArray
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Return Pinocchio's derivatives of inverse and forward dynamics in loops over states."""
+    pin, (model, data) = import_pinocchio(), pinocchio_model(robot)
+    q, v, a = states
+
+    def rnea() -> None:
+        for k in range(len(q)):
+            pin.computeRNEADerivatives(model, data, q[k], v[k], a[k])
+
+    def aba() -> None:
+        for k in range(len(q)):
+            pin.computeABADerivatives(model, data, q[k], v[k], effort[k])
+
+    return rnea, aba
+
+
+def difference(
+    ours: Derivatives, robot: RobotModel, states: States, effort: FloatArray
+) -> float:
+    """Return the largest difference from Pinocchio, relative to the largest of its matrix."""
+    pin, (model, data) = import_pinocchio(), pinocchio_model(robot)
+    q, v, a = (part[:COMPARED] for part in states)
+    pairs = ((ours.inverse(q, v, a), pin.computeRNEADerivatives, a),
+             (ours.forward(q, v, effort[:COMPARED]), pin.computeABADerivatives, effort))
+    return max(_apart(found, k, call(model, data, q[k], v[k], last[k]))
+               for found, call, last in pairs for k in range(COMPARED))
+
+
+def _apart(found: Slopes, k: int, theirs: tuple[FloatArray, FloatArray, FloatArray]) -> float:
+    """Return the largest relative difference of three matrices, the last an upper triangle."""
+    return max(float(np.abs(np.triu(own[k] - other) if last else own[k] - other).max()
+                     / np.abs(other).max())
+               for own, other, last in zip(found, theirs, (False, False, True), strict=True))

@@ -1,0 +1,68 @@
+"""Peers in C++, compiled on the spot against the headers of the installed Pinocchio."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from robot_dynid.errors import MissingDependency
+from robot_dynid_evaluation.bench.timing import import_pinocchio
+
+NAME = 'Pinocchio in a loop of C++'
+SOURCES = Path(__file__).parent / 'sources'
+COMPILERS = ('c++', 'g++', 'clang++')
+#: places of Eigen that no package brings, and where one does, below its prefix
+EIGEN = (Path('/usr/include/eigen3'), Path('/usr/local/include/eigen3'))
+#: as Pinocchio's own CMake files define them: its list of joint types is longer than 20
+DEFINITIONS = ('BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS', 'BOOST_MPL_LIMIT_LIST_SIZE=30',
+               'BOOST_MPL_LIMIT_VECTOR_SIZE=30', 'BOOST_FUSION_INVOKE_MAX_ARITY=12')
+#: its algorithms are those of its library, not compiled once more
+FLAGS = ('-std=c++17', '-O3', '-DNDEBUG', '-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION',
+         *(f'-D{name}' for name in DEFINITIONS), '-shared', '-fPIC')
+LIBRARIES = ('pinocchio_default', 'pinocchio_parsers')
+#: seconds that compiling may take; measured 25 to 30
+PATIENCE = 600.0
+
+
+@contextmanager
+def compiled(source: str) -> Iterator[ctypes.CDLL]:
+    """Compile a file of SOURCES into a temporary folder, and load it.
+
+    Raises MissingDependency where there is no compiler, no header or no library.
+    """
+    command = _command(SOURCES / source)
+    with TemporaryDirectory(prefix='robot_dynid_') as folder:
+        path = Path(folder) / 'loop.so'
+        try:
+            done = subprocess.run([*command, '-o', str(path)], capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+        except subprocess.TimeoutExpired:
+            raise MissingDependency(f'{NAME}: not compiled within {PATIENCE:g} s') from None
+        if done.returncode:
+            first = next((line for line in done.stderr.splitlines() if 'error' in line), '')
+            raise MissingDependency(f'{NAME}: {command[0]} does not compile it: {first}')
+        yield ctypes.CDLL(str(path))
+
+
+def _command(source: Path) -> list[str]:
+    """Return the compiler and all its arguments but the output; raises MissingDependency."""
+    pinocchio = Path(import_pinocchio().__file__).resolve()
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if compiler is None:
+        raise MissingDependency(f'{NAME}: no C++ compiler, none of {", ".join(COMPILERS)}')
+    prefix = next((folder for folder in pinocchio.parents
+                   if (folder / 'include' / 'pinocchio').is_dir()), None)
+    if prefix is None:
+        raise MissingDependency(f'{NAME}: the installed package has no headers')
+    eigen = next((folder for folder in (prefix / 'include' / 'eigen3', *EIGEN)
+                  if (folder / 'Eigen').is_dir()), None)
+    if eigen is None:
+        raise MissingDependency(f'{NAME}: no headers of Eigen: pip install cmeel-eigen')
+    library = prefix / 'lib'
+    return [compiler, *FLAGS, f'-I{prefix / "include"}', f'-I{eigen}', str(source),
+            f'-L{library}', *(f'-l{name}' for name in LIBRARIES), f'-Wl,-rpath,{library}']
