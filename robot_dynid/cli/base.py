@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from robot_dynid.regressor import Block
     from robot_dynid.robot.model import RobotModel
 
+COMPOSITE = 'composite'
 HELP = 'print the minimal set of inertial parameters'
 
 
@@ -24,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('robot', metavar='ROBOT', help='name, URDF file or robot YAML')
     parser.add_argument('--method', default='numeric', metavar='METHOD',
                         help='numeric: rank of the regressor (default); analytic: from the axes '
-                             'alone, for the links of a chain')
+                             'alone, for the links; composite: the same set as inertia constants '
+                             'of composite bodies')
     parser.add_argument('--rotor-inertia', action='store_true',
                         help='add the rotor inertia of every motor; elastic joints have it, with '
                              'stiffness, damping and offset of their gears, anyway')
@@ -38,18 +40,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.reduction.identifiability import with_advice
     from robot_dynid.robot.robot_file import load_robot
 
-    if arguments.method not in METHODS:
-        raise UsageError(f'method {arguments.method!r}: choose one of {", ".join(METHODS)}')
+    methods = {**METHODS, COMPOSITE: METHODS['analytic']}
+    if arguments.method not in methods:
+        raise UsageError(f'method {arguments.method!r}: choose one of {", ".join(methods)}')
     started = time.perf_counter()
     robot = load_robot(arguments.robot)
     blocks = _blocks(robot, arguments)
-    reduction = METHODS[arguments.method](robot, blocks)
+    reduction = methods[arguments.method](robot, blocks)
     found = with_advice(robot, blocks, reduction)
     return {
         'robot': robot.name, 'method': arguments.method, 'joints': robot.joints,
         'standard': len(reduction.standard), 'base': len(reduction.kept),
         'kept': reduction.names, 'labels': reduction.labels, 'gap': reduction.gap,
         'categories': {name: one.plain() for name, one in found.items()},
+        'constants': _constants(robot) if arguments.method == COMPOSITE else [],
         'further': _sensor_configurations(found),
         'warnings': robot.warnings + reduction.warnings, 'seconds': time.perf_counter() - started,
     }
@@ -64,6 +68,18 @@ def _blocks(robot: RobotModel, arguments: argparse.Namespace) -> tuple[Block, ..
         return found
     axes = axes_of(robot)
     return (*found, JointFriction(axes, tuple(Coulomb() for _ in axes.labels)))
+
+
+def _constants(robot: RobotModel) -> list[dict[str, Any]]:
+    """Return the inertia constants of composite bodies, their values those of nominal links."""
+    from robot_dynid.reduction.analytic import inertia_constants
+
+    found = inertia_constants(robot)
+    return [{'name': name, 'body': robot.joints[j], 'combination': label, 'nominal': value,
+             'coefficients': {found.standard[i]: float(row[i]) for i in row.nonzero()[0]}}
+            for name, j, label, value, row in zip(
+                found.names, found.joints.tolist(), found.labels, found.values(robot).tolist(),
+                found.rows, strict=True)]
 
 
 def _sensor_configurations(found: Mapping[str, Category]) -> list[dict[str, Any]]:
@@ -82,8 +98,17 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                   f'standard parameters, {result["base"]} base parameters', style='bold')
     terminal.line('rank counted from the axes' if math.isinf(result['gap']) else
                   f'rank by the singular values, which fall by a factor of {result["gap"]:.1g}')
-    terminal.table('', ('base parameter', 'combination'),
-                   zip(result['kept'], result['labels']))
+    if result['constants']:
+        terminal.table('inertia constants of composite bodies: a link with all that it carries', (
+            'constant', 'body from', 'nominal', 'combination'), (
+            (one['name'], one['body'], one['nominal'], one['combination'])
+            for one in result['constants']))
+        terminal.line('m^ mass, k first moment, U inertia about the origin of the link, z along '
+                      'its joint: the part that no joint behind changes; nominal: of the links as '
+                      'described', style='dim')
+    else:
+        terminal.table('', ('base parameter', 'combination'),
+                       zip(result['kept'], result['labels']))
     terminal.table('', ('parameter', 'category', 'in', 'sensor configuration'), (
         (name, one['category'], ', '.join(one.get('in', ())), one.get('advice', ''))
         for name, one in result['categories'].items()))

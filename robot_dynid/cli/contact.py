@@ -64,9 +64,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             write_report(contact_report(model, found), arguments.report)
     accepted = model.not_identified if arguments.accept_partial else ()
-    levels = model.noise_levels
-    base = [float('inf')] * model.robot.n if levels is None else list(
-        arguments.margin * levels.at_gain(arguments.gain))
     return {
         'ok': usable(model, arguments.accept_partial) and all(
             one.begins or one.joint in accepted for p in found for one in p.blind),
@@ -75,7 +72,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             'joints': {joint: dict(zip(COLUMNS, map(float, values), strict=True))
                        for joint, *values in zip(
                            model.joints, abs(p.torque).max(axis=0), p.without_contact,
-                           p.static_friction, base, p.blind_seconds(model.joints),
+                           p.static_friction, p.moving, p.blind_seconds(model.joints),
                            strict=True)},
             'contacts': [asdict(c) for c in p.contacts], 'watched': p.watched,
             'blind': [asdict(b) for b in p.blind]} for p in found},

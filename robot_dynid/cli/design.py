@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_outputs, report_mark, written_before
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
-from robot_dynid.errors import DynIdError
+from robot_dynid.errors import DynIdError, UsageError
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.excitation.design import Design
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.excitation.design import Design, DesignCriteria
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray
 
@@ -34,8 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--harmonics', type=int, help='harmonics of a Fourier series')
     parser.add_argument('--periods', type=int,
                         help='periods of a Fourier series, or of every swing of a sine sequence')
-    parser.add_argument('--procedure', help='of a sine sequence: distal-to-proximal (default) or '
-                                            'body-by-body')
+    parser.add_argument('--procedure', help='of a sine sequence: distal-to-proximal (default), '
+                                            'body-by-body or adaptive')
+    parser.add_argument('--adaptive', action='store_const', const='adaptive',
+                        help='of a sine sequence: choose swings one by one from what is known so '
+                             'far, until --accuracy is met (procedure adaptive)')
+    parser.add_argument('--data', nargs='+', metavar='DATA', default=[],
+                        help='recordings of what was measured so far, for an adaptive sequence')
+    parser.add_argument('--swings', type=int,
+                        help='of an adaptive sequence to plan at once, at most')
+    parser.add_argument('--longest', type=float,
+                        help='seconds of swings an adaptive sequence may take (default 3600)')
     parser.add_argument('--configurations', type=int,
                         help='of the locked joints per stage of a sine sequence, at most')
     parser.add_argument('--objective', help='condition (default), blocks, log-det or precision')
@@ -46,7 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='seconds after which the best so far is taken, which then depends '
                              'on the machine (default: none)')
     parser.add_argument('--accuracy', type=float,
-                        help='largest standard deviation wanted, relative to nominal parameters')
+                        help='largest standard deviation wanted, relative to nominal parameters '
+                             '(adaptive: default 0.1)')
     parser.add_argument('--model', metavar='M.yaml',
                         help='predict efforts with an identified model, not the nominal one')
     parser.add_argument('--rate', type=float, default=DEFAULT_RATE,
@@ -69,24 +80,37 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.execution.plan import RATE
     from robot_dynid.execution.sampled import check_points
     from robot_dynid.io.trajectory_file import MARK, save_trajectory
+    from robot_dynid.plain import to_plain
     from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.trajectories.elements import elements
 
     started = time.perf_counter()
     options = {name: getattr(arguments, name)
                for name in ('duration', 'harmonics', 'periods', 'procedure', 'configurations',
                             'objective', 'starts', 'iterations', 'time_limit', 'accuracy', 'seed',
-                            'scale')
+                            'scale', 'swings', 'longest')
                if getattr(arguments, name) is not None}
+    if arguments.adaptive is not None:
+        options['procedure'] = _adaptive(arguments)
     request = parse_request(arguments.type, with_text(options, arguments.options))
+    if arguments.data and getattr(request.options, 'procedure', '') != 'adaptive':
+        raise UsageError('--data is what an adaptive sine sequence goes on from; leave it out, or '
+                         'ask for --type sine-sequence --adaptive')
     RATE.read(arguments.rate, "option 'rate'")
     check_points(getattr(request.options, 'duration', 0.0), arguments.rate)
     check_outputs((arguments.out, MARK), (arguments.report, report_mark(arguments.report)),
-                  inputs=(arguments.robot, arguments.model, arguments.options))
+                  inputs=(arguments.robot, arguments.model, arguments.options, *arguments.data))
     robot = load_robot(arguments.robot)
     links = _links(arguments.model, robot)
     with terminal.progress('design') as progress:
         criteria = design_criteria(robot, progress, elapsed=lambda: time.perf_counter() - started,
                             links=links)
+        if arguments.data:
+            criteria = _measured(arguments.data, robot, criteria, progress)
+            if _met(criteria, request.options.wanted.accuracy):
+                return {**_nothing_more(criteria, request.options.wanted.accuracy),
+                        'robot': robot.name, 'type': request.kind,
+                        'seconds': time.perf_counter() - started}
         scene = scene_of(robot, request.common.surroundings(robot.surroundings))
         found = design(robot, request, keeping_clear(criteria, scene))
     _check_points(found, arguments.rate)
@@ -103,9 +127,44 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'report': arguments.report, **_figures(found),
         'duration': found.trajectory.duration, 'limits': found.used,
         'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
-        'stages': [vars(stage) for stage in found.stages], 'warnings': found.warnings,
+        'stages': [vars(stage) for stage in found.stages], 'session': to_plain(found.session),
+        'elements': elements(found.trajectory), 'warnings': found.warnings,
         'seconds': time.perf_counter() - started,
     }
+
+
+def _adaptive(arguments: argparse.Namespace) -> str:
+    """Return the procedure of --adaptive; raises UsageError where another one is named."""
+    if arguments.procedure not in (None, arguments.adaptive):
+        raise UsageError(f'--adaptive is a procedure of its own, not {arguments.procedure}; leave '
+                         'one of them out')
+    return str(arguments.adaptive)
+
+
+def _measured(
+    data: list[str], robot: RobotModel, criteria: DesignCriteria, progress: Progress
+) -> DesignCriteria:
+    """Return the criteria with what recordings tell of the parameters."""
+    from robot_dynid.cli.files import load_logs
+    from robot_dynid.identification.measured_precision import after_recordings
+
+    return after_recordings(criteria, robot, load_logs(data, robot, progress), progress)
+
+
+def _met(criteria: DesignCriteria, accuracy: float) -> bool:
+    return criteria.precision is not None and criteria.precision.worst[1] <= accuracy
+
+
+def _nothing_more(criteria: DesignCriteria, accuracy: float) -> dict[str, Any]:
+    """Return the result of a session that has met its accuracy: no file is written."""
+    assert criteria.precision is not None
+    name, deviation = criteria.precision.worst
+    return {'out': None, 'report': None, 'condition_number': None, 'log_det': None, 'parts': {},
+            'largest_deviation': deviation, 'least_known': name, 'clearance': None,
+            'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
+            'elements': [],
+            'session': {'accuracy': accuracy, 'met': True, 'swings': [], 'unreachable': []},
+            'warnings': []}
 
 
 def _figures(found: Design) -> dict[str, Any]:
@@ -150,6 +209,10 @@ def _check_points(found: Design, rate: float) -> None:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print how well the motion excites, and what it uses of the limits."""
+    if result['out'] is None:
+        terminal.line(f'the accuracy {percent(result["session"]["accuracy"])} % is met: '
+                      f'{_least_known(result)}; nothing more is to be recorded')
+        return
     terminal.facts((
         ('trajectory', f'{result["type"]}, {result["duration"]:g} s, written to {result["out"]}'),
         ('condition number', result['condition_number']), ('log det', result['log_det']),
@@ -164,8 +227,51 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('stages', ('stage', 'swings', 'condition', 'finds'), (
         (s['name'], s['swings'], number(s['condition_number']), ', '.join(s['solves']))
         for s in result['stages']))
+    _show_session(result['session'], terminal)
     terminal.table('part of the limits used [%]', ('joint', *names), rows)
+    show_elements(result['elements'], terminal)
     terminal.warnings(result['warnings'])
+
+
+def show_elements(elements: Sequence[Mapping[str, Any]], terminal: Terminal) -> None:
+    """Print amplitudes and frequencies, speeds or poses of what a trajectory consists of."""
+    for one in elements:
+        if one['type'] == 'fourier':
+            terminal.table('amplitudes [rad, m] of the harmonics', (
+                'joint', 'offset', *(f'{f:.4g} Hz' for f in one['frequencies'])), (
+                (joint, own['offset'], *own['amplitudes'])
+                for joint, own in one['joints'].items()))
+        elif one['type'] == 'bspline':
+            terminal.table(f'B-spline of {one["points"]} points, a knot every '
+                           f'{one["knot_interval"]:.4g} s, range of the motion [rad, m]', (
+                               'joint', 'lower', 'upper'), (
+                (joint, own['lower'], own['upper']) for joint, own in one['joints'].items()))
+    for kind, title, columns, fields in (
+        ('sine', 'swings', ('amplitude [rad, m]', 'frequency [Hz]', 'periods'),
+         ('amplitude', 'frequency', 'periods')),
+        ('sweep', 'sweeps', ('speed [rad/s, m/s]', 'travel [rad, m]'), ('speed', 'travel')),
+        ('pose', 'poses at rest', ('for [s]',), ('seconds',)),
+    ):
+        own = [one for one in elements if one['type'] == kind]
+        terminal.table(title, ('at [s]', 'joint', *columns, 'configuration [rad, m]'), (
+            (one['begin'], one.get('joint', 'all'), *(one[field] for field in fields),
+             ' '.join(f'{value:.3g}' for value in one['configuration'].values()))
+            for one in own))
+
+
+def _show_session(session: dict[str, Any] | None, terminal: Terminal) -> None:
+    """Print the swings of an adaptive sequence, and what they will not reach."""
+    if session is None:
+        return
+    terminal.table('precision after each swing', (
+        'swing', 'joint', 's', 'least known', 'deviation %'), (
+        (str(i), one['moving'], number(one['duration'], 3), one['least_known'],
+         percent(one['largest_deviation'])) for i, one in enumerate(session['swings'], start=1)))
+    wanted = f'{percent(session["accuracy"])} %'
+    terminal.facts((
+        ('accuracy', f'{wanted}, {"met" if session["met"] else "not met"} after these swings'),
+        ('out of reach', ', '.join(session['unreachable'])),
+    ))
 
 
 def _least_known(result: dict[str, Any]) -> str:

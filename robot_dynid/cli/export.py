@@ -1,52 +1,180 @@
-"""`robot-dynid export`: the identified inertials inside the robot's URDF."""
+"""`robot-dynid export`: the model in the forms of simulators and controllers."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, load_model
+from robot_dynid.cli.files import check_outputs, is_robot, load_model
 from robot_dynid.cli.terminal import number
+from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
     from robot_dynid.identified.model import IdentifiedModel
 
-HELP = 'write a URDF with the identified inertials, damping and friction'
+HELP = 'write the model, or a description, for simulators and controllers: URDF, MJCF, SDF, C'
+#: columns of written friction: N m s/rad, N m, the errors N m up to the speed rad/s
+FRICTION = ('axis', 'damping', 'friction', 'offset', 'rms', 'most', 'speed')
+#: text of the URDF of the robot and its path, empty where none is given
+Urdf = tuple[()] | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A form of file: what its option says, the module with its MARK, and how it is made.
+
+    What ``make`` returns of a model has ``warnings`` and ``save(path)``, and where there is more
+    to say ``facts()``. ``sampled``: it is written for posterior samples, too. ``folder``: the path
+    is that of a folder, and the names of the files follow from the robot.
+    """
+
+    metavar: str
+    help: str
+    module: str
+    make: Callable[[IdentifiedModel, Urdf], Any]
+    sampled: bool = True
+    folder: bool = False
+
+
+TARGETS = {
+    'out': Target('OUT.urdf', 'IN.urdf with the identified inertials, damping and friction; '
+                  'without --urdf made of the description in the model',
+                  'robot_dynid.export.urdf', lambda model, urdf: model.to_urdf(*urdf)),
+    'mjcf': Target('OUT.xml', "MuJoCo's XML, with the shapes of IN.urdf where it is given",
+                   'robot_dynid.export.mjcf', lambda model, urdf: model.to_mjcf(*urdf)),
+    'sdf': Target('OUT.sdf', 'SDFormat 1.9, without shapes',
+                  'robot_dynid.export.sdf', lambda model, urdf: model.to_sdf()),
+    'inverse_dynamics_solver': Target(
+        'OUT.yaml', 'parameters of the ROS 2 package inverse_dynamics_solver',
+        'robot_dynid.export.solver_parameters', lambda model, urdf: model.to_solver_parameters()),
+    'c': Target('DIR', 'C code, NAME.h and NAME.c, of dynamics and friction: of any model',
+                'robot_dynid.export.c.code', lambda model, urdf: model.to_c(), sampled=False,
+                folder=True),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('model', metavar='M.yaml',
-                        help='model with physically feasible parameters')
-    parser.add_argument('--urdf', metavar='IN.urdf', required=True, help='URDF of the same robot')
-    parser.add_argument('--out', metavar='OUT.urdf', required=True, help='URDF to write')
+                        help='model; for all but C with physically feasible parameters. Or a '
+                             'robot, its name, robot YAML or URDF: what it is described as')
+    parser.add_argument('--urdf', metavar='IN.urdf', help='URDF of the same robot')
+    parser.add_argument('--samples', metavar='N', type=int, default=0,
+                        help='write also N models drawn from the uncertainty of the estimate, all '
+                             'feasible, as OUT_000, OUT_001 ...')
+    for name, target in TARGETS.items():
+        parser.add_argument(_option(name), metavar=target.metavar,
+                            help=target.help)
+
+
+def _option(name: str) -> str:
+    return f'--{name.replace("_", "-")}'
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Read model and URDF, write the URDF anew."""
-    from robot_dynid.identified.export import MARK, exported_urdf
+    """Read model and URDF, write what is asked for."""
     from robot_dynid.robot.urdf import read_urdf_text
 
-    check_outputs((arguments.out, MARK), inputs=(arguments.model, arguments.urdf))
+    asked = {name: path for name in TARGETS if (path := getattr(arguments, name)) is not None}
+    if is_robot(arguments.model):
+        return _description(arguments, asked)
+    _check(arguments, asked)
     model = load_model(arguments.model, None)
-    export = exported_urdf(model, read_urdf_text(arguments.urdf), arguments.urdf)
-    export.save(arguments.out)
+    urdf: Urdf = (read_urdf_text(arguments.urdf), arguments.urdf) if arguments.urdf else ()
+    made = {name: TARGETS[name].make(model, urdf) for name in asked}
+    unshaped = () if urdf or 'out' not in asked or model.robot.shapes else (
+        f'{asked["out"]}: made of the description in the model, without shapes: give --urdf '
+        'IN.urdf where there is one',)
+    drawn = model.posterior(arguments.samples) if arguments.samples else ((), ())
+    files = [_saved(name, made[name], path) for name, path in asked.items()]
+    samples = _samples(drawn, urdf, asked) if arguments.samples else {}
     return {
         'robot': model.robot.name, 'model': arguments.model, 'out': arguments.out,
-        'feasible': True, 'changed_links': export.changed_links, 'bodies': _bodies(model),
-        'warnings': export.warnings,
+        'feasible': model.feasible is not None,
+        'changed_links': made['out'].changed_links if 'out' in made else [],
+        'bodies': _bodies(model), 'files': files, 'samples': samples,
+        'warnings': [*(text for one in files for text in one['warnings']),
+                     *drawn[1], *unshaped],
     }
 
 
+def _description(arguments: argparse.Namespace, asked: dict[str, str]) -> dict[str, Any]:
+    """Write the robot itself, as it is described."""
+    from robot_dynid.export.description import MARK, Description
+    from robot_dynid.robot.robot_file import load_robot
+
+    other = [_option(name) for name in asked if name not in ('out', 'mjcf', 'sdf')]
+    other += [f'--{name}' for name in ('urdf', 'samples') if getattr(arguments, name)]
+    if other or not asked:
+        raise UsageError(f'{arguments.model} is a robot, not an identified model: give --out '
+                         'OUT.urdf, --mjcf OUT.xml or --sdf OUT.sdf'
+                         f'{", and not " if other else ""}{", ".join(other)}')
+    robot = load_robot(arguments.model)
+    check_outputs(*((path, MARK if name == 'out' else import_module(TARGETS[name].module).MARK)
+                    for name, path in asked.items()), inputs=(arguments.model, robot.source))
+    own = Description(robot)
+    made = {'out': own.to_urdf, 'mjcf': own.to_mjcf, 'sdf': own.to_sdf}
+    files = [_saved(name, made[name](), path) for name, path in asked.items()]
+    return {'robot': robot.name, 'model': arguments.model, 'out': arguments.out,
+            'feasible': False, 'changed_links': [], 'bodies': [], 'files': files, 'samples': {},
+            'warnings': [text for one in files for text in one['warnings']]}
+
+
+def _check(arguments: argparse.Namespace, asked: dict[str, str]) -> None:
+    """Raise UsageError where nothing, or nothing that could be written, is asked for."""
+    if not asked:
+        raise UsageError('nothing to write: give one of '
+                         f'{", ".join(f"{_option(n)} {t.metavar}" for n, t in TARGETS.items())}')
+    marks = {name: import_module(TARGETS[name].module).MARK for name in asked
+             if not TARGETS[name].folder}
+    check_outputs(*((each, mark) for name, mark in marks.items()
+                    for each in (asked[name], *_numbered(name, asked[name], arguments.samples))),
+                  inputs=(arguments.model, arguments.urdf))
+
+
+def _numbered(name: str, path: str, count: int) -> list[str]:
+    """Return the paths of ``count`` samples of a target."""
+    whole = Path(path)
+    return [str(whole.with_name(f'{whole.stem}_{k:03d}{whole.suffix}'))
+            for k in range(max(count, 0) if TARGETS[name].sampled else 0)]
+
+
+def _samples(
+    drawn: tuple[Sequence[IdentifiedModel], Sequence[str]], urdf: Urdf, asked: dict[str, str]
+) -> dict[str, Any]:
+    """Write posterior samples, ``drawn`` with their warnings, in all forms that are asked for."""
+    models, texts = drawn
+    paths = {name: _numbered(name, path, len(models)) for name, path in asked.items()}
+    for name, places in paths.items():
+        for model, path in zip(models, places, strict=False):
+            TARGETS[name].make(model, urdf).save(path)
+    return {'count': len(models), 'warnings': texts, 'paths': paths}
+
+
+def _saved(name: str, made: Any, path: str) -> dict[str, Any]:
+    """Write what was ``made``, and return what is to be known about it."""
+    made.save(path)
+    facts = made.facts() if hasattr(made, 'facts') else {}
+    return {'target': name, 'path': path, 'warnings': made.warnings, **facts}
+
+
 def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """Return mass and centre of mass of the identified bodies, links fixed to them included."""
-    from robot_dynid.identified.export import physical_links
+    """Return mass and centre of mass of the identified bodies, links fixed to them included.
+
+    None where the model has no physically feasible parameters.
+    """
     from robot_dynid.robot.inertia import com_from_parameters
 
-    found = []
+    found: list[dict[str, Any]] = []
+    if model.feasible is None:
+        return found
     for link, identified, nominal in zip(
-        model.robot.bodies, physical_links(model), model.robot.nominal, strict=True
+        model.robot.bodies, model.arm.mechanism.links, model.robot.nominal, strict=True
     ):
         mass, com, _ = com_from_parameters(identified)
         found.append({'link': link, 'mass': mass, 'nominal_mass': float(nominal[0]),
@@ -56,11 +184,17 @@ def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the bodies, what was written and what was not."""
-    terminal.table('identified bodies', ('link', 'kg', 'nominal kg', 'centre of mass m'), (
-        (b['link'], number(b['mass']), number(b['nominal_mass']),
-         ' '.join(number(c) for c in b['center_of_mass'])) for b in result['bodies']))
-    terminal.facts((
-        ('urdf', result['out']),
-        ('changed', ', '.join(result['changed_links']) or 'no link'),
-    ))
+    if result['bodies']:
+        terminal.table('identified bodies', ('link', 'kg', 'nominal kg', 'centre of mass m'), (
+            (b['link'], number(b['mass']), number(b['nominal_mass']),
+             ' '.join(number(c) for c in b['center_of_mass'])) for b in result['bodies']))
+    for one in result['files']:
+        terminal.facts(((one['target'], one['path']), *(
+            (key, one[key]) for key in ('error', 'tool', 'digest') if one.get(key) is not None)))
+        terminal.table(f'{one["target"]}: friction as written', FRICTION, (
+            [number(row[key]) for key in FRICTION] for row in one.get('friction', ())))
+    if result['samples']:
+        terminal.facts((('samples', result['samples']['count']),))
+    if result['out']:
+        terminal.facts((('changed', ', '.join(result['changed_links']) or 'no link'),))
     terminal.warnings(result['warnings'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from robot_dynid.errors import DynIdError, UsageError
-from robot_dynid.files import check_target
+from robot_dynid.files import check_target, open_regular
+from robot_dynid.robot.locate import robot_file
 
 if TYPE_CHECKING:
     import argparse
@@ -20,15 +22,23 @@ if TYPE_CHECKING:
     from robot_dynid.signals.parts import Parts
 
 
+def check_robot(robot: str) -> None:
+    """Raise UsageError when there is no such robot, before what takes longer to import."""
+    with open_regular(robot_file(robot)):
+        pass
+
+
 def check_outputs(
     *outputs: tuple[str | None, bytes | None], inputs: Sequence[str | None] = ()
 ) -> None:
     """Raise UsageError when a file could not be written at the path of one of ``outputs``.
 
     Each comes with the mark of `robot_dynid.files.check_target`; a path None is not asked for. No
-    output may be one of ``inputs``, nor another output.
+    output may be one of ``inputs``, nor another output; inputs may be windows of recordings.
     """
-    taken = {Path(path).resolve(): 'read' for path in inputs if path}
+    from robot_dynid.signals.windows import file_of
+
+    taken = {Path(file_of(path)).resolve(): 'read' for path in inputs if path}
     for path, mark in outputs:
         if path is not None:
             check_target(path, mark)
@@ -91,6 +101,19 @@ def load_logs(
         progress(f'reading {Path(path).name}', index / len(paths))
         opened.add(open_log(path, robot, opened.scratch))
     return replace(opened.parts, accepted=tuple(accept))
+
+
+def is_robot(path: str) -> bool:
+    """Return whether ``path`` is a robot, by its name, URDF or robot YAML, not a model file."""
+    from robot_dynid.files import read_text
+    from robot_dynid.robot.locate import YAML_SUFFIXES, known_robots
+
+    if Path(path).suffix not in YAML_SUFFIXES:
+        return path in known_robots() or Path(path).suffix in ('.urdf', '.xacro')
+    try:
+        return bool(re.search(r'^(urdf|screws)\s*:', read_text(path), re.MULTILINE))
+    except UsageError:  # whoever reads the model says so
+        return False
 
 
 def load_model(path: str, robot: str | None) -> IdentifiedModel:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.states import (
     add_state_arguments,
+    external_of,
     read_model_and_states,
     show_rows,
     write_rows,
@@ -31,13 +32,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identified.caution import usable
 
     model, states = read_model_and_states(arguments, CHANNELS, 'acceleration', MOTORS)
-    given = len(states) > len(CHANNELS)
+    q, qd, effort, *motors = states
+    external, given = external_of(arguments, model, q), bool(motors)
     elastic, warnings = model.elastic_joints, []
     found = {}
     if elastic and given:
-        found['acceleration'], found['motor_acceleration'] = model.forward_elastic(*states)
+        found['acceleration'], found['motor_acceleration'] = model.forward_elastic(
+            q, qd, effort, motors[0], motors[1], external)
     else:
-        found['acceleration'] = model.forward(*states[:3])
+        found['acceleration'] = model.forward(q, qd, effort, external)
         stiff = f'elastic joints {", ".join(elastic)} are taken as stiff: there are no columns '
         warnings += [stiff + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
         warnings += ['all joints of the model are rigid: the columns of motors are not used'] \

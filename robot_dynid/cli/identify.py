@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = '\n'.join(['methods:', *(
         f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
-                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3')
+                        help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, all of one '
+                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
@@ -59,15 +60,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
+    from robot_dynid.export import urdf as urdf_file
     from robot_dynid.files import file_digest
     from robot_dynid.identification.identify import identify, with_recordings
     from robot_dynid.identification.recipe import Recipe, read_recipe
-    from robot_dynid.identified import export, model_file
+    from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
     from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.signals.windows import file_of
 
     started = time.perf_counter()
-    outputs = ((arguments.out, model_file.MARK), (arguments.urdf, export.MARK),
+    outputs = ((arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
                (arguments.report, report_mark(arguments.report)))
     check_outputs(*outputs, inputs=(*arguments.data, arguments.robot, arguments.recipe))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
@@ -79,8 +82,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     with terminal.progress('identify') as progress:
         logs = load_logs(arguments.data, robot, progress, arguments.accept)
         result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
-        result = with_recordings(result, {
-            str(Path(path)): file_digest(path) for path in arguments.data})
+        files = {str(Path(file_of(path))) for path in arguments.data}
+        result = with_recordings(result, {file: file_digest(file) for file in files})
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         if arguments.report:
@@ -120,9 +123,7 @@ def _urdf(robot: RobotModel, estimator: Estimator) -> str:
 
 
 def _exported(result: IdentificationResult, urdf: str, path: str) -> dict[str, Any]:
-    from robot_dynid.identified.export import exported_urdf
-
-    export = exported_urdf(result.model, urdf, result.model.robot.source)
+    export = result.model.to_urdf(urdf, result.model.robot.source)
     export.save(path)
     return {'urdf': path, 'changed_links': export.changed_links,
             'warnings': (*result.warnings, *export.warnings)}
@@ -133,6 +134,7 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
 
     from robot_dynid.estimation.estimate import interval_factor
     from robot_dynid.identified.link_table import link_table
+    from robot_dynid.identified.parameter_card import parameter_card
     from robot_dynid.plain import to_plain
 
     estimate, model = result.estimate, result.model
@@ -155,16 +157,21 @@ def _result(result: IdentificationResult) -> dict[str, Any]:
         'preprocessing': _choices(result), 'joints': joint_scores(result.training),
         'parameters': parameters,
         'interval_factor': interval_factor(estimate.degrees_of_freedom),
+        'friction_spread': model.record.friction_spread,
+        'friction_spread_sentence': model.record.spread_sentence,
         'not_excited': estimate.not_excited,
         'not_identified': model.not_identified, 'warnings': result.warnings,
         'stages': record['details'].get('stages', []), 'friction_choice': record['friction'],
         'friction_curves': record['friction_curves'], 'estimator': record['details'],
         'averaging': record['averaging'], 'deflection': record['residual'] or {},
         'gears': record['gears'], 'rigid_beside': record['rigid_beside'],
+        'ripple': [{**to_plain(one), 'gain': one.gain, 'stiffness': one.stiffness}
+                   for one in model.record.ripple],
         'method_sentence': model.record.details.sentence(rows),
         'sections': to_plain(model.record.details.sections(model.method, rows)),
         'residual': dict(zip(rows, estimate.noise.tolist())),
         'links': [vars(row) for row in link_table(model)],
+        'parameter_card': [vars(row) for row in parameter_card(model)],
     }
 
 
@@ -186,14 +193,16 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.table('base parameters', ('name', 'value', 'std', 'relative %', 'combination'), (
         (p['name'], p['value'], number(p['std'], 2), percent(p['relative_std']), p['label'])
         for p in result['parameters']))
-    terminal.table('links', ('link', 'mass', 'nominal', 'least eigenvalue', 'from the prior'), (
+    terminal.table('links', ('link', 'mass', 'nominal', 'least eigenvalue', 'from the prior',
+                             'only in combination'), (
         (r['link'], r['mass'], r['nominal_mass'], r['smallest_eigenvalue'],
-         ', '.join(r['from_prior'])) for r in result['links']))
+         ', '.join(r['from_prior']), ', '.join(r['combined'])) for r in result['links']))
     for section in result['sections']:
         for table in section['tables']:
             terminal.table(table['title'] or section['title'], table['columns'],
                            (row['cells'] for row in table['rows']))
     _show_gears(result, terminal)
+    _show_ripple(result, terminal)
     for mean in result['averaging']:
         terminal.table(
             f'{mean["source"]}: noise of {mean["periods"]} periods of {mean["period"]:.7g} s',
@@ -215,6 +224,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
                       f'{number(result["condition_number_raw"])} raw'),
         ('method', result['method_sentence'] or result['method']),
         ('95 % intervals', f'value +- {number(result["interval_factor"])} std'),
+        ('friction between recordings', result['friction_spread_sentence']),
         *_choice_rows(result['preprocessing']),
         ('model', result['out']), ('report', result['report']), ('urdf', result.get('urdf')),
         ('seconds', f'{result["seconds"]:.1f}'),
@@ -257,6 +267,18 @@ def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:
         'joint', 'fitted as', 'rigid model', 'elastic model', 'elasticity matters'), (
         (r['joint'], 'elastic' if r['elastic'] else 'rigid', r['rigid_error'],
          r['elastic_error'], r['matters']) for r in result['rigid_beside']))
+
+
+def _show_ripple(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print the torque ripple of the joints, and where there is none."""
+    terminal.table('torque ripple, error on data left out [N m]', (
+        'joint', 'without', 'with', 'variance explained %', 'waves per turn'), (
+        (r['joint'], r['before'], r['after'], percent(r['gain']),
+         ', '.join(number(w['order']) for w in r['waves']))
+        for r in result['ripple'] if r['waves']))
+    silent = ', '.join(r['joint'] for r in result['ripple'] if not r['waves'])
+    if silent:
+        terminal.note(f'no torque ripple beyond chance: {silent}')
 
 
 def _ratio(choice: dict[str, Any]) -> float:

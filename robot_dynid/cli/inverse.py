@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.states import (
     add_state_arguments,
+    external_of,
     read_model_and_states,
     show_rows,
     write_rows,
@@ -22,6 +23,8 @@ CHANNELS = ('position', 'velocity', 'acceleration')
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_state_arguments(parser, CHANNELS)
+    parser.add_argument('--ripple', action='store_true',
+                        help='with torque ripple: positions are measured ones, not planned ones')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -29,7 +32,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identified.caution import usable
 
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
-    effort = model.inverse(*states)
+    q, qd, qdd = states
+    external = external_of(arguments, model, q)
+    effort = model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)
     warnings = model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:
         write_rows(arguments.out, model.joints, {'effort': effort})

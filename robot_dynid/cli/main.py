@@ -12,9 +12,17 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
+from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
-from robot_dynid.errors import DynIdError, RefusedJointWarning, UnexpectedError, UsageError
+from robot_dynid.errors import (
+    DynIdError,
+    RefusedJointWarning,
+    UnexpectedError,
+    UnstoredKernelsWarning,
+    UsageError,
+)
+from robot_dynid.kernels.compilation import compilation_heard
 
 DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = 'robot-dynid'
@@ -40,8 +48,8 @@ class Verb(Protocol):
 #: the module of every verb; those of experiments live in a package of their own
 VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
-        'base', 'design', 'identify', 'validate', 'forward', 'inverse', 'export', 'payload',
-        'contact', 'resonance')},
+        'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
+        'payload', 'contact', 'resonance', 'repair', 'check')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
 
@@ -109,9 +117,12 @@ def _run(words: list[str]) -> int:
         return DONE
     if options.verb is None:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
+    if getattr(options, 'robot', None) is not None:
+        check_robot(options.robot)
     verb, terminal = _verb(options.verb), Terminal()
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', RefusedJointWarning)  # verbs say it in their own words
+    with warnings.catch_warnings(), compilation_heard(terminal.compiling):
+        for told in (RefusedJointWarning, UnstoredKernelsWarning):  # in other words
+            warnings.simplefilter('ignore', told)
         if options.json:
             with contextlib.redirect_stdout(sys.stderr):
                 result = verb.run(options, terminal)

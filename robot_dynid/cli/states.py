@@ -23,7 +23,8 @@ def add_state_arguments(
     parser: argparse.ArgumentParser, channels: Sequence[str], more: str = ''
 ) -> None:
     """Declare model, states and output; ``more`` names further columns."""
-    columns = ', '.join([*(f'{name}.<joint>' for name in channels), *([more] if more else [])])
+    columns = ', '.join([*(f'{name}.<joint>' for name in channels), *([more] if more else []),
+                         'with external wrenches wrench.<link>.fx to .tz'])
     parser.add_argument('model', metavar='M.yaml', help='identified model')
     parser.add_argument('states', metavar='STATES.csv', help=f'states; columns {columns}')
     parser.add_argument('--robot', help='check that the model belongs to this robot')
@@ -47,6 +48,15 @@ def read_model_and_states(
     if arguments.out:
         check_outputs((arguments.out, header_mark(columns_of((result,), model.joints))))
     return model, read_states(arguments.states, tuple(model.joints), channels, optional)
+
+
+def external_of(
+    arguments: argparse.Namespace, model: IdentifiedModel, position: FloatArray
+) -> FloatArray | None:
+    """Return the torque (K, n) of the wrenches in the states, None where there are none."""
+    from robot_dynid.io.wrenches import read_wrenches
+
+    return read_wrenches(arguments.states, model.robot, position)
 
 
 def write_rows(path: str, joints: Sequence[str], values: Mapping[str, FloatArray]) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from robot_dynid.kernels.compilation import storage_problem
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -20,6 +22,7 @@ class Terminal:
 
     def __init__(self) -> None:
         self._consoles: dict[int, Console] = {}
+        self._told = False
 
     def _console(self, stream: TextIO) -> Console:
         if id(stream) not in self._consoles:
@@ -37,6 +40,17 @@ class Terminal:
     def note(self, text: str, style: str | None = 'dim') -> None:
         """Say something that is not part of the result."""
         self._console(sys.stderr).print(text, style=style)
+
+    def compiling(self, kernel: str) -> None:
+        """Say that a kernel is compiled, which takes seconds, and why where it is not stored."""
+        problem = storage_problem()
+        if problem is None:
+            self.note(f'compiling numerical kernel {kernel}, once after an installation ...')
+            return
+        if not self._told:
+            self._told = True
+            self.note(problem, style='yellow')
+        self.note(f'compiling numerical kernel {kernel} in memory ...')
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
         """Print names and values, one pair per line."""

@@ -14,12 +14,24 @@ from robot_dynid.cli.files import (
     load_model,
     report_mark,
 )
-from robot_dynid.cli.scores import joint_scores, show_scores
+from robot_dynid.cli.scores import (
+    forward_scores,
+    joint_scores,
+    rollout_score,
+    show_forward,
+    show_rollout,
+    show_scores,
+    show_slow_changes,
+)
+from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'score a model on recordings it was not fitted to'
+LARGEST = 1e3  # share that may be asked for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,43 +40,90 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('data', metavar='DATA', nargs='+', help='recordings')
     parser.add_argument('--robot', help='check that the model belongs to this robot')
     parser.add_argument('--report', metavar='R.html', help='report to write')
+    parser.add_argument('--forward', action='store_true',
+                        help='score forward dynamics, too: accelerations under the measured '
+                             'effort, and motions of 0.1, 0.5 and 1 s')
+    parser.add_argument('--max-nrmse', action='append', default=[], metavar='[JOINT=]SHARE',
+                        help='exit with 1 where RMSE / std of a joint is above this (may be given '
+                             'several times, with a joint for that alone)')
     add_accept(parser)
     add_accept_partial(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
+    from robot_dynid.identification.forward_scores import validate_forward
     from robot_dynid.identification.validate import validate
-    from robot_dynid.identified.caution import usable
+    from robot_dynid.identified.caution import caution, usable
 
     started = time.perf_counter()
     check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
         arguments.model, *arguments.data, arguments.robot))
     model = load_model(arguments.model, arguments.robot)
+    allowed = _allowed(arguments.max_nrmse, model.robot.row_names)
+    if arguments.forward and not usable(model, arguments.accept_partial):
+        raise ModelError(f'forward dynamics move all joints at once, and {caution(model)}; leave '
+                         '--forward out, or say --accept-partial')
+    forward = None
     with terminal.progress('validate') as progress:
         logs = load_logs(arguments.data, model.robot, progress, arguments.accept)
         progress('scoring', 0.8)
         validation = validate(model, logs)
+        if arguments.forward:
+            progress('forward dynamics', 0.85)
+            forward = validate_forward(model, logs)
         if arguments.report:
             from robot_dynid.report.html import validation_report, write_report
 
             progress('report', 0.9)
-            write_report(validation_report(model, validation, logs), arguments.report)
+            write_report(validation_report(model, validation, logs, forward), arguments.report)
+    joints = joint_scores(validation)
+    above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
-        'ok': usable(model, arguments.accept_partial),
+        'ok': usable(model, arguments.accept_partial) and not above,
         'robot': model.robot.name, 'model': arguments.model, 'files': len(logs.recordings),
-        'joints': joint_scores(validation), 'not_identified': model.not_identified,
+        'joints': joints, 'max_nrmse': allowed, 'above_max_nrmse': above,
+        'not_identified': model.not_identified,
         'outside': {t.source: [vars(one) for one in t.outside]
                     for t in validation.traces if t.outside},
+        'rollout': rollout_score(validation),
+        'forward': {} if forward is None else forward_scores(model, forward),
         'findings': logs.findings,
-        'warnings': validation.warnings, 'report': arguments.report,
+        'warnings': tuple(dict.fromkeys((*validation.warnings, *(
+            () if forward is None else forward.warnings)))), 'report': arguments.report,
         'seconds': time.perf_counter() - started,
     }
+
+
+def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """Return the largest allowed RMSE / std by name; what is said of a joint comes first."""
+    from robot_dynid.numbers import NumberRange
+
+    found: dict[str, float] = {}
+    for text in sorted(texts, key=lambda text: '=' in text):
+        joint, _, share = text.rpartition('=')
+        if joint and joint not in names:
+            raise UsageError(f"option --max-nrmse {text}: the model has no joint '{joint}'; it "
+                             f'has {", ".join(names)}')
+        try:
+            number = float(share)
+        except ValueError:
+            raise UsageError(f'option --max-nrmse {text}: must be a share such as 0.2, or '
+                             f'{names[0]}=0.2') from None
+        NumberRange(0.0, LARGEST).read(number, f'option --max-nrmse {text}:')
+        found.update(dict.fromkeys([joint] if joint else names, number))
+    return found
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the scores."""
     show_scores(f'{result["model"]} on {result["files"]} recording(s)', result['joints'], terminal)
+    show_slow_changes(result['joints'], terminal)
+    show_rollout(result['rollout'], terminal)
+    show_forward(result['forward'], terminal)
+    for joint in result['above_max_nrmse']:
+        terminal.line(f'{joint}: RMSE / std is {result["joints"][joint]["nrmse"]:.3f}, allowed '
+                      f'is {result["max_nrmse"][joint]:g}', style='red')
     if result['report']:
         terminal.facts((('report', result['report']),))
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()

@@ -15,14 +15,16 @@ import pytest
 import yaml
 from synthetic_recordings import write_recording
 
-from robot_dynid.cli import base
+from robot_dynid.cli import base, terminal
 from robot_dynid.cli.main import VERBS, main
 from robot_dynid.cli.plain import as_json
 from robot_dynid.errors import DataError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.kernels import compilation
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import distance, load_truth, true_base
+from robot_dynid_evaluation import bench
 
 ROBOT = 'planar_3r'
 Capture = pytest.CaptureFixture[str]
@@ -76,6 +78,14 @@ def test_base_counts_and_names_parameters(run: Run, capsys: Capture) -> None:
     assert found['gap'] > 1e6 and analytic['gap'] is None
     assert main(['base', ROBOT]) == 0
     assert '9 base parameters' in capsys.readouterr().out
+    composite = run('base', ROBOT, '--method', 'composite')
+    assert [composite[key] for key in ('base', 'kept')] == [9, found['kept']]
+    constants = {one['name']: one for one in composite['constants']}
+    assert constants['(k2)x'] == {
+        'name': '(k2)x', 'body': 'joint_2', 'combination': 'mx2 + 0.36*m3',
+        'nominal': pytest.approx(1.28, abs=1e-4), 'coefficients': {'mx2': 1.0, 'm3': 0.36}}
+    assert main(['base', ROBOT, '--method', 'composite']) == 0
+    assert 'Izz2 + 0.1296*m3 + Izz3' in capsys.readouterr().out
 
 
 def test_design_writes_a_trajectory_within_limits(run: Run, tmp_path: Path) -> None:
@@ -133,14 +143,40 @@ def test_people_get_tables(
 
 
 def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:
-    found = run('validate', stage.model, stage.test, '--report', stage.folder / 'v.html')
+    found = run('validate', stage.model, stage.test, '--report', stage.folder / 'v.html',
+                '--forward')
     assert list(found['joints']) == ['joint_1', 'joint_2', 'joint_3']
     for score in found['joints'].values():
         assert {'rmse', 'nrmse', 'relative_error', 'r2', 'quartiles', 'outliers', 'motion',
                 'control'} <= set(score)
         assert len(score['quartiles']) == 3
         assert score['relative_error'] < 0.2
-    assert (stage.folder / 'v.html').is_file()
+    assert 'Forward dynamics' in (stage.folder / 'v.html').read_text()
+    for score in found['forward']['accelerations'].values():
+        assert 0.0 < score['floor'] < score['rmse'] and score['relative_error'] < 0.5
+        assert {'motion', 'near reversals', 'control'} <= set(score)
+    for horizon in found['forward']['rollouts']:
+        for errors in horizon['joints'].values():
+            assert errors['model']['position'] < errors['constant_velocity']['position']
+
+
+def test_validate_exits_with_one_above_the_largest_error_allowed(
+    stage: Stage, capsys: Capture
+) -> None:
+    words = ['validate', str(stage.model), str(stage.test)]
+    assert main([*words, '--json']) == 0
+    error = json.loads(capsys.readouterr().out)['joints']['joint_2']['nrmse']
+    for allowed, joints in (([f'{1.01 * error}', 'joint_1=9', 'joint_3=9'], []),
+                            ([f'joint_2={0.99 * error}', '9'], ['joint_2'])):
+        options = [word for text in allowed for word in ('--max-nrmse', text)]
+        assert main([*words, *options, '--json']) == bool(joints)
+        assert json.loads(capsys.readouterr().out)['above_max_nrmse'] == joints
+    assert main([*words, '--max-nrmse', f'{0.5 * error}']) == 1
+    assert f'joint_2: RMSE / std is {error:.3f}' in capsys.readouterr().out
+    for wrong, said in (('joint_9=1', "no joint 'joint_9'"), ('little', 'a share such as 0.2'),
+                        ('-1', 'at least 0')):
+        assert main([*words, f'--max-nrmse={wrong}']) == 2
+        assert said in capsys.readouterr().err
 
 
 def write_states(path: Path, **channels: Any) -> Path:
@@ -170,9 +206,10 @@ def test_forward_and_inverse_are_inverses(run: Run, stage: Stage, capsys: Captur
 
 
 def test_benches_are_listed(run: Run) -> None:
-    assert list(run('bench', '--list')['benches']) == [
-        'regressor', 'identify', 'rollout', 'feasible', 'monitor', 'contact', 'estimators',
-        'excitation', 'precision', 'forward']
+    listed = list(run('bench', '--list')['benches'])
+    assert listed == list(bench.BENCHES)
+    modules = {path.stem for path in Path(bench.__file__).parent.glob('*.py')}
+    assert set(listed) <= modules
 
 
 @pytest.mark.parametrize(('words', 'code', 'message'), [
@@ -270,7 +307,9 @@ def test_help_is_cheap() -> None:
     ('feasible', '--prior-weight', '-1', 'prior_weight must be at least 0, is -1'),
     ('feasible', '--bounds', '{mass: 3}', 'bounds must be a mapping with keys of total_mass'),
     ('sequential-feasible', '--sweeps', '1.5', 'sweeps must be a whole number, is 1.5'),
+    ('sequential-feasible', '--generations', '0', 'generations must be at least 1, is 0'),
     ('feasible', '--bounds', '{', 'not valid YAML'),
+    ('trajectory', '--start', 'somewhere', "start 'somewhere': choose one of wls, feasible"),
     ('wls', '--sweeps', '3', 'sweeps is a setting of the method sequential-feasible, not of wls'),
 ])
 def test_settings_of_methods_are_options(
@@ -316,3 +355,28 @@ def test_cut_off_model_is_refused(run: Run, stage: Stage) -> None:
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
     half.write_text(yaml.safe_dump({'format': 'else'}))
     assert 'half.yaml' in run('validate', half, stage.test, code=1)['error']
+
+
+def test_a_verb_that_compiles_says_so_on_stderr(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compiles(*_: Any) -> dict[str, Any]:
+        compilation.begun('outer')
+        compilation.begun('inlined')
+        compilation.ended()
+        compilation.ended()
+        return {}
+
+    monkeypatch.setattr(base, 'run', compiles)
+    assert main(['base', ROBOT, '--json']) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {}
+    assert printed.err == (
+        'compiling numerical kernel outer, once after an installation ...\n')
+    monkeypatch.setattr(terminal, 'storage_problem', lambda: 'no folder')
+    assert main(['base', ROBOT, '--json']) == 0
+    assert capsys.readouterr().err == (
+        'no folder\ncompiling numerical kernel outer in memory ...\n')
+    compilation.begun('nobody listens any more')
+    compilation.ended()
+    assert not capsys.readouterr().err

@@ -14,6 +14,7 @@ from robot_dynid.cli.option_text import with_text
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
 from robot_dynid.io.trajectory_file import load_trajectory
+from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.composite import dwells, plateaus
 
 ROBOT = 'planar_3r'
@@ -42,6 +43,9 @@ def test_every_type_is_designed_and_written(designed, kind, options):
     assert found['type'] == kind and found['duration'] == trajectory.duration
     assert all(0.0 < max(used.values()) <= 0.9 for used in found['limits'].values())
     assert found['condition_number'] > 1.0
+    kinds = {one['type'] for one in found['elements']}
+    assert kinds == {'bspline': {'bspline'}, 'constant-velocity': {'sweep'},
+                     'static-poses': {'pose'}, 'composite': {'bspline', 'pose'}}[kind]
     if kind == 'constant-velocity':
         assert {p.joint for p in plateaus(trajectory)} == {'joint_2'}
     if kind in ('static-poses', 'composite'):
@@ -109,7 +113,9 @@ def test_a_rate_that_leaves_the_limits_is_refused(designed, tmp_path, capsys):
 
 def test_the_procedure_decides_the_stages_of_a_sine_sequence(designed):
     words = ('--type', 'sine-sequence', '--configurations', 1, '--periods', 1)
-    stages = designed(*words, '--procedure', 'body-by-body')[0]['stages']
+    found = designed(*words, '--procedure', 'body-by-body')[0]
+    stages = found['stages']
+    assert {one['type'] for one in found['elements']} == {'sine'}
     assert [stage['name'] for stage in stages] == [
         'joint_3', 'body joint_3', 'joint_2', 'body joint_2', 'joint_1']
 
@@ -125,3 +131,48 @@ def test_the_report_shows_the_plan(designed, tmp_path):
     text = (tmp_path / 'plan.html').read_text('utf-8')
     assert found['report'] == str(tmp_path / 'plan.html')
     assert 'Plotly.newPlot' in text and 'joint_3' in text
+
+
+def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path, capsys):
+    """The first plan, its recording, the next plan; until nothing more is to be recorded."""
+    adaptive = ('--type', 'sine-sequence', '--adaptive')
+    found, trajectory = designed(*adaptive, '--accuracy', 0.5, '--swings', 2)
+    rows = found['session']['swings']
+    assert len(rows) == 2 and not found['session']['met']
+    assert set(rows[0]['locked']) | {rows[0]['moving']} == set(found['limits'])
+    robot, time = load_robot(ROBOT), np.arange(0.0, trajectory.duration, 0.01)
+    motion = trajectory.sample(time)
+    effort = inverse_dynamics(robot, motion.position, motion.velocity, motion.acceleration,
+                              robot.nominal)
+    effort += 0.2 * np.sign(motion.velocity)
+    effort += 0.02 * np.random.default_rng(0).standard_normal(effort.shape)
+    data = tmp_path / 'run.csv'
+    header = ['time', *(f'{name}.{j}' for name in ('position', 'effort') for j in robot.joints)]
+    np.savetxt(data, np.column_stack([time, motion.position, effort]), delimiter=',',
+               header=','.join(header), comments='', fmt='%.9g')
+    again, _ = designed(*adaptive, '--accuracy', 0.5, '--data', data)
+    assert again['session']['met']
+    fresh, _ = designed(*adaptive, '--accuracy', 0.5)
+    assert again['duration'] < fresh['duration']
+    out = tmp_path / 'none.yaml'
+    words = ['design', ROBOT, *adaptive, '--data', data, '--accuracy', 900000, '--out', out]
+    assert main([str(word) for word in words]) == 0
+    assert 'nothing more is to be recorded' in ' '.join(capsys.readouterr().out.split())
+    assert not out.exists()
+
+
+def test_an_accuracy_that_no_swing_gives_in_time_is_refused(tmp_path, capsys):
+    words = ['design', ROBOT, '--type', 'sine-sequence', '--adaptive', '--accuracy', '1e-5',
+             '--longest', '5', '--out', str(tmp_path / 'T.yaml')]
+    assert main(words) == 1
+    assert 'out of reach' in (error := ' '.join(capsys.readouterr().err.split()))
+    assert 'within the limits for 5 s' in error
+
+
+@pytest.mark.parametrize(('words', 'message'), [
+    (('--data', 'run.csv'), '--data is what an adaptive sine sequence goes on from'),
+    (('--type', 'sine-sequence', '--adaptive', '--procedure', 'body-by-body'),
+     '--adaptive is a procedure of its own, not body-by-body')])
+def test_options_of_a_session_that_contradict_are_named(words, message, tmp_path, capsys):
+    assert main(['design', ROBOT, *words, '--out', str(tmp_path / 'T.yaml')]) == 2
+    assert message in ' '.join(capsys.readouterr().err.split())

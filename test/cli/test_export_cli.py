@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ def test_export_writes_the_urdf(folder: Path, capsys: Capture) -> None:
     assert found['bodies'][1]['mass'] == pytest.approx(2.0 * BALL[0])
     assert found['bodies'][0]['nominal_mass'] == 2.0
     assert found['bodies'][0]['center_of_mass'] == pytest.approx(BALL[1:4] / BALL[0])
-    assert 'Ia1' in found['warnings'][0]
+    assert 'rotor inertia [kg m^2]: shoulder' in found['warnings'][0]
     text = (folder / 'out.urdf').read_bytes().decode()
     assert text.count('\r\n') == text.count('\n') > 20
     assert_same_dynamics(Export(text, (), ()), arm_model())
@@ -53,9 +55,76 @@ def test_export_writes_the_urdf(folder: Path, capsys: Capture) -> None:
     assert sorted(p.suffix for p in folder.iterdir()) == ['.urdf'] * 3 + ['.yaml'] * 2
 
 
+def test_export_writes_mujocos_file(folder: Path, capsys: Capture) -> None:
+    words = ['export', 'm.yaml', '--urdf', 'arm.urdf', '--mjcf', 'arm.xml']
+    assert main([*words, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found['out'], found['changed_links'], found['warnings']) == (None, [], [])
+    written, = found['files']
+    assert (written['target'], written['path']) == ('mjcf', 'arm.xml')
+    assert written['error'] < 1e-10 and written['tool'].startswith('MuJoCo ')
+    assert [row['axis'] for row in written['friction']] == ['shoulder', 'elbow']
+    assert [set(row) for row in written['missing']] == [{'joint', 'rms', 'most', 'ripple'}] * 2
+    text = (folder / 'arm.xml').read_text()
+    assert 'type="sphere"' in text
+    assert main(['export', 'm.yaml', '--mjcf', 'arm.xml']) == 0
+    assert 'mjcf: friction as written' in capsys.readouterr().out
+    assert 'type="sphere"' not in (folder / 'arm.xml').read_text()
+
+
+def test_export_writes_samples(folder: Path, capsys: Capture) -> None:
+    model = arm_model()
+    b = len(model.values)
+    replace(model, correlation_factor=np.eye(b)).save('known.yaml')
+    assert main(['export', 'known.yaml', '--urdf', 'arm.urdf', '--out', 'o.urdf', '--mjcf',
+                 'arm.xml', '--samples', '3', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)['samples']
+    assert found['paths'] == {'out': [f'o_00{k}.urdf' for k in range(3)],
+                              'mjcf': [f'arm_00{k}.xml' for k in range(3)]}
+    masses = [read_urdf(path).nominal[0, 0] for path in ('o.urdf', *found['paths']['out'])]
+    assert len(set(masses)) == 4 and masses[0] == pytest.approx(BALL[0])
+    assert len({Path(p).read_text() for p in found['paths']['mjcf']}) == 3
+    assert main(['export', 'm.yaml', '--mjcf', 'other.xml', '--samples', '3']) == 1
+    assert 'has no covariance, only deviations' in capsys.readouterr().err
+    assert not Path('other.xml').exists()
+
+
+def test_export_writes_c_of_any_model(folder: Path, capsys: Capture) -> None:
+    (folder / 'model').mkdir()
+    assert main(['export', 'plain.yaml', '--c', 'model', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found['feasible'], found['bodies']) == (False, [])
+    warning, = found['warnings']
+    assert 'joint_3 is refused' in warning
+    digest = hashlib.sha256((folder / 'plain.yaml').read_bytes()).hexdigest()
+    assert found['files'] == [
+        {'target': 'c', 'path': 'model', 'warnings': [warning], 'digest': digest,
+         'names': ['planar_3r.h', 'planar_3r.c']}]
+    assert digest in (folder / 'model' / 'planar_3r.h').read_text()
+    assert main(['export', 'plain.yaml', '--c', 'model']) == 0
+    assert digest in capsys.readouterr().out
+    (folder / 'model' / 'planar_3r.c').write_text('mine')
+    assert main(['export', 'plain.yaml', '--c', 'model']) == 2
+    assert main(['export', 'plain.yaml', '--c', 'nowhere']) == 2
+    assert 'nowhere' in capsys.readouterr().err
+
+
+def test_export_writes_sdf_and_solver_parameters(folder: Path, capsys: Capture) -> None:
+    assert main(['export', 'm.yaml', '--sdf', 'arm.sdf', '--inverse-dynamics-solver', 'ids.yaml',
+                 '--json']) == 0
+    files = {one['target']: one for one in json.loads(capsys.readouterr().out)['files']}
+    assert files['sdf']['path'] == 'arm.sdf' and files['sdf']['friction'][0]['damping'] > 0.0
+    assert files['inverse_dynamics_solver']['error'] < 1e-10
+    assert max(row['rms'] for row in files['inverse_dynamics_solver']['missing']) > 0.1
+    assert 'version="1.9"' in (folder / 'arm.sdf').read_text()
+    assert 'tip: lower' in (folder / 'ids.yaml').read_text()
+
+
 @pytest.mark.parametrize(('words', 'code', 'message'), [
+    ('m.yaml', 2, 'nothing to write: give one of --out OUT.urdf, --mjcf OUT.xml'),
+    ('m.yaml --mjcf x.xml --samples -1', 2, 'number of samples'),
     ('m.yaml --urdf arm.urdf', 2, '--out'),
-    ('m.yaml --out out.urdf', 2, '--urdf'),
+    ('m.yaml --mjcf m.yaml', 2, 'm.yaml'),
     ('m.yaml --urdf none.urdf --out out.urdf', 2, 'none.urdf: cannot be read'),
     ('none.yaml --urdf arm.urdf --out out.urdf', 2, 'none.yaml: cannot be read'),
     ('m.yaml --urdf arm.urdf --out nowhere/out.urdf', 2, 'nowhere'),
@@ -85,12 +154,13 @@ def test_identify_exports(folder: Path, capsys: Capture, method: str) -> None:
     model = IdentifiedModel.load('found.yaml')
     assert model.feasible_links is not None
     assert np.allclose(model.feasible_links[:, 0], robot.nominal[:, 0], rtol=0.5)
+    assert np.allclose(np.linalg.norm(model.covariance_factor, axis=0), model.std, rtol=1e-5)
     assert_same_dynamics(Export((folder / 'found.urdf').read_text(), (), ()), model)
 
 
 @pytest.mark.parametrize(('robot', 'method', 'message'), [
     ('planar_3r', 'wls', 'method wls does not give; choose --method feasible or sequential-feas'),
-    ('screws.yaml', 'feasible', 'screws is not described by a URDF file'),
+    ('screws.yaml', 'irls', 'method irls does not give; choose --method feasible or sequential-'),
 ])
 def test_identify_that_cannot_export_does_not_begin(
     folder: Path, capsys: Capture, robot: str, method: str, message: str

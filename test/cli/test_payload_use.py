@@ -129,7 +129,7 @@ def test_the_goal_of_the_action(tmp_path, ros_domain):
             robot, random_payload(np.random.default_rng(1), MASS), noise=0.01)):
         paths.append(str(tmp_path / f'{name}.csv'))
         write_csv(paths[-1], log)
-    with running('identifier', {'robot': 'ur10e', 'recordings': tmp_path}):
+    with running('identifier', {'robot': 'ur10e', 'recording_directory': tmp_path}):
         user = Client()
         refusal = user.identify(files=paths[:1], payload=True)
         assert not refusal.success and 'unloaded_files' in refusal.message
@@ -137,9 +137,10 @@ def test_the_goal_of_the_action(tmp_path, ros_domain):
         assert not refusal.success and 'payload' in refusal.message
         result = user.identify(files=paths[:1], payload=True, unloaded_files=paths[1:])
         user.close()
-    found = result.payload
-    assert result.success and found.determined, result.message
-    assert found.frame == 'wrist_3_link' and result.model.yaml == ''
+    assert result.success, result.message
+    (found,) = result.payload
+    assert found.determined, result.message
+    assert found.frame == 'wrist_3_link' and result.model_file == ''
     assert found.mass == pytest.approx(MASS, rel=PAYLOAD_MASS) and found.mass_std > 0.0
     inertia = np.reshape(found.inertia, (3, 3))
     assert np.all(np.linalg.eigvalsh(inertia) > 0.0)

@@ -1,0 +1,103 @@
+"""`robot-dynid compare`: models of one robot side by side, and what changed between them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.files import add_accept, check_outputs, load_logs, load_model, report_mark
+from robot_dynid.cli.scores import joint_scores
+from robot_dynid.cli.terminal import percent
+from robot_dynid.errors import UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.identification.validate import Validation
+    from robot_dynid.identified.model import IdentifiedModel
+
+HELP = 'compare models of one robot: what changed beyond its intervals, and errors on recordings'
+MODELS = ('.yaml', '.yml')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('files', metavar='M.yaml M.yaml ... [DATA ...]', nargs='+',
+                        help='two models or more, the first of which the others are compared '
+                             'with, and recordings on which all are scored')
+    parser.add_argument('--report', metavar='R.html', help='report to write')
+    add_accept(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read models and recordings, compare, write the report."""
+    from robot_dynid.identified.comparison import differences
+
+    paths = [path for path in arguments.files if path.lower().endswith(MODELS)]
+    data = [path for path in arguments.files if path not in paths]
+    if len(paths) < 2:
+        raise UsageError('nothing to compare: give two models or more, then recordings, if any')
+    check_outputs((arguments.report, report_mark(arguments.report)), inputs=arguments.files)
+    models = [load_model(path, None) for path in paths]
+    with terminal.progress('compare') as progress:
+        changes = {}
+        for path, model in zip(paths[1:], models[1:], strict=True):
+            progress(f'comparing {path}', 0.1)
+            changes[path] = differences(models[0], model)
+        scores = _scores(models, data, arguments.accept, progress)
+        if arguments.report:
+            from robot_dynid.report.comparison import comparison_report
+            from robot_dynid.report.html import write_report
+
+            progress('report', 0.9)
+            write_report(comparison_report(
+                dict(zip(paths, models, strict=True)), changes, dict(zip(paths, scores))),
+                arguments.report)
+    return {
+        'ok': True, 'robot': models[0].robot.name, 'models': paths, 'files': data,
+        'changes': {path: [vars(one) for one in found] for path, found in changes.items()},
+        'not_identified': {path: model.not_identified for path, model in zip(paths, models)},
+        'joints': {path: joint_scores(one) for path, one in zip(paths, scores)},
+        'warnings': list(dict.fromkeys(text for one in scores for text in one.warnings)),
+        'report': arguments.report,
+    }
+
+
+def _scores(
+    models: list[IdentifiedModel], data: list[str], accept: list[str], progress: Any
+) -> list[Validation]:
+    """Return the scores of every model, none without recordings."""
+    from robot_dynid.identification.validate import validate
+
+    if not data:
+        return []
+    logs = load_logs(data, models[0].robot, progress, accept)
+    found = []
+    for i, model in enumerate(models):
+        progress('scoring', 0.2 + 0.6 * i / len(models))
+        found.append(validate(model, logs))
+    return found
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print what changed, joint by joint, and the errors of the models."""
+    first = result['models'][0]
+    for path, found in result['changes'].items():
+        terminal.table(
+            f'{path} beside {first}',
+            ('joint', 'effect', 'rms', 'differs by', 'at most', '95 % ±', 'unit', 'chance',
+             'changed'),
+            [(one['joint'], one['effect'], one['before'], one['size'], one['most'],
+              one['half_interval'], one['unit'], f'{one["probability"]:.2g}',
+              'yes' if one['changed'] else '') for one in found])
+        changed = [f'{one["effect"]} of {one["joint"]}' for one in found if one['changed']]
+        terminal.line(f'changed: {", ".join(changed)}' if changed else
+                      'nothing changed beyond the intervals of both')
+    if result['joints']:
+        paths = list(result['joints'])
+        terminal.table(
+            f'error % on {len(result["files"])} recording(s)', ('joint', *paths),
+            [(joint, *(percent(result['joints'][path][joint]['relative_error']) for path in paths))
+             for joint in result['joints'][paths[0]]])
+    if result['report']:
+        terminal.facts((('report', result['report']),))
+    terminal.warnings(result['warnings'])
