@@ -23,11 +23,11 @@ soak: setup
 	$(ENV) pytest -m 'hypothesis and not soak and not ros' --hypothesis-profile=soak
 
 bench: setup
-	$(ENV) for name in regressor identify forward rollout monitor contact; do robot-dynid bench $$name || exit 1; done
+	$(ENV) robot-dynid bench start regressor identify forward rollout derivatives feasible monitor contact
 
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt
-	$(ENV) sphinx-build -q -b html docs out/docs
+	$(ENV) sphinx-build -q -W --keep-going -b html docs out/docs
 
 clean:
 	rm -rf .venv build install log out .mypy_cache .ruff_cache .pytest_cache .hypothesis

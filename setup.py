@@ -32,6 +32,8 @@ EXTRAS = {
     'ros': ['ros-rclpy[fastrtps]>=7.1,<10', 'ros-sensor-msgs>=5.3,<6',
             'ros-trajectory-msgs>=5.3,<6', 'ros-std-srvs>=5.3,<6', 'ros-diagnostic-msgs>=5.3,<6',
             'ros-visualization-msgs>=5.3,<6'],
+    # `colcon test` runs pytest where it finds it here
+    'test': ['pytest>=6.2,<10', 'hypothesis>=6.36,<7'],
 }
 
 
@@ -57,7 +59,8 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', EVALUATION, f'{EVALUATION}.*']),
-    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*']},
+    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*'],
+                  EVALUATION: ['bench/sources/*.cpp']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
         (SHARE, ['package.xml']),
