@@ -1,0 +1,31 @@
+"""Record a trajectory on the simulated robot, in place of the real one.
+
+    python examples/rehearse.py ROBOT.yaml T.yaml RUN.csv [SEED]
+
+Friction, rotors, gears and the noise of the sensors are those under "simulation" in the robot
+YAML. RUN.csv has the columns that a recording of the robot would have.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynid import load_robot, load_trajectory
+from robot_dynid.io.csv import write_csv
+from robot_dynid.simulation.arm import Arm, measured, record
+from robot_dynid.simulation.truth import load_truth
+
+RATE = 250.0
+
+
+def main(robot_file, trajectory_file, run, seed=0):
+    """Write the recording."""
+    robot = load_robot(robot_file)
+    truth = load_truth(robot, robot_file if Path(robot_file).is_file() else None)
+    log = record(Arm(robot, truth), load_trajectory(trajectory_file), RATE)
+    write_csv(run, measured(log, robot, truth.noise, np.random.default_rng(int(seed))))
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
