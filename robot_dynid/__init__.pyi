@@ -1,7 +1,9 @@
 # The public names, read by type checkers and, on first use, by the package itself.
 
+from robot_dynid.dynamics.wrench import external_torque as external_torque
 from robot_dynid.errors import DataError as DataError
 from robot_dynid.errors import DynIdError as DynIdError
+from robot_dynid.errors import ExportWarning as ExportWarning
 from robot_dynid.errors import MissingDependency as MissingDependency
 from robot_dynid.errors import ModelError as ModelError
 from robot_dynid.errors import RefusedJointWarning as RefusedJointWarning
@@ -16,6 +18,8 @@ from robot_dynid.excitation.families import parse_request as parse_request
 from robot_dynid.friction import LAWS as LAWS
 from robot_dynid.friction import law_from as law_from
 from robot_dynid.friction.law import FrictionLaw as FrictionLaw
+from robot_dynid.identification.forward_scores import ForwardValidation as ForwardValidation
+from robot_dynid.identification.forward_scores import validate_forward as validate_forward
 from robot_dynid.identification.identify import IdentificationResult as IdentificationResult
 from robot_dynid.identification.identify import identify as identify
 from robot_dynid.identification.payload import PayloadResult as PayloadResult
@@ -24,7 +28,6 @@ from robot_dynid.identification.recipe import Recipe as Recipe
 from robot_dynid.identification.recipe import read_recipe as read_recipe
 from robot_dynid.identification.validate import Validation as Validation
 from robot_dynid.identification.validate import validate as validate
-from robot_dynid.identified.export import exported_urdf as exported_urdf
 from robot_dynid.identified.model import IdentifiedModel as IdentifiedModel
 from robot_dynid.io.log import load_log as load_log
 from robot_dynid.io.trajectory_file import load_trajectory as load_trajectory

@@ -88,3 +88,11 @@ def reported(function: Callable[Arguments, Result]) -> Callable[Arguments, Resul
 
 class RefusedJointWarning(UserWarning):
     """A model is used that has refused joints; the message names them and the reasons."""
+
+
+class ExportWarning(UserWarning):
+    """A simulator or controller is given a model of which it cannot hold all."""
+
+
+class UnstoredKernelsWarning(UserWarning):
+    """Compiled code cannot be kept on the disk; the message says why and what to do."""

@@ -109,15 +109,16 @@ def atomic_write(
 
 @contextmanager
 def atomic_writer(
-    path: str | Path, mark: bytes | None = None, inside: Path | None = None
+    path: str | Path, mark: bytes | None = None, inside: Path | None = None,
+    keep: str | None = None,
 ) -> Iterator[BufferedWriter]:
     """Open a new file that takes the name ``path`` once it is whole and on the disk.
 
     It grows under a random name in the same folder, made exclusively; a reader sees the file
     before or the one after, also with several writers, and an error leaves the one before. What
     a killed writer leaves is named ``.robot_dynid_*.tmp`` and may be removed. Owner and access
-    rights are those of the file before; its other hard links keep the old content. Arguments as
-    of `check_target`.
+    rights are those of the file before; its other hard links keep the old content. With ``keep``
+    that file stays, under this name in the same folder. Other arguments as of `check_target`.
 
     Raises UsageError as `check_target`, DynIdError when it cannot be written.
     """
@@ -136,6 +137,8 @@ def atomic_writer(
                     os.fsync(handle)
                 _check(path, folder, mark)  # what has come there meanwhile
                 name = Path(path).name
+                if keep is not None:
+                    _keep(name, keep, folder)
                 os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(OSError):
@@ -273,6 +276,25 @@ def _require_mark(path: str | Path, folder: int, mark: bytes) -> None:
             f'{path}: exists and is not overwritten, since its first lines lack "{words}" by '
             'which such files are known (those of earlier versions may lack it); give another '
             'name, or remove the file first')
+
+
+def set_aside(path: Path, other: str) -> None:
+    """Give a file the name ``other`` in its folder. Raises DynIdError when that cannot be."""
+    try:
+        with _folder_of(path) as folder:
+            os.rename(path.name, other, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        raise DynIdError(f'{path}: cannot be renamed ({_reason(error)})') from None
+
+
+def _keep(name: str, other: str, folder: int) -> None:
+    """Give a file another name, beside its own where the file system allows it."""
+    try:
+        os.link(name, other, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links there: the file stays, but under that name only
+        os.rename(name, other, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _take_over(handle: int, before: os.stat_result) -> None:

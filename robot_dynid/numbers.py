@@ -42,7 +42,8 @@ class NumberRange:
         A truth value is no number, nor is a text of digits.
         """
         if not is_number(value) or not _finite(value):
-            raise error(f'{where} must be a finite number, is {shown(value)}')
+            raise error(f'{where} must be a finite number, is {shown(value)} '
+                        f'(range {self})')
         if self.whole and value != int(value):
             raise error(f'{where} must be a whole number, is {shown(value)}')
         if not self.low <= value <= self.high:

@@ -7,15 +7,18 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import DataError
+from robot_dynid.kernels.spline import cubic_spline
 
 FloatArray = NDArray[np.float64]
 #: called with the stage of a long computation and the part of it that is done, 0 to 1
 Progress = Callable[[str, float], None]
 CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity', 'temperature',
-            'reference_position', 'joint_torque')
+            'reference_position', 'joint_torque', 'external_torque')
+#: components of a wrench, in order: force [N], torque [N m]
+WRENCH_COMPONENTS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 #: columns that are filtered or interpolated together: memory for a few copies of so many
 TOGETHER = 24
 
@@ -25,6 +28,36 @@ def frozen(array: Any) -> FloatArray:
     copy = np.array(array, dtype=np.float64)
     copy.flags.writeable = False
     return copy
+
+
+def constant(array: ArrayLike) -> FloatArray:
+    """Return a read-only contiguous float64 view, a copy where needed, of any (N, n).
+
+    Kernels are compiled once, for such arguments; others would have them compiled once more.
+    """
+    view = np.require(array, np.float64, ['C', 'A']).view()
+    view.flags.writeable = False
+    return view
+
+
+class Portable:
+    """A dataclass that travels between processes without what it has cached.
+
+    Arrays can be written to when they come back, and kernels are compiled for such that cannot:
+    caches made anew are.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+
+#: stamps [s] above this one are times of day: it was in 1973
+FIRST_DAY = 1e8
+
+
+def epoch_of(first: float, zero: float = 0.0) -> float | None:
+    """Return ``zero`` [s since 1970] where the stamp ``first`` [s] is a time of day, else None."""
+    return zero if first > FIRST_DAY else None
 
 
 #: begins every finding that says a recording is not what was recorded: checksums, counts and
@@ -38,12 +71,13 @@ class Part:
 
     Its own rows are those from ``start`` to before ``stop``, which are -inf and inf where the
     recording begins and ends; rows around them are those of the parts beside it, for filters and
-    for what depends on the past. The recording ``began`` then.
+    for what depends on the past. The ``recording`` ``began`` then.
     """
 
     start: float
     stop: float
     began: float
+    recording: str = ''
 
     def own(self, time: FloatArray) -> NDArray[np.bool_]:
         """Return a mask (N,) of the rows at ``time`` (N,) that are its own."""
@@ -55,13 +89,17 @@ class RawLog:
     """One recording exactly as it was read: nothing repaired, nothing dropped.
 
     ``time`` is (T,) in seconds; every channel is (T, n) in SI units (effort in the robot's own
-    effort unit, temperature in deg C, ``joint_torque`` in N m measured behind the gear) with the
-    columns in the order of ``joints``, or None where it was not recorded. NaN, repeated and
+    effort unit, temperature in deg C, ``joint_torque`` in N m measured behind the gear,
+    ``external_torque`` in N m that known wrenches of the surroundings exert on the joints) with
+    the columns in the order of ``joints``, or None where it was not recorded. NaN, repeated and
     backward stamps may be present; ``findings`` says so in plain sentences. Effort that came with
     stamps of its own is in ``effort`` as it is at ``time``, and in ``effort_messages`` as it was
     measured: stamps (E,) s on the clock of ``time``, in order, and values (E, n). ``part`` is its
-    place where it is a part of a longer recording. ``accepted`` are the kinds of findings about
-    plausibility (plausibility.KINDS) that are known to be meant so.
+    place where it is a part of a longer recording; ``began`` [s] on the clock of ``time`` is when
+    the recording began of which it is a window, None: with the first row. ``accepted`` are the
+    kinds of findings about plausibility (plausibility.KINDS) that are known to be meant so.
+    ``epoch`` [s] is the time of day, since 1970, at which ``time`` is zero; None where the stamps
+    do not tell.
 
     Raises DataError when the shapes do not agree.
     """
@@ -81,6 +119,9 @@ class RawLog:
     effort_messages: tuple[FloatArray, FloatArray] | None = None
     part: Part | None = None
     accepted: tuple[str, ...] = ()
+    epoch: float | None = None
+    began: float | None = None
+    external_torque: FloatArray | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.time), len(self.joints))
@@ -138,6 +179,8 @@ class Samples:
     measured effort. What is compared with them is evaluated at their stamps (``at_stamps``).
     Of a robot with elastic joints the motion has a column per
     coordinate, the effort one per equation (RobotModel.coordinates, RobotModel.row_joints).
+    ``raw_position`` (N, n) is the position of the joints at the instant of ``measured``, as it was
+    measured, for what is locked to it and would be lost in a filter; None where not known.
     ``starts`` holds the first index of every contiguous segment.
     ``cutoff`` [Hz] is that of the filter the motion has passed, None for unfiltered states.
     ``noise`` (n,) is the standard deviation of ``measured`` where it is known from repetition.
@@ -148,6 +191,8 @@ class Samples:
     ``whole`` is the recording they are the ``rows`` (N,) of, with its ends, for what depends on
     the past or passes a filter; None where the samples are all there is.
     ``began`` [s] is when the recording began that they are a part of; None: with its first sample.
+    ``external`` (N, n) N m is the torque of known external wrenches on the joints, filtered as the
+    motion; it is in ``effort`` and ``measured`` already, which are those the links take then.
     """
 
     joints: tuple[str, ...]
@@ -165,9 +210,11 @@ class Samples:
     motor_position: FloatArray | None = None
     motor_velocity: FloatArray | None = None
     stamps: FloatArray | None = None
+    raw_position: FloatArray | None = None
     whole: Samples | None = None
     rows: NDArray[np.int64] | None = None
     began: float | None = None
+    external: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -176,6 +223,11 @@ class Samples:
     def elapsed(self) -> FloatArray:
         """Time (N,) [s] since the recording began."""
         return np.asarray(self.time - (self.time[:1] if self.began is None else self.began))
+
+    @property
+    def instants(self) -> FloatArray:
+        """Time (N,) [s] of the efforts: their stamps."""
+        return self.time if self.stamps is None else self.stamps
 
     @property
     def segments(self) -> tuple[slice, ...]:
@@ -223,13 +275,13 @@ class Samples:
         """
         if self.stamps is None:
             return values
+        known = np.isfinite(values).all(axis=0)
+        if known.all() and len(self.starts) == 1:
+            return interpolated(self.time, values, self.stamps)
         moved = np.full_like(values, np.nan)
-        known = np.flatnonzero(np.isfinite(values).all(axis=0))
         for rows in self.segments:
-            for first in range(0, len(known), TOGETHER):
-                some = known[first:first + TOGETHER]
-                moved[rows, some] = _interpolated(
-                    self.time[rows], values[rows][:, some], self.stamps[rows])
+            moved[rows, known] = interpolated(self.time[rows], values[rows][:, known],
+                                              self.stamps[rows])
         return moved
 
     @property
@@ -239,8 +291,9 @@ class Samples:
             return self
         motion = np.hstack([self.position, self.velocity, self.acceleration])
         q, qd, qdd = np.split(self.at_stamps(motion), 3, axis=1)
+        external = None if self.external is None else self.at_stamps(self.external)
         return replace(self, time=self.stamps, position=q, velocity=qd, acceleration=qdd,
-                       stamps=None, whole=None, rows=None)
+                       external=external, stamps=None, whole=None, rows=None)
 
     @property
     def gridded(self) -> Samples:
@@ -253,8 +306,8 @@ class Samples:
         effort, measured = np.empty_like(self.effort), np.empty_like(self.measured)
         for rows in self.segments:
             own = np.flatnonzero(self.fresh[rows]) + rows.start
-            effort[rows] = _interpolated(self.stamps[own], self.effort[own], self.time[rows])
-            measured[rows] = _interpolated(
+            effort[rows] = interpolated(self.stamps[own], self.effort[own], self.time[rows])
+            measured[rows] = interpolated(
                 self.stamps[own], self.measured[own], self.time[rows], degree=1)
         return replace(self, effort=effort, measured=measured, stamps=None, whole=None, rows=None)
 
@@ -268,6 +321,8 @@ class Samples:
 
 def concatenate(parts: list[Samples]) -> Samples:
     """Join samples of several recordings of the same joints; each keeps its own segments."""
+    if len(parts) == 1:
+        return replace(parts[0], whole=None, rows=None)
     offsets = np.cumsum([0, *(len(p) for p in parts[:-1])])
     starts = tuple(int(o) + s for o, p in zip(offsets, parts, strict=True) for s in p.starts)
     joined: dict[str, Any] = {'cutoff': parts[0].cutoff, 'noise': _pooled(parts),
@@ -280,16 +335,21 @@ def concatenate(parts: list[Samples]) -> Samples:
     return Samples(joints=parts[0].joints, starts=starts, **joined)
 
 
-def _interpolated(
+def interpolated(
     known: FloatArray, values: FloatArray, asked: FloatArray, degree: int = 3
 ) -> FloatArray:
     """Return ``values`` (N, k), given at ``known`` (N,), at ``asked`` (M,), by a spline."""
-    from scipy import interpolate  # late: every record is made here, few are interpolated
-
     degree = min(degree, len(known) - 1)
     if degree < 1:
         return np.broadcast_to(values[:1], (len(asked), values.shape[1]))
-    return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
+    if degree < 3:
+        from scipy import interpolate  # late: every record is made here, few are interpolated
+
+        return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
+    found = np.empty((values.shape[1], len(asked)))
+    columns = np.require(values.T, np.float64, ['C', 'W'])  # of the type that is compiled
+    cubic_spline(np.array(known), columns, np.array(asked), np.searchsorted(known, asked), found)
+    return found.T
 
 
 def _pooled(parts: list[Samples]) -> tuple[float, ...] | None:

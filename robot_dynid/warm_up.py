@@ -2,25 +2,87 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
 
 import numpy as np
 
+from robot_dynid.adaptation import Adaptation, Following, Leftover, SlowCoefficients, Warming
+from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics import rigid_body
+from robot_dynid.dynamics.derivatives import Derivatives
 from robot_dynid.dynamics.kinematics import link_poses
+from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.dynamics.rotors import Links, Rotors
+from robot_dynid.estimation.experiment import TorqueModel
+from robot_dynid.estimation.information import Accumulator, merged
+from robot_dynid.estimation.trajectory.arm import Arm, ArmModel
+from robot_dynid.estimation.trajectory.intervals import Intervals
+from robot_dynid.estimation.trajectory.simulation import simulate
+from robot_dynid.files import open_lock
 from robot_dynid.friction import AxisFriction, AxisMotion, Coulomb
 from robot_dynid.friction.terms import table_of
-from robot_dynid.kernels.friction import fill_sliding
+from robot_dynid.kernels import (
+    adaptation,
+    derivatives,
+    forward_dynamics,
+    friction,
+    inverse_dynamics,
+    kinematics,
+    low_pass,
+    monitor,
+    newton_euler,
+    regressor,
+    regressor_gradient,
+    rollout,
+    rotors,
+    shooting,
+    single_state,
+    spline,
+    triangle,
+)
+from robot_dynid.kernels.compilation import (
+    compilation_heard,
+    ready_signatures,
+    storage_folder,
+    storage_problem,
+)
 from robot_dynid.monitoring.state_monitor import (
     ContactLevels,
     Follower,
 )
+from robot_dynid.regressor import JointFriction, RigidLinks, axes_of
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import Limits, RobotModel
-from robot_dynid.types import frozen
+from robot_dynid.signals.filters import zero_phase_low_pass
+from robot_dynid.types import FloatArray, frozen, interpolated
+
+#: every kernel, and for how many signatures `warm_up` calls it
+KERNELS: dict[Any, int] = {
+    adaptation.follow_coefficients: 1, adaptation.follow_warmth: 1,
+    derivatives.inverse_derivatives: 1, derivatives.solved_derivatives: 1,
+    forward_dynamics.forward_dynamics: 1, forward_dynamics.mass_matrix: 1,
+    friction.fill_columns: 1, friction.fill_sliding: 1, friction.sliding_torque: 1,
+    inverse_dynamics.inverse_dynamics: 1,
+    kinematics.link_poses: 1, low_pass.zero_phase: 1, monitor.follow: 1,
+    newton_euler.inverse_dynamics: 1, regressor.fill_regressor: 1,
+    regressor_gradient.rigid_pullback: 1, rollout.rollout: 1, rotors.rotor_effort: 1,
+    rotors.rotor_inertia: 1, shooting.solve_stage: 1, shooting.stage_gradient: 1,
+    single_state.forward_dynamics: 1, single_state.inverse_dynamics: 1,
+    single_state.momentum: 1, single_state.rollout: 1, spline.cubic_spline: 1,
+    triangle.add_equations: 1, triangle.add_rows: 1, triangle.solve_chosen: 1,
+}
+#: argument with which compiled code that is there stays; nodes and the robot come first then
+MISSING, NICENESS = '--missing', 5
 
 
 def warm_up() -> None:
@@ -36,33 +98,104 @@ def warm_up() -> None:
     rigid_body.inverse_dynamics(robot, state, state, state)
     rigid_body.mass_matrix(robot, state)
     Momentum(robot)(state, state)
-    rigid_body.forward_dynamics(robot, (state, state, state))
-    rotors = Rotors(np.eye(2), np.zeros(1, np.int64), np.ones((1, 3)), np.ones((1, 2)))
-    rigid_body.rotor_effort(robot, rotors, state, state, state)
-    rigid_body.rotor_inertia(robot, rotors, state)
+    gears = Rotors(np.eye(2), np.zeros(1, np.int64), np.ones((1, 3)), np.ones((1, 2)))
+    rigid_body.rotor_effort(robot, gears, state, state, state)
+    rigid_body.rotor_inertia(robot, gears, state)
     rigid_body.regressor(robot, (state, state, state))
     rigid_body.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
-    columns_of_several_blocks = np.zeros((2, 25, 3))
-    rigid_body.regressor(robot, (state, state, state), out=columns_of_several_blocks[:, :20])
     law, one = Coulomb(), np.zeros(3)
     law.columns(AxisMotion(one, one, one))
-    fill_sliding(table_of(law.table), np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 3)))
-    friction = AxisFriction.of(np.eye(2), (law, law), np.ones((2, 3)))
-    friction.torque(state)
-    integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), friction)
-    integrator(state, state, np.zeros((3, 1, 2)), 1e-3)
+    square = np.zeros((3, 3))
+    friction.fill_sliding(table_of(law.table), square, square, square.copy())
+    dry = AxisFriction.of(np.eye(2), (law, law), np.ones((2, 3)))
+    dry.torque(state)
+    integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), dry)
+    Derivatives(Mechanism(robot, robot.nominal, gears, dry)).forward(state, state, state)
+    simulate(*short_interval(robot), with_gradient=True)
+    for count in (single_state.FEW, single_state.FEW + 1):
+        some = np.zeros((count, 2))
+        rigid_body.ForwardDynamics(robot, friction=dry)(some, some, some)
+        rigid_body.InverseDynamics(robot, friction=dry)(some, some, some)
+        integrator(some, some, np.zeros((count, 1, 2)), 1e-3)
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
-    Follower(Links(robot, robot.nominal, rotors), friction, levels, 1.0, 1.0)(
+    Follower(Links(robot, robot.nominal, gears), dry, levels, (1.0, 1.0),
+             SlowTables.of((None, None), 1.0, np.ones(2)))(
         np.zeros((1, 3, 2)), np.zeros(1))
     link_poses(robot, state)
+    equations = Accumulator(('x',), np.ones((1, 1), bool), 3)
+    equations.add(np.ones((1, 1, 3)), np.ones((3, 1)), np.ones((3, 1)))
+    merged(2 * equations.information().total.factors)
+    triangle.solve_chosen(np.ones((1, 2, 2)), np.zeros((1, 1), np.int64), np.ones((1, 1, 1)),
+                          np.ones((1, 1)))
+    still = Leftover(one, one, one, one, one, np.zeros((3, 1)))
+    two, fall = np.ones(2), np.ones((2, 1))
+    warming = Warming(two[:1], 1.0, two, fall, two, fall, two[:1])
+    Following(Adaptation(warming, SlowCoefficients(0.1, 0.1, 0.1, 1.0, 1.0, 1.0)), 1)(still)
+    grid = np.arange(5.0)
+    interpolated(grid, zero_phase_low_pass(np.ones((5, 1)), 0.3, 1.0), grid)
+
+
+def short_interval(robot: RobotModel) -> tuple[Arm, Intervals, FloatArray]:
+    """Return an arm, a shooting interval of one step, and its initial state (1, 4), at rest."""
+    blocks = (RigidLinks(robot), JointFriction(axes_of(robot), (Coulomb(), Coulomb())))
+    arm = ArmModel(TorqueModel.of(robot, blocks))
+    still, beside = np.zeros((1, 4, 2)), int((~arm.moving).sum())
+    interval = Intervals(0, np.zeros(1, np.int64), 1, 1e-3, np.zeros((1, 2, 2)), still, still,
+                         still, np.zeros((1, 4, 2, beside)))
+    return (arm.with_values(arm.torque.reduction.base([*robot.nominal.ravel(), *np.ones(6)])),
+            interval, np.zeros((1, 4)))
+
+
+def uncompiled() -> tuple[str, ...]:
+    """Return the names of the kernels that have to be compiled before they run on this machine.
+
+    Nothing is compiled; empty also where the compiler does not tell.
+    """
+    return tuple(str(kernel.__name__) for kernel, needed in KERNELS.items()
+                 if (found := ready_signatures(kernel)) is not None and found < needed)
+
+
+@contextmanager
+def compiling_alone() -> Iterator[None]:
+    """Wait until no other process of this user compiles for the same folder: one does for all."""
+    folder = Path(gettempdir()) / f'robot_dynid_{os.geteuid()}'
+    place = sha256(str(storage_folder(next(iter(KERNELS)))).encode()).hexdigest()[:16]
+    with open_lock(folder, f'kernels_{place}') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def compile_kernels() -> None:
+    """Compile the kernels that have to be; where they are stored, in one process for all."""
+    if uncompiled() and storage_problem() is None:
+        with compiling_alone():
+            warm_up()
+    else:
+        warm_up()
 
 
 def forget() -> None:
-    """Remove the compiled code beside the kernels, also what an older kernel left behind."""
-    for path in (Path(__file__).parent / 'kernels' / '__pycache__').glob('*.nb[ci]'):
-        path.unlink()
+    """Remove the compiled code of the kernels, also what an older kernel left behind."""
+    for folder in {storage_folder(kernel) for kernel in KERNELS} - {None}:
+        for path in Path(str(folder)).glob('*.nb[ci]'):
+            path.unlink()
+
+
+def main() -> None:
+    """Compile every kernel anew; with MISSING as argument, and quietly, those that have to be.
+
+    Leaves with the exit code 1 where compiled code cannot be stored, and says why.
+    """
+    if uncompiled() and storage_problem() is not None:
+        sys.exit(storage_problem())
+    if sys.argv[1:] == [MISSING]:
+        os.nice(NICENESS)
+        compile_kernels()
+        return
+    forget()
+    with compilation_heard(lambda name: sys.stderr.write(f'compiling {name}\n')):
+        compile_kernels()
 
 
 if __name__ == '__main__':
-    forget()
-    warm_up()
+    main()

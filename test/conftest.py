@@ -23,11 +23,11 @@ from robot_dynid.identification.identify import IdentificationResult, identify  
 from robot_dynid.identification.recipe import Recipe  # noqa: E402
 from robot_dynid.io.log import load_log  # noqa: E402
 from robot_dynid.robot.robot_file import load_robot  # noqa: E402
-from robot_dynid.warm_up import warm_up  # noqa: E402
+from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
-#: the examples tests try, and the tests that may be skipped
-pytest_plugins = ('hypothesis_profile', 'allowed_skips')
+#: the examples tests try, the tests that may be skipped, those that colcon runs
+pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'colcon_run')
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -81,6 +81,24 @@ def tx40_folds(tx40_data: Path) -> list[Fold]:
 def compiled() -> None:
     """Compile what is not up to date: a node that has to takes minutes before it answers."""
     warm_up()
+
+
+@pytest.fixture(scope='session')
+def stored_signatures() -> dict[Any, set[Any]]:
+    """Return the signatures of every kernel that the warm-up compiles."""
+    warm_up()
+    return {kernel: set(kernel.signatures) for kernel in KERNELS}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def nothing_is_compiled(stored_signatures: dict[Any, set[Any]]) -> Iterator[None]:
+    """Hold that all calls in a module are with types for which compiled code is stored."""
+    yield
+    more = {kernel.__name__: found for kernel, known in stored_signatures.items()
+            if (found := set(kernel.signatures) - known)}
+    for kernel, known in stored_signatures.items():  # once is enough
+        known.update(kernel.signatures)
+    assert not more, f'compiled anew for types that `warm_up` does not call them with: {more}'
 
 
 @contextmanager

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BASES = (ROOT, ROOT / 'robot_dynid', ROOT / 'robot_dynid_evaluation')
 #: architecture.md shows files to be added, and is followed by a test of its own
 PAGES = [ROOT / 'README.md',
-         *sorted(p for p in (ROOT / 'docs').glob('*.md') if p.stem != 'architecture')]
+         *sorted(p for p in (ROOT / 'docs').rglob('*.md') if p.stem != 'architecture')]
 
 
 def missing(text: str) -> list[str]:

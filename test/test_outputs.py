@@ -27,8 +27,8 @@ from synthetic_recordings import write_recording
 from robot_dynid.cli.main import main
 from robot_dynid.cli.states import write_rows
 from robot_dynid.errors import DataError, DynIdError, UsageError
+from robot_dynid.export.urdf import Export
 from robot_dynid.files import atomic_write, atomic_writer, open_lock, open_log
-from robot_dynid.identified.export import Export
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag_writer import BagWriter, write_bag
 from robot_dynid.io.csv import write_csv

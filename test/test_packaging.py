@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -21,6 +22,9 @@ MACHINE_PATH = re.compile('(?<![\\w.}~])/(?:wor' + 'k|roo' + 't|hom' + 'e/\\w+|t
 #: packages of the distribution by their rosdep keys, where the name is another
 ROSDEP = {'coal': 'coal', 'python3-rosbags-pip': 'rosbags', 'python3-sklearn': 'scikit-learn',
           'python3-yaml': 'pyyaml'}
+
+#: packages of ROS by their names
+ROS_PACKAGE = re.compile(r'\w+_(msgs|srvs|interfaces)|rcl\w*|launch\w*|ament\w*|tf2\w*|ros\d\w*')
 
 #: extras that need no ROS
 PLAIN = ('report', 'simulation')
@@ -59,6 +63,17 @@ def committed() -> list[Path]:
     if listed.returncode:
         pytest.skip('committed files: not a git repository')
     return [path for name in listed.stdout.split('\0') if name and (path := ROOT / name).is_file()]
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Return the top-level names of all imports of a file, also those inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition('.')[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or '').partition('.')[0])
+    return found
 
 
 @pytest.mark.parametrize('folder', ['config', 'launch', 'urdf'])
@@ -111,11 +126,11 @@ def test_versions_agree(installed: dict[str, Any]) -> None:
 
 def test_declared_ranges_admit_the_pinned_versions(installed: dict[str, Any]) -> None:
     """`make setup` installs all extras, each at the version pinned."""
-    core, ros = read('requirements/core.txt'), read('requirements/ros.txt')
+    core, ros, tests = (read(f'requirements/{name}.txt') for name in ('core', 'ros', 'test'))
     assert set(core) == set(declared(installed, *PLAIN))
     ranges = declared(installed, *installed['extras_require'])
     for name in ranges:
-        (version,) = (spec.version for spec in (core | ros)[name].specifier)
+        (version,) = (spec.version for spec in (core | ros | tests)[name].specifier)
         assert version in ranges[name].specifier, name
         assert {'>=', '<'} == {spec.operator for spec in ranges[name].specifier}, name
 
@@ -137,6 +152,32 @@ def test_rosdep_installs_the_same_packages(installed: dict[str, Any]) -> None:
     assert line is not None
     by_hand = set(line[1].split())
     assert ours | by_hand == set(declared(installed, 'report', 'simulation'))
+
+
+def declared_packages(package: Path) -> set[str]:
+    """Return the packages that a package.xml depends on."""
+    return {node.text or '' for tag in ('depend', 'exec_depend', 'test_depend')
+            for node in ET.parse(package).iter(tag)}
+
+
+def test_ros_packages_that_are_imported_are_declared() -> None:
+    """Those of the launch files too; the tests may use what the package itself does."""
+    known = declared_packages(ROOT / 'package.xml')
+    folders = ('robot_dynid', 'robot_dynid_evaluation', 'launch', 'test')
+    wrong = {f'{path.relative_to(ROOT)}: {top}'
+             for folder in folders for path in (ROOT / folder).rglob('*.py')
+             for top in imported_packages(path)
+             if ROS_PACKAGE.fullmatch(top) and top not in known}
+    assert not wrong, '\n'.join(sorted(wrong))
+
+
+def test_ros_packages_in_interfaces_are_declared() -> None:
+    package = ROOT / 'robot_dynid_interfaces'
+    known = declared_packages(package / 'package.xml') | {package.name}
+    build = (package / 'CMakeLists.txt').read_text()
+    for path in (p for kind in ('msg', 'srv', 'action') for p in (package / kind).iterdir()):
+        for used in re.findall(r'^([a-z]\w*)/\w+', path.read_text(), re.M):
+            assert used in known and (used == package.name or used in build), f'{path}: {used}'
 
 
 def test_no_committed_file_names_a_path_of_one_machine() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import colcon_run
 import pytest
 from allowed_skips import ALLOWED, allowed
 from hypothesis import settings
@@ -30,6 +31,31 @@ def test_a_skip_that_is_not_named_fails_the_run(
     assert done.ret == code
     assert told in done.stdout.str()
     assert ('put the reason into test/support/allowed_skips.py' in done.stdout.str()) == bool(code)
+
+
+@pytest.mark.parametrize(('words', 'outcomes'), [
+    (('--junit-prefix=robot_dynid',), {'passed': 1, 'skipped': 2, 'deselected': 4}),
+    (('--junit-prefix=robot_dynid', '-m', 'slow'), {'passed': 1, 'skipped': 1, 'deselected': 5}),
+    ((), {'passed': 5, 'failed': 1, 'errors': 1})])
+def test_colcon_runs_the_quick_tests_and_names_absent_oracles(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...],
+    outcomes: dict[str, int],
+) -> None:
+    monkeypatch.setattr(colcon_run, 'OPTIONAL', ['no_such_oracle'])
+    pytester.makepyprojecttoml('[tool.pytest.ini_options]\nmarkers = ["slow", "soak", "ros"]')
+    pytester.makepyfile(**{
+        'report/test_other': 'def test(): pass',
+        'ros/test_one': 'import pytest\ndef test(): pass\ndef test_inside(): import no_such_oracle'
+        '\n@pytest.mark.soak\ndef test_soak(): pass',
+        'ros/test_slow': 'import pytest\n@pytest.mark.slow\ndef test_slow(): pass\n'
+        'def test(): pass',
+        'ros/test_two': 'import no_such_oracle.part\ndef test(): pass'})
+    done = pytester.runpytest_inprocess(
+        '-p', 'colcon_run', '-p', 'no:cacheprovider', '--continue-on-collection-errors', '-rs',
+        *words)
+    done.assert_outcomes(**outcomes)
+    told = 'optional oracle is not installed: no_such_oracle' in done.stdout.str()
+    assert told == bool(words)
 
 
 def test_reasons_are_told_apart_from_their_beginning() -> None:

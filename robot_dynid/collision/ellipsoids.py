@@ -44,7 +44,7 @@ def collision_ellipsoid(robot: RobotModel, body: str) -> tuple[FloatArray, Float
 
     Of one primitive it is the least ellipsoid (of a capsule: of the cylinder around it), of
     several that of their common box along the axes of the link. Links fixed to the body belong to
-    it. Raises UsageError when the robot has no URDF file, RobotError naming the link whose
+    it. Raises UsageError when the URDF file is gone, RobotError naming the link whose
     collision geometry is no primitive, or that has mass and none.
     """
     primitives = _primitives(robot, robot.bodies.index(body))
@@ -58,8 +58,8 @@ def collision_ellipsoid(robot: RobotModel, body: str) -> tuple[FloatArray, Float
 
 
 def _primitives(robot: RobotModel, body: int) -> list[Primitive]:
-    reader = Reader(robot.source)
-    root = parse_urdf(source_text(robot), robot.source)
+    reader = Reader(robot.source or robot.name)
+    root = parse_urdf(source_text(robot), reader.source)
     elements = {e.get('name'): e.findall('collision') for e in root.findall('link')}
     found = []
     for link in robot.links:

@@ -27,7 +27,7 @@ def mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
     name = mesh.get('filename')
     if not name:
         raise reader.fail(where, 'mesh has no attribute filename')
-    path = _located(name, Path(reader.source).parent)
+    path = located(name, Path(reader.source).parent)
     if path is None:
         hint = (' (a package is looked for in AMENT_PREFIX_PATH, ROS_PACKAGE_PATH and the folders '
                 'above the URDF)' if name.startswith('package://') else '')
@@ -42,7 +42,8 @@ def mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
                                  f'({str(error).splitlines()[0]})') from None
 
 
-def _located(name: str, folder: Path) -> Path | None:
+def located(name: str, folder: Path) -> Path | None:
+    """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
     parsed = urlparse(name)
     if parsed.scheme == 'package':
         return _in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)

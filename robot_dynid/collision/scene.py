@@ -47,11 +47,12 @@ class Scene:
     ``pairs`` names of the bodies; ``required`` (m,) m to be kept, ``largest`` (m,) m the largest
     distance in random configurations; ``always_touching`` and ``always_separated`` name the pairs
     left out, since they touch, or cannot come near, in every configuration; ``checked`` and
-    ``unchecked`` say what is looked at.
+    ``unchecked`` say what is looked at, ``blind`` of which bodies collisions cannot be.
     """
 
     def __init__(self, robot: RobotModel, found: Layout, around: Surroundings) -> None:
-        self.robot, self.around, self.unchecked = robot, around, found.unchecked
+        self.robot, self.around = robot, around
+        self.blind, self.unchecked = found.blind, found.unchecked
         self._shapes = found.shapes
         self._take(found.pairs, np.zeros(len(found.pairs)))
         largest = self._largest()

@@ -23,6 +23,9 @@ from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.types import FloatArray
 
 FLOOR, BOX = 'floor', 'keep_out'
+NO_FLOOR = ("no floor is given, so none was kept clear of; give 'floor: z' in the robot's YAML or "
+            'as an option')
+GIVE_SHAPES = "give every link <collision> elements in the robot's URDF, or collision in screws"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +44,13 @@ class Pair:
 class Layout:
     """All shapes, the pairs to look at, and what cannot be looked at.
 
-    ``stand_ins`` are the bodies without collision shape.
+    ``stand_ins`` are the bodies without collision shape; ``blind`` says of which bodies that are
+    there collisions cannot be looked at, ``unchecked`` also what is not described at all.
     """
 
     shapes: tuple[Shape, ...]
     pairs: tuple[Pair, ...]
+    blind: tuple[str, ...]
     unchecked: tuple[str, ...]
     stand_ins: tuple[str, ...]
 
@@ -69,23 +74,22 @@ def layout(robot: RobotModel, around: Surroundings) -> Layout:
     ignored = _ignored(robot, around, shapes)
     pairs = [pair for pair in _candidates(robot, shapes, set(bare))
              if frozenset(pair.names) not in ignored]
-    return Layout(shapes, tuple(pairs), _unchecked(robot, around, tuple(bare)), tuple(bare))
+    blind = _blind(robot, around, tuple(bare))
+    unchecked = blind if around.floor is not None else (*blind, NO_FLOOR)
+    return Layout(shapes, tuple(pairs), blind, unchecked, tuple(bare))
 
 
-def _unchecked(
-    robot: RobotModel, around: Surroundings, bare: tuple[str, ...]
-) -> tuple[str, ...]:
+def _blind(robot: RobotModel, around: Surroundings, bare: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     if len(bare) == robot.n:
-        found.append(f'{robot.name} has no collision shapes (<collision> in a URDF file): '
-                     'collisions of the robot with itself were NOT checked')
+        found.append(f'{robot.name} has no collision shapes: collisions of the robot with itself '
+                     f'were NOT checked; {GIVE_SHAPES}')
     elif bare:
         found.append(f'{", ".join(bare)} without collision shape: collisions of the robot with '
-                     'it were NOT checked')
+                     f'it were NOT checked; {GIVE_SHAPES}')
     if around.environment and len(bare) == robot.n:
-        found.append(f'the environment {around.environment} was NOT checked')
-    if around.floor is None:
-        found.append('no floor is given (floor: z), so none was kept clear of')
+        found.append(f'the environment {around.environment} was NOT checked, since the robot has '
+                     'no collision shapes')
     return tuple(found)
 
 

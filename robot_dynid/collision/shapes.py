@@ -15,7 +15,7 @@ from robot_dynid.collision.mesh_file import mesh_vertices
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.inertia import homogeneous
 from robot_dynid.robot.model import RobotModel
-from robot_dynid.robot.urdf import Reader, parse_urdf, read_urdf_text, source_text
+from robot_dynid.robot.urdf import Reader, has_urdf, parse_urdf, read_urdf_text, source_text
 from robot_dynid.types import FloatArray, frozen
 
 BASE = -1
@@ -99,15 +99,15 @@ def robot_shapes(robot: RobotModel) -> tuple[Shape, ...]:
     """Return the collision shapes of all links, those at rest named after the base link too.
 
     Links fixed to a body belong to it; joints that are not part of the robot stand at zero. A
-    robot that was not read from a URDF file has none. Raises RobotError naming the link whose
+    robot of screws has those of its description. Raises RobotError naming the link whose
     shape cannot be read, or whose mesh is missing.
     """
-    if not Path(robot.source).is_file() or Path(robot.source).suffix in ('.yaml', '.yml'):
+    if has_urdf(robot) and not Path(robot.source).is_file():
         return ()
     root = parse_urdf(source_text(robot), robot.source)
     places = {link.name: (robot.bodies[link.body], link.body, link.placement)
               for link in robot.links}
-    for name, placement in _links_at_rest(root, robot).items():
+    for name, placement in links_at_rest(root, robot).items():
         places[name] = (robot.base_link, BASE, placement)
     return _shapes(root, Reader(robot.source), places)
 
@@ -130,7 +130,8 @@ def environment_shapes(path: str) -> tuple[Shape, ...]:
     return shapes
 
 
-def _links_at_rest(root: Element, robot: RobotModel) -> dict[str, FloatArray]:
+def links_at_rest(root: Element, robot: RobotModel) -> dict[str, FloatArray]:
+    """Return the placement (4, 4) in the base link of all links that no joint of it moves."""
     return _walk(root, Reader(robot.source), robot.base_link, set(robot.joints))
 
 

@@ -8,8 +8,6 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.optimize import linear_sum_assignment, nnls
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.plausibility.excerpt import Excerpt, thinned
@@ -157,6 +155,8 @@ def _dissipated(
 
 def _solved(columns: FloatArray, torque: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return residuals (N,), coefficients (k,) and their covariance of least squares."""
+    from scipy import linalg
+
     sizes = np.linalg.norm(columns, axis=0)
     sizes[sizes < 1e-9 * max(sizes.max(), 1e-300)] = np.inf
     # by QR iteration: divide and conquer fails on some finite matrices of low rank
@@ -181,6 +181,8 @@ def _names(robot: RobotModel, joints: NDArray[np.int64] | list[int]) -> tuple[st
 
 def _order(data: Data, source: str) -> list[Finding]:
     """Return whether efforts belong to other joints than their columns say."""
+    from scipy.optimize import linear_sum_assignment
+
     robot, n = data.robot, data.robot.n
     moving = np.flatnonzero([_rms(v) > SPEED for v in data.rows.velocity.T])
     if len(moving) < 2 or len(data.rows) < 10 * n:
@@ -483,6 +485,8 @@ def _left_with_payload(data: Data, joints: tuple[int, ...]) -> float:
     A payload at the side looks like another zero of the joint that turns it. It is made of masses
     at POINTS, the same for all joints, each weighted by its effort; geometric mean over them.
     """
+    from scipy.optimize import nnls
+
     robot, rows, n = data.robot, data.rows, data.robot.n
     if robot.drive.kind == 'gravity_compensated_torque':
         robot = robot.with_gravity(np.zeros(3))

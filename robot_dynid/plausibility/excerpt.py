@@ -10,6 +10,7 @@ import numpy as np
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import GAP_SECONDS, GAP_STEPS
 from robot_dynid.signals.derivatives import derivative
+from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import FloatArray, RawLog, take
@@ -98,6 +99,8 @@ def _stretches(log: RawLog) -> list[RawLog]:
     if log.effort is None or not len(log.time):
         return []
     known = np.isfinite(log.position).all(axis=1) & np.isfinite(log.effort).all(axis=1)
+    if log.external_torque is not None:
+        known &= np.isfinite(log.external_torque).all(axis=1)
     log = take(log, np.flatnonzero(known))
     step = typical_step(log.time)
     if not step > 0.0:
@@ -108,8 +111,7 @@ def _stretches(log: RawLog) -> list[RawLog]:
 
 
 def _piece(robot: RobotModel, part: RawLog) -> Excerpt:
-    assert part.effort is not None
-    time, position, torque = _averaged(part, part.effort * robot.torque_factors)
+    time, position, torque = _averaged(part, net_torque(robot, part))
     dt = float(time[1] - time[0])
     cutoff = min(CUTOFF, 0.2 / dt)
     q, tau = (zero_phase_low_pass(values, cutoff, dt) for values in (position, torque))

@@ -193,9 +193,12 @@ class Arm:
         """Return the true effort (n,), in the robot's effort unit, at the beginning of the period.
 
         The torque jumps there, so this is the mean of the torques held before and after, as a
-        sensor with the bandwidth of the control loop shows it. The filter has no delay.
+        sensor with the bandwidth of the control loop shows it. The filter has no delay. Torque
+        sensors behind the gears show what the links get of it.
         """
         torque = 0.5 * (self._before + self._torque)
+        if not self.plant.robot.drive.shows_motors:
+            torque = self.plant.transmitted(torque)
         if self._gains is not None:
             return torque / self._gains
         if self._gravity_free:

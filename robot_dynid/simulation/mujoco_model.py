@@ -1,4 +1,4 @@
-"""The MuJoCo model of an arm: links of the URDF, motors with friction, gears that give."""
+"""The MuJoCo model of an arm: links of its description, motors with friction, gears that give."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynid.dynamics.rotors import SpinningRotors
-from robot_dynid.errors import MissingDependency, RobotError
+from robot_dynid.errors import RobotError
+from robot_dynid.export.mjcf_elements import FRICTION_IMPEDANCE, rotor_name
+from robot_dynid.export.mujoco import mujoco
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.urdf import has_urdf, source_text
 from robot_dynid.simulation.truth import Truth
 from robot_dynid.types import FloatArray
-
-try:
-    import mujoco
-except ImportError as error:
-    raise MissingDependency.of('the simulated robot needs MuJoCo', 'simulation') from error
 
 __all__ = ['TIMESTEP', 'build_model', 'elastic_accelerations', 'motor_name', 'mujoco']
 
 TIMESTEP = 2.5e-4
 # The friction constraint softens where |qd| < |qdd| / FRICTION_RATE; RK4 stays stable up to 2.7.
 FRICTION_RATE = 2.0 / TIMESTEP
-FRICTION_IMPEDANCE = 0.9999
 #: mass and inertia of the body a rotor needs in MuJoCo; its inertia proper is an armature
 ROTOR_BODY = 1e-9
 
@@ -40,7 +37,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         raise RobotError(f'{robot.name}: the simulated robot has no rotors that spin on moving '
                          f'links: leave rotor_axes of {", ".join(carried)} out of the robot YAML')
     try:
-        spec = mujoco.MjSpec.from_file(robot.source)
+        spec = mujoco.MjSpec.from_file(robot.source) if has_urdf(robot) else \
+            mujoco.MjSpec.from_string(source_text(robot))
     except ValueError as error:
         raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
     base = spec.body(robot.base_link)
@@ -55,7 +53,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     try:
         return spec.compile()
     except ValueError as error:
-        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}') from None
+        raise RobotError(f'{robot.source}: MuJoCo cannot use it: {error}; give every link that '
+                         'moves a mass and an inertia') from None
 
 
 def _set_options(spec: mujoco.MjSpec, robot: RobotModel) -> None:
@@ -71,7 +70,7 @@ def _set_options(spec: mujoco.MjSpec, robot: RobotModel) -> None:
 
 def motor_name(joint: str, truth: Truth) -> str:
     """Return the name of MuJoCo's joint that the motor of ``joint`` turns."""
-    return f'{joint}_rotor' if joint in truth.drives else joint
+    return rotor_name(joint) if joint in truth.drives else joint
 
 
 def _add_motors(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth) -> None:
@@ -105,7 +104,7 @@ def _add_drive(spec: mujoco.MjSpec, robot: RobotModel, truth: Truth, joint: str)
     body = spec.worldbody.add_body(name=name, mass=ROTOR_BODY, inertia=[ROTOR_BODY] * 3)
     body.explicitinertial = True
     body.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0.0, 0.0, 1.0])
-    spring = spec.add_tendon(name=f'{joint}_transmission')
+    spring = spec.add_tendon(name=f'{joint}_gear')
     spring.springlength = [0.0, 0.0]
     spring.stiffness = _linear(spring.stiffness, drive.stiffness)
     spring.damping = _linear(spring.damping, drive.damping)

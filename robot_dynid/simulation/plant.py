@@ -77,6 +77,8 @@ class Plant:
         self._frictionless = build_model(robot, rigid)
         self._frictionless.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
         self._scratch = mujoco.MjData(self._frictionless)
+        self._links = build_model(robot, Truth.ideal(robot.n))
+        self._behind = mujoco.MjData(self._links)
         names = [self._rigid.joint(name) for name in robot.joints]
         self._dof = np.array([int(joint.dofadr[0]) for joint in names])
         self.external = np.zeros(robot.n)
@@ -89,6 +91,9 @@ class Plant:
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
         self._bristles = Bristles.of(self.truth.presliding)
+        # whether torques besides those of the motors change from step to step
+        self._changing = bool(self.elastic.any()) or self._bristles is not None \
+            or self.truth.stribeck is not None
         #: where links and motors (n,) are in the coordinates of MuJoCo
         self.link_rows, self.motor_rows = self._addresses()
         self._check_steps()
@@ -171,9 +176,8 @@ class Plant:
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
         """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
-        changing = self.truth.stribeck is not None or self._bristles is not None
-        if not self.elastic.any() and not changing:
-            self.data.qfrc_applied[self.link_rows] = torque + self.external
+        if not self._changing:
+            self._apply(torque)
             mujoco.mj_step(self.model, self.data, nstep=steps)
             return
         for _ in range(steps):
@@ -182,6 +186,9 @@ class Plant:
 
     def _apply(self, torque: FloatArray) -> None:
         """Set the torques of one step, which belong to its middle."""
+        if not self._changing:
+            self.data.qfrc_applied[self.link_rows] = torque + self.external
+            return
         data, link, motor = self.data, self.link_rows, self.motor_rows
         dry, ahead = self.truth.dry(data.qvel[motor]), 0.5 * TIMESTEP
         applied = np.zeros(self.model.nv)
@@ -250,6 +257,20 @@ class Plant:
         mujoco.mj_inverse(self._frictionless, data)
         torque: FloatArray = data.qfrc_inverse[self._dof]
         return torque
+
+    def transmitted(self, torque: FloatArray) -> FloatArray:
+        """Return the torque (n,) [N m, N] of the gears on the links under motor torque (n,).
+
+        It is what moves the bare links as they are accelerated now, less what comes from outside:
+        sensors behind the gears measure it.
+        """
+        data, (position, velocity) = self._behind, self.state()
+        data.qpos[self._dof], data.qvel[self._dof] = position, velocity
+        self._apply(torque)
+        mujoco.mj_forward(self.model, self.data)
+        data.qacc[self._dof] = self.data.qacc[self.link_rows]
+        mujoco.mj_inverse(self._links, data)
+        return np.asarray(data.qfrc_inverse[self._dof] - self.external)
 
     def _coulomb(self, velocity: FloatArray, ramp: float) -> FloatArray:
         motor = velocity @ self._coupling.T

@@ -21,7 +21,8 @@ from robot_dynid.simulation.truth import Truth
 from robot_dynid.simulation.waypoints import Command
 from robot_dynid.types import FloatArray
 
-FAULTS = ('none', 'stop_states', 'no_effort', 'effort_spike', 'tracking_error', 'reject')
+FAULTS = ('none', 'stop_states', 'nan', 'no_effort', 'effort_spike', 'tracking_error', 'reject',
+          'inactive')
 TRACKING_FAULT = 0.2  # rad or m by which the first joint misses its setpoint
 
 
@@ -50,7 +51,7 @@ class Simulator:
     def __init__(self, robot: RobotModel, truth: Truth, constraints: Constraints | None = None,
                  seed: int = 0) -> None:
         self.robot = robot
-        self.fault = 'none'
+        self._fault = 'none'
         self._arm = Arm(robot, truth)
         self._sensors = Sensors(robot, truth.noise, np.random.default_rng(seed))
         self._controller = TrajectoryController(robot.joints, constraints)
@@ -63,6 +64,25 @@ class Simulator:
     def has_motor_states(self) -> bool:
         """Whether a joint has a harmonic drive, so that motors move apart from links."""
         return bool(self._arm.plant.elastic.any())
+
+    @property
+    def fault(self) -> str:
+        """Fault under way, set at any time; ``inactive``: the controller is deactivated."""
+        return self._fault
+
+    @fault.setter
+    def fault(self, name: str) -> None:
+        with self._lock:
+            if name == 'inactive' and self._controller.active:
+                self._controller.deactivate(self._arm.motor_position)
+            elif name != 'inactive' and not self._controller.active:
+                self._controller.activate(self._arm.motor_position)
+            self._fault = name
+
+    @property
+    def active(self) -> bool:
+        """Whether the controller is active."""
+        return self._controller.active
 
     @property
     def time(self) -> float:
@@ -156,8 +176,11 @@ class Simulator:
         elif self.fault == 'effort_spike':
             effort = effort.copy()
             effort[0] = effort_limit(self.robot)[0]
-        reading = Reading(self.time, self._sensors.position(self._arm.position),
-                          self._sensors.velocity(self._arm.velocity), effort)
+        position = self._sensors.position(self._arm.position)
+        if self.fault == 'nan':
+            position = position.copy()
+            position[0] = np.nan
+        reading = Reading(self.time, position, self._sensors.velocity(self._arm.velocity), effort)
         if not self.has_motor_states:
             return reading
         return replace(reading,

@@ -108,6 +108,9 @@ def test_robots_without_shapes_are_kept_off_the_floor_by_their_axes():
     found = scene_of(from_screws, around(floor=-1.0))
     assert {pair[1] for pair in found.pairs} == {'floor'}
     assert 'no collision shapes' in found.unchecked[0]
+    assert found.blind == found.unchecked
+    shaped = scene_of(robot)
+    assert shaped.blind == () and 'no floor is given' in shaped.unchecked[0]
     assert any('rods along the axes' in text for text in found.checked)
     down = {pair[0]: value for pair, value in
             zip(found.pairs, found.distances(np.array([[0.0, 0.0, 0.0]]))[0])}

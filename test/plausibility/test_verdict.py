@@ -109,7 +109,7 @@ def test_the_command_line_refuses_and_accepts(
     for words in (
         ['identify', data, '--robot', 'planar_3r', '--recipe', str(tmp_path / 'r.yaml'),
          '--out', str(tmp_path / 'o.yaml')], ['validate', model, data], ['contact', model, data],
-        ['payload', data, '--model', model],
+        ['compare', model, model, data], ['payload', data, '--model', model],
     ):
         assert main([*words, '--json']) == 1
         assert words[0] != 'identify' or not (tmp_path / 'o.yaml').exists()

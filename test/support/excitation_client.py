@@ -51,6 +51,7 @@ class Client:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.segments: list[tuple[float, str]] = []
+        self.remaining: list[float] = []
         self.holds: list[JointTrajectory] = []
         self.trajectories: list[JointTrajectory] = []
         self.diagnostics: list[DiagnosticArray] = []
@@ -75,6 +76,8 @@ class Client:
             self._on_status, qos_profile_action_status_default)
         self.node.create_subscription(Log, '/rosout', self._on_log, 100)
         self.emergency = self.node.create_publisher(Bool, 'emergency_stop', latched)
+        self.pressed: bool | None = None
+        self.node.create_timer(0.1, self._beat)
         self.other = self.node.create_publisher(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 1)
         self.thermometer = self.node.create_publisher(Temperature, 'temperature', 10)
@@ -100,6 +103,15 @@ class Client:
     def _on_log(self, message: Log) -> None:
         if message.name == 'excitation' and message.msg.startswith(('stopping', 'slowing')):
             self.guarded.append(seconds(message.stamp))
+
+    def _beat(self) -> None:
+        if self.pressed is not None:
+            self.emergency.publish(Bool(data=self.pressed))
+
+    def press(self, pressed: bool) -> None:
+        """Say from now on, ten times a second, whether the emergency stop is pressed."""
+        self.pressed = pressed
+        self._beat()
 
     def trigger(self, name: str) -> str:
         """Call ~/pause or ~/resume and return its message; it must succeed."""
@@ -143,6 +155,19 @@ class Client:
         point.velocities, point.time_from_start.sec = [0.0] * len(point.positions), 2
         self.other.publish(JointTrajectory(joint_names=self.state.name, points=[point]))
 
+    def commanded(self) -> JointTrajectory:
+        """Return the last motion that came over the controller's topic, its pieces put together.
+
+        A piece replaces what came before it from its first point on.
+        """
+        start = max(i for i, m in enumerate(self.holds) if seconds(m.header.stamp) == 0.0)
+        whole = JointTrajectory(joint_names=self.holds[start].joint_names)
+        for message in self.holds[start:]:
+            begin = seconds(message.points[0].time_from_start)
+            kept = [p for p in whole.points if seconds(p.time_from_start) < begin - 1e-9]
+            whole.points = [*kept, *message.points]
+        return whole
+
     def _on_state(self, message: JointState) -> None:
         self.state, self.speed = message, float(np.abs(message.velocity).max(initial=0.0))
         if self.speed > 0.05:
@@ -182,6 +207,7 @@ class Client:
 
     def _on_feedback(self, message: Any) -> None:
         self.segments.append((time.monotonic(), message.feedback.segment))
+        self.remaining.append(message.feedback.remaining)
 
     def wait(self, condition: Any, patience: float = PATIENCE) -> None:
         end = time.monotonic() + patience
@@ -212,7 +238,8 @@ class Client:
         raise AssertionError('the simulated robot takes no parameter')
 
     def send(self, options: str = LONG, **goal: Any) -> Any:
-        for seen in (self.segments, self.holds, self.stops, self.guarded, self.sent):
+        for seen in (self.segments, self.remaining, self.holds, self.stops, self.guarded,
+                     self.sent):
             seen.clear()
         self.asked = self.clock
         handle = self.answer(self.action.send_goal_async(

@@ -11,7 +11,7 @@ from feasible_models import feasible_model
 from random_robots import Peer
 from tolerances import READ_BY_OTHERS
 
-from robot_dynid.identified.export import Export
+from robot_dynid.export.urdf import Export
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.inertia import parameters_from_com
 from robot_dynid.robot.model import RobotModel

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from robot_dynid.friction import law_from
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import parameters_from_com
@@ -40,3 +44,18 @@ def feasible_model(
     return IdentifiedModel(
         robot, structure, reduction, values, np.full(len(values), 0.1), 0.5 * values,
         Preprocessing(10.0), 'feasible', 'fine', feasible=standard)
+
+
+def with_friction(
+    model: IdentifiedModel, laws: Sequence[str], load: FloatArray | None = None
+) -> IdentifiedModel:
+    """Return the model with other ``laws`` of its axes, of default settings and random size."""
+    own = [(name, law_from(name)) for name in laws]
+    structure = Structure.of(True, own, load)
+    torque = structure.torque_model(model.robot)
+    rng = np.random.default_rng(2)
+    standard = np.array([model.standard.get(name, rng.uniform(0.1, 2.0))
+                         for name in torque.reduction.standard])
+    values = torque.reduction.base(standard)
+    return replace(model, structure=structure, reduction=torque.reduction, values=values,
+                   std=np.full(len(values), 0.1), control=0.5 * values, feasible=standard)

@@ -26,6 +26,8 @@ def dry_of(name: str, s: Mapping[str, Any], v: FloatArray) -> FloatArray:
         return OTHERS[name](s, v)[0]
     if name == 'stribeck':
         return np.tanh(v / s['width'])
+    if name == 'none':
+        return ramp(v, 0.01)
     if name == 'two-speed':
         return np.tanh(v / s['steepness'])
     return ramp(v, s['width'])
@@ -36,6 +38,8 @@ def law_columns(name: str, s: Mapping[str, Any], v: FloatArray) -> dict[str, Flo
     if name in OTHERS:
         return OTHERS[name](s, v)[1]
     dry, one = dry_of(name, s, v), np.ones_like(v)
+    if name == 'none':
+        return {'f0': one}
     if name == 'asymmetric':
         return {'fvp': np.maximum(v, 0.0), 'fvn': np.minimum(v, 0.0),
                 'fcp': np.maximum(dry, 0.0), 'fcn': np.minimum(dry, 0.0)}

@@ -109,6 +109,16 @@ class Client:
         self.node.create_subscription(
             DynamicModel, 'identifier/model', self.models.append, latched)
 
+    def served_model(self) -> DynamicModel:
+        """Return what a late subscriber of the latched model gets now."""
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        found: list[DynamicModel] = []
+        listener = self.node.create_subscription(
+            DynamicModel, 'identifier/model', found.append, latched)
+        self.wait(lambda: found)
+        self.node.destroy_subscription(listener)
+        return found[-1]
+
     def listen_to_description(self) -> None:
         """Subscribe to the latched URDF."""
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -193,5 +203,6 @@ class Client:
         self.wait(lambda: self.diagnostics)
         status = self.diagnostics[-1].status[0]
         level = int.from_bytes(status.level, 'little')
+        assert status.name == '/identifier: identification'
         return {'level': str(level), 'message': status.message} | {
             value.key: value.value for value in status.values}

@@ -120,6 +120,23 @@ class Peer:
         return pin.aba(self.model, self.data, self.position(q), self.tangent(v),
                        self.tangent(effort))[self.rows].copy()
 
+    def inverse_derivatives(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+        """Return those (3, n, n) of the effort by q, v and a."""
+        return self._ordered(pin.computeRNEADerivatives(
+            self.model, self.data, self.position(q), self.tangent(v), self.tangent(a)))
+
+    def forward_derivatives(self, q: FloatArray, v: FloatArray, effort: FloatArray) -> FloatArray:
+        """Return those (3, n, n) of the acceleration by q, v and effort."""
+        return self._ordered(pin.computeABADerivatives(
+            self.model, self.data, self.position(q), self.tangent(v), self.tangent(effort)))
+
+    def _ordered(self, found: tuple[FloatArray, ...]) -> FloatArray:
+        """Return three matrices in our order of the joints; the last comes as upper triangle."""
+        shape = (self.model.nv, self.model.nv)
+        first, second, third = (np.reshape(part, shape) for part in found)
+        whole = np.array([first, second, np.triu(third) + np.triu(third, 1).T])
+        return whole[:, self.rows[:, None], self.rows]
+
     def mass_matrix(self, q: FloatArray) -> FloatArray:
         """Return the mass matrix (n, n)."""
         inertia = pin.crba(self.model, self.data, self.position(q))

@@ -187,6 +187,7 @@ def _implicit(
     n = equations.limits.shape[1]
     load = equations.friction.load(q[:, :n], v[:, :n])
     at = after = before
+    moves = np.ones((len(q), 1), dtype=bool)  # each by itself: what has settled stays as it is
     diagonal = np.arange(q.shape[1])
     for _ in range(LINEARISATIONS):
         slope = (equations.friction(at + NUDGE, load) - equations.friction(at - NUDGE, load)) \
@@ -195,8 +196,10 @@ def _implicit(
         damped = matrix.copy()
         damped[:, diagonal, diagonal] += duration * slope
         net = excess - equations.friction(at, load) - slope * (before - at)
-        after = before + duration * np.linalg.solve(damped, net[:, :, None])[:, :, 0]
+        found = before + duration * np.linalg.solve(damped, net[:, :, None])[:, :, 0]
+        after = np.where(moves, found, after)
         taken, at = at, np.where(after * at < 0.0, 0.0, after)
-        if np.abs(after - taken).max(initial=0.0) < SETTLED:
+        moves &= ~(np.abs(after - taken).max(axis=1, keepdims=True) < SETTLED)
+        if not moves.any():
             break
     return np.where(lost, np.nan, after)
