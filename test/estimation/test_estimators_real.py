@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,18 @@ METHODS = {'wls': {'name': 'wls'}, 'gls': {'name': 'gls'}, 'iv': {'name': 'iv'},
 
 @pytest.fixture(scope='module')
 def results(ur10e_data: Path) -> dict[str, IdentificationResult]:
-    """Return the identification from all training files by every method."""
+    """Return the identification from all training files by every method.
+
+    All with the cut-off, lag and ramp that least squares chooses.
+    """
     robot = load_robot('ur10e')
     logs = [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())]
-    return {name: identify(robot, logs, recipe=Recipe(friction='coulomb', estimator=estimator))
+    recipe = Recipe(friction='coulomb', ripple='none', adaptation='none')
+    chosen = identify(robot, logs, recipe=recipe).choice
+    recipe = replace(recipe, cutoff=chosen.preprocessing.cutoff,
+                     effort_lag=chosen.preprocessing.effort_lag,
+                     ramp_width=chosen.structure.laws[0].width)
+    return {name: identify(robot, logs, recipe=replace(recipe, estimator=estimator))
             for name, estimator in METHODS.items()}
 
 

@@ -63,9 +63,10 @@ def test_ur10e(ur10e_data, ur10e_result):
 
 
 @pytest.mark.slow
-def test_tx40(tx40_folds):
+@pytest.mark.parametrize('count', [1, pytest.param(3, marks=pytest.mark.soak)])
+def test_tx40(tx40_folds, count):
     errors = {name: [] for name in ('plain', 'feasible', 'sequential-feasible')}
-    for result, fold in tx40_folds:
+    for result, fold in tx40_folds[:count]:
         left = [fold]
         errors['plain'].append(squares(result, LeastSquares().fit(result.experiment), left))
         for method in METHODS:

@@ -69,7 +69,7 @@ def chosen(result: IdentificationResult) -> Recipe:
     """Return the choices of an identification as a recipe."""
     settings = result.choice.preprocessing
     return Recipe(settings.cutoff, result.choice.structure.settings[0]['width'],
-                  settings.effort_lag)
+                  settings.effort_lag, friction='coulomb', ripple='none', adaptation='none')
 
 
 def scores(
@@ -164,7 +164,8 @@ def test_single_moving_joint_leaves_named_parameters_open(robot, truth, log):
     sine[3], cosine[3] = [0.5, -0.1, -0.1], [0.4, 0.0, -0.4 / 9.0]
     trajectory = FourierTrajectory(robot.joints, 0.1, np.full(7, 0.3), sine, cosine, 2)
     still = noisy(robot, truth, record(Arm(robot, truth), trajectory), 2)
-    found = identify(robot, [still], recipe=Recipe(cutoff=10.0, ramp_width=0.01, effort_lag=0.0))
+    found = identify(robot, [still], recipe=Recipe(
+        cutoff=10.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb'))
     estimate = found.estimate
     assert estimate.status is Status.NOT_EXCITED
     assert estimate.rank < len(estimate.names)
