@@ -63,7 +63,7 @@ def test_noise_of_every_joint_is_reported(method):
 @pytest.mark.parametrize('method', GENERAL)
 def test_resting_joints_leave_named_parameters_open(method):
     model = torque_model('planar_3r')
-    samples = lively(model, noise=0.01, moving=(1,))
+    samples = lively(model, 1500, noise=0.01, moving=(1,))
     estimate = ESTIMATORS[method].fit(Experiment.of(model, [samples]))
     assert estimate.status is Status.NOT_EXCITED
     assert {'fv1', 'fc1', 'fv3', 'fc3', 'Izz1'} <= set(estimate.not_excited)

@@ -165,7 +165,8 @@ def test_single_moving_joint_leaves_named_parameters_open(robot, truth, log):
     trajectory = FourierTrajectory(robot.joints, 0.1, np.full(7, 0.3), sine, cosine, 2)
     still = noisy(robot, truth, record(Arm(robot, truth), trajectory), 2)
     found = identify(robot, [still], recipe=Recipe(
-        cutoff=10.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb'))
+        cutoff=10.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb', ripple='none',
+        adaptation='none'))
     estimate = found.estimate
     assert estimate.status is Status.NOT_EXCITED
     assert estimate.rank < len(estimate.names)
