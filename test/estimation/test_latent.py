@@ -20,6 +20,7 @@ from robot_dynid.estimation.errors_in_variables import latent
 from robot_dynid.estimation.errors_in_variables.coordinate_equations import CoordinateEquations
 from robot_dynid.estimation.errors_in_variables.latent import LatentDetails
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
+    CAUCHY,
     LatentProblem,
 )
 from robot_dynid.estimation.errors_in_variables.recorded_stretches import stretches_of
@@ -171,6 +172,50 @@ def test_the_gradient_is_that_of_the_misfit_with_its_best_motion() -> None:
         there, back = (short.misfit(replace(state, values=state.values + s * step), [0, 1], 6)
                        for s in (1.0, -1.0))
         assert -(there - back) / (2.0 * step[i]) == pytest.approx(right[i], rel=0.01), name
+
+
+def test_the_motion_is_eliminated_from_the_equations_of_both() -> None:
+    """Far from the best motion: one step of both leaves nothing along any parameter or motion."""
+    model = elastic_model(width=50.0)
+    whole = problem(model, seen(0))
+    short = replace(whole, stretches=whole.stretches[:1])
+    state = short.guess(values=ESTIMATORS['wls'].fit(experiment(model, seen(0))).values)
+    rng = np.random.default_rng(0)
+    size = 1e-3 * np.abs(state.coefficients[0]).max()
+    state = replace(state, values=1.02 * state.values, speed=-1.0, errors=np.array(
+        [20.0, 10.0, 30.0, 20.0]), coefficients=tuple(
+            c + rng.normal(0.0, size, c.shape) for c in state.coefficients))
+    stretch, coefficients = short.stretches[0], state.coefficients[0]
+    values, motions = len(state.values), coefficients.size
+    frozen: list[FloatArray] = []
+
+    def left(change: FloatArray) -> FloatArray:
+        """Return all residuals over their deviations, for a change of values and motion."""
+        here = replace(state, values=state.values + change[:values], coefficients=(
+            coefficients + change[values:].reshape(coefficients.shape),))
+        [(one, motion, *made)] = short._along(here, short._motions(here))
+        misfit, counts = short._weighted(one, motion, here, tuple(made))
+        if not frozen:  # weights are those before the step
+            frozen.append(counts / here.errors / np.sqrt(
+                1.0 + (misfit / (CAUCHY * here.errors)) ** 2))
+        at = stretch.splines[0].motion(here.coefficients[0])
+        channels = [(c.values - at[c.order]) / c.deviation for c in stretch.channels]
+        return np.concatenate([x.ravel() for x in (misfit * frozen[0], *channels)])
+
+    def along(direction: FloatArray) -> FloatArray:
+        few = 1e-4 / np.abs(direction).max()
+        return np.asarray((left(few * direction) - left(-few * direction)) / (2.0 * few))
+
+    before = left(np.zeros(values + motions))
+    [one] = short.condensed(state)
+    step = np.linalg.lstsq(one.normal, one.right, rcond=1e-12)[0]
+    after = before + along(np.concatenate([step, one.own - one.response @ step]))
+    directions = [*np.eye(values, values + motions),
+                  *(np.append(np.zeros(values), d) for d in rng.normal(size=(5, motions)))]
+    for direction in directions:
+        slope = along(direction)
+        rest = abs(slope @ after) / (np.linalg.norm(slope) * np.linalg.norm(before))
+        assert rest < 1e-5
 
 
 @cache
