@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -178,10 +178,11 @@ class Experiment:
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
         accumulator: Accumulator | None = None
+        expected = sum(map(len, recordings)) if isinstance(recordings, Sequence) else 0
         for samples, goes_on in in_parts(recordings):
             if accumulator is None:
                 accumulator = Accumulator(model.reduction.names, model.structure,
-                                          batch_samples(samples))
+                                          batch_samples(samples), expected)
             accumulator.begin(len(samples), samples.noise, goes_on)
             accumulate_all(model, samples, accumulator, reversal_weights)
         information = accumulator.information() if accumulator else None

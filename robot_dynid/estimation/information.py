@@ -196,14 +196,17 @@ class Accumulator:
     """Builds Information from chunks, in constant memory.
 
     Batches are ``batch_samples`` long; when there are more than MAX_BATCHES, neighbours merge and
-    the length doubles.
+    the length doubles. Where so many samples are ``expected``, it is doubled before.
     """
 
     names: tuple[str, ...]
     structure: NDArray[np.bool_]
     batch_samples: int
+    expected: int = 0
 
     def __post_init__(self) -> None:
+        while self.expected >= (MAX_BATCHES + 1) * self.batch_samples:
+            self.batch_samples *= 2
         self._done: list[Batch] = []
         self._open: Batch | None = None
         self._noises: list[tuple[int, tuple[float, ...] | None]] = []

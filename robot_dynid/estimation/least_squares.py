@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from robot_dynid.estimation.estimate import Estimate, Estimator, PartSolver, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import (
+    EXTRA,
     FILTERED,
     Batch,
     Information,
@@ -260,14 +261,24 @@ def batch_scores(
     curvature, score = np.empty((len(information.batches), size, size)), np.empty((
         len(information.batches), size))
     for i, (batch, made) in enumerate(zip(information.batches, estimated.batches, strict=True)):
-        tall = weighted_factor(information, weights, batch)
-        white = tall[:, :-1] @ solution.root
+        white, left = _whitened(information, weights, solution, batch)
         curvature[i] = white.T @ white
         if scored is not None:
-            tall = weighted_factor(estimated, used, made)
-            white = tall[:, :-1] @ solution.root
-        score[i] = white.T @ (tall[:, -1] - tall[:, :-1] @ solution.values)
+            white, left = _whitened(estimated, used, solution, made)
+        score[i] = white.T @ left
     return BatchScores(solution.root, curvature, score)
+
+
+def _whitened(
+    information: Information, weights: FloatArray, solution: Solution, batch: Batch
+) -> tuple[FloatArray, FloatArray]:
+    """Return columns (m, r) in whitened directions, and residuals (m,), of the rows of a batch."""
+    white, left = [], []
+    for own, weight, factor in zip(information.structure, weights, batch.factors, strict=True):
+        columns, effort = weight * factor[:, :-EXTRA], weight * factor[:, FILTERED - EXTRA]
+        white.append(columns @ solution.root[own])
+        left.append(effort - columns @ solution.values[own])
+    return np.vstack(white), np.concatenate(left)
 
 
 def textbook_covariance(

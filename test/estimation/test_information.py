@@ -271,6 +271,33 @@ def test_rows_of_any_length_are_cut_into_the_same_batches(count):
                 assert left.T @ left == pytest.approx(right.T @ right, rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.parametrize('count', [128, 129, 257, 258, 2000])
+def test_batches_of_an_expected_number_of_samples_are_those_that_neighbours_merge_into(count):
+    data = Data(count)
+    known = Accumulator(NAMES, STRUCTURE, 1, expected=count)
+    known.extend(data.columns, data.effort, data.raw)
+    found, merging = known.information().batches, data.accumulated(1).batches
+    assert [b.samples for b in found] == [b.samples for b in merging]
+    for one, other in zip(found, merging, strict=True):
+        for left, right in zip(one.factors, other.factors, strict=True):
+            assert left.T @ left == pytest.approx(right.T @ right, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize('least', [0.3, 2e-4, 0.0])
+def test_a_group_that_decides_a_direction_alone_leaves_a_thousandth_of_it(least):
+    """Changes and growth of the variance against the eigenvectors of what is left."""
+    rng = np.random.default_rng(0)
+    directions = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    rest = np.array([least, 0.5, 0.7, 0.9])
+    root, score = rng.normal(size=(5, 4)), rng.normal(size=4)
+    share = np.eye(4) - directions * rest @ directions.T
+    found, growth = jackknife.BatchScores(root, share[None], score[None]).changes([[0]])
+    inverse = directions / np.maximum(rest, 1e-3) @ directions.T
+    assert found[0] == pytest.approx(root @ inverse @ score, rel=LEAST_SQUARES)
+    assert growth[0] == pytest.approx(
+        np.diag(root @ inverse @ root.T) / np.diag(root @ root.T), rel=LEAST_SQUARES)
+
+
 def test_information_about_some_parameters_is_that_of_an_experiment_without_the_others():
     data, chosen = Data(500), [0, 2, 3]
     found = data.accumulated(50).about(chosen)

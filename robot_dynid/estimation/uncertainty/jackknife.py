@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,16 +41,27 @@ class BatchScores:
         whole = np.eye(self.root.shape[1])
         for i, group in enumerate(groups):
             own = list(group)
-            rest, directions = np.linalg.eigh(whole - self.curvature[own].sum(axis=0))
-            rest = np.maximum(rest, LEAST_REST)  # a group that decides a direction alone
-            along = self.root @ directions
-            found[i] = along @ ((directions.T @ self.score[own].sum(axis=0)) / rest)
-            growth[i] = np.sum(along**2 / rest, axis=1) / before
+            along = self.root @ _inverse(whole - self.curvature[own].sum(axis=0))
+            found[i] = along @ self.score[own].sum(axis=0)
+            growth[i] = np.sum(along * self.root, axis=1) / before
         return found, growth
 
     def moved(self, shifts: FloatArray) -> BatchScores:
         """Return the scores where the parameters of each batch are ``shifts`` (B, r) off."""
         return replace(self, score=self.score - np.einsum('bij,bj->bi', self.curvature, shifts))
+
+
+def _inverse(rest: FloatArray) -> FloatArray:
+    """Return the inverse of what is ``rest`` (r, r), its eigenvalues at least LEAST_REST.
+
+    Only where a group decides a direction alone they are less.
+    """
+    with suppress(np.linalg.LinAlgError):
+        found = np.linalg.inv(rest)
+        if np.linalg.norm(found) < 1.0 / LEAST_REST:  # no less than its largest eigenvalue
+            return np.asarray(found)
+    values, directions = np.linalg.eigh(rest)
+    return np.asarray(directions / np.maximum(values, LEAST_REST) @ directions.T)
 
 
 def leave_one_out(batches: Sequence[Batch]) -> Iterator[tuple[FloatArray, ...]]:
