@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.estimation.experiment import Experiment, TorqueModel, swift
-from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.experiment import (
+    Regression,
+    TorqueModel,
+    accumulate,
+    batch_samples,
+    in_parts,
+    swift,
+)
+from robot_dynid.estimation.information import FILTERED, Accumulator, Information, merged
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
@@ -33,35 +41,51 @@ def reversal_weights(
     estimated from the data itself (two regimes per joint, half way to generalised least squares).
     A joint whose held-out error over all samples would grow keeps the weight one.
     """
-    recordings = [prepare(model.robot, r, settings) for r in part]
-    far = np.concatenate([swift(model.robot, s) for s in recordings]) > 0.5
-    plain = Experiment.of(model, recordings).information
-    weights = _residual_ratio(model, recordings, plain, far)
-    weighted = Experiment.of(model, recordings, weights).information
-    weights = _residual_ratio(model, recordings, weighted, far)
-    weighted = Experiment.of(model, recordings, weights).information
-    worse = held_out(weighted, plain).raw > TOLERATED * held_out(plain).raw
+    far, near, counts = _apart(model, [prepare(model.robot, r, settings) for r in part])
+    plain = _weighted(far, near, np.ones(model.robot.rows))
+    weights = _residual_ratio(plain, far, near, counts)
+    weights = _residual_ratio(_weighted(far, near, weights), far, near, counts)
+    worse = held_out(_weighted(far, near, weights), plain).raw > TOLERATED * held_out(plain).raw
     return np.where(worse, 1.0, weights)
 
 
+def _apart(
+    model: TorqueModel, recordings: Sequence[Samples]
+) -> tuple[Information, Information, NDArray[np.int64]]:
+    """Return the information of the rows far from reversals, of those near, and their counts.
+
+    The counts are (2, rows); the batches of both are the same stretches of time.
+    """
+    parts = [Accumulator(model.reduction.names, model.structure, batch_samples(recordings[0]),
+                         sum(map(len, recordings))) for _ in range(2)]
+    counts = np.zeros((2, model.robot.rows), dtype=np.int64)
+    for samples, goes_on in in_parts(recordings):
+        far = swift(model.robot, samples)
+        regression = Regression(model, samples)
+        for k, (part, rows) in enumerate(zip(parts, (far, 1.0 - far), strict=True)):
+            part.begin(len(samples), samples.noise, goes_on)
+            counts[k] += np.count_nonzero(rows, axis=0)
+            for segment in samples.segments:
+                accumulate(regression, segment, part, rows)
+    return parts[0].information(), parts[1].information(), counts
+
+
+def _weighted(far: Information, near: Information, weights: FloatArray) -> Information:
+    """Return the information of all rows, those ``near`` reversals times ``weights`` (rows,)."""
+    batches = tuple(replace(a, factors=tuple(
+        merged([one, weight * other])
+        for one, other, weight in zip(a.factors, b.factors, weights, strict=True)))
+        for a, b in zip(far.batches, near.batches, strict=True))
+    return replace(far, batches=batches)
+
+
 def _residual_ratio(
-    model: TorqueModel, recordings: Sequence[Samples], information: Information,
-    far: NDArray[np.bool_],
+    information: Information, far: Information, near: Information, counts: NDArray[np.int64]
 ) -> FloatArray:
     """Return the root of the residual far from reversals over that near them, at most 1."""
     values = solve(information, joint_weights(information)).values
-    residual = np.concatenate([_residual(model, s, values) for s in recordings])
-    ratio = np.ones(model.robot.rows)
-    for j in range(model.robot.rows):
-        rows = far[:, j]
-        if min(rows.sum(), (~rows).sum()) >= LEAST_ROWS:
-            near = float(np.sqrt(np.mean(residual[~rows, j] ** 2)))
-            away = float(np.sqrt(np.mean(residual[rows, j] ** 2)))
-            ratio[j] = min(1.0, away / near) ** SHARE if near > 0.0 else 1.0
-    return ratio
-
-
-def _residual(model: TorqueModel, samples: Samples, values: FloatArray) -> FloatArray:
-    assert samples.effort is not None
-    residual: FloatArray = samples.effort - model.effort(samples, values)
-    return residual
+    away, close = (part.residual_energy(values, FILTERED) / np.maximum(count, 1)
+                   for part, count in zip((far, near), counts, strict=True))
+    known = (counts.min(axis=0) >= LEAST_ROWS) & (close > 0.0)
+    ratio = np.sqrt(away / np.where(known, close, 1.0))
+    return np.where(known, np.minimum(1.0, ratio) ** SHARE, 1.0)
