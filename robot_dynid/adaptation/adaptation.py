@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.adaptation.leftover import Leftover
-from robot_dynid.adaptation.slow_coefficients import SlowCoefficients, columns_of
+from robot_dynid.adaptation.slow_coefficients import SlowCoefficients
 from robot_dynid.adaptation.warming import Warming
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.types import FloatArray
@@ -56,6 +56,5 @@ class Following:
             warmed = self._warming.torque(leftover, self._warming.warmth(leftover, self._warmth))
         if self._slow is None or self._state is None:
             return warmed, warmed
-        rest = replace(leftover, left=leftover.left - warmed)
-        means = self._slow.means(rest, self._state)
-        return warmed, warmed + np.sum(columns_of(rest) * means, axis=1)
+        means = self._slow.means(replace(leftover, left=leftover.left - warmed), self._state)
+        return warmed, warmed + np.einsum('np,np->n', leftover.columns, means)

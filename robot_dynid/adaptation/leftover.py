@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Leftover:
     waves: FloatArray
     gap: float | None = None
 
-    @property
+    @cached_property
     def steps(self) -> FloatArray:
         """Time (N,) [s] since the sample before; of the first the gap, zero where unknown."""
         return np.diff(self.time, prepend=self.time[:1] - (self.gap or 0.0))
@@ -36,3 +37,8 @@ class Leftover:
     def friction(self) -> FloatArray:
         """Viscous and dry friction (N, 2) [N m]."""
         return np.stack([self.viscous, self.dry], axis=1)
+
+    @cached_property
+    def columns(self) -> FloatArray:
+        """What all coefficients add at one (N, 2 + m) [N m]: viscous, dry, waves."""
+        return np.ascontiguousarray(np.hstack([self.friction, self.waves]))

@@ -55,7 +55,7 @@ class SlowCoefficients:
         ``state`` (2 + m, m) is carried on from the recording before. It is forgotten since, and
         wholly where that time is not known.
         """
-        columns = columns_of(leftover)
+        columns = leftover.columns
         means = np.empty(columns.shape)
         follow_coefficients(
             columns, np.stack([leftover.left, leftover.steps]),
@@ -65,9 +65,4 @@ class SlowCoefficients:
     def torque(self, leftovers: Sequence[Leftover]) -> list[FloatArray]:
         """Return the torques (N,) [N m] of the coefficients along recordings in order."""
         state = self.unknown(leftovers[0].waves.shape[1])
-        return [np.sum(columns_of(one) * self.means(one, state), axis=1) for one in leftovers]
-
-
-def columns_of(leftover: Leftover) -> FloatArray:
-    """Return the columns (N, 2 + m) of all coefficients: viscous, dry, waves."""
-    return np.ascontiguousarray(np.hstack([leftover.friction, leftover.waves]))
+        return [np.einsum('np,np->n', one.columns, self.means(one, state)) for one in leftovers]

@@ -149,7 +149,7 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
-        settings, lag = _choose_lag(part, best, settings)
+        settings, lag = _choose_lag(part, best, settings, dict(scores).get(cutoff))
     if before is not None:
         if settings == before.preprocessing:
             return replace(before, cutoffs=scores, lag=lag)
@@ -208,8 +208,8 @@ def _choose_cutoff(
 
     def score(cutoff: float) -> float | DataError:
         try:
-            samples = (prepare(part.robot, r, Preprocessing(cutoff)) for r in part.recordings)
-            return part.error(model, samples)
+            return part.error(model, [prepare(part.robot, r, Preprocessing(cutoff))
+                                      for r in part.recordings])
         except DataError as error:
             return error
 
@@ -228,15 +228,17 @@ def _choose_cutoff(
 
 
 def _choose_lag(
-    part: Excerpt, structure: Structure, settings: Preprocessing
+    part: Excerpt, structure: Structure, settings: Preprocessing, before: float | None
 ) -> tuple[Preprocessing, Lag]:
+    """Choose the lag of the effort; ``before`` is the score without one, where it is known."""
     model = structure.torque_model(part.robot)
     lag = settled(lambda late: effort_lag(
         model, part.samples(replace(settings, effort_lag=late))))
     if not likely(lag):
         return settings, lag
     shifted = replace(settings, effort_lag=lag.seconds)
-    before, after = (part.score(model, one) for one in (settings, shifted))
+    before = part.score(model, settings) if before is None else before
+    after = part.score(model, shifted)
     worst = before + (ALIKE if sure(lag) else 0.0)
     return (shifted if after < worst else settings), lag
 
@@ -254,7 +256,8 @@ def effort_lag(model: TorqueModel, recordings: Sequence[Samples]) -> Lag:
     accumulator: Accumulator | None = None
     for samples in recordings:
         assert samples.effort is not None and samples.measured is not None
-        accumulator = accumulator or Accumulator(names, structure, batch_samples(samples))
+        accumulator = accumulator or Accumulator(
+            names, structure, batch_samples(samples), sum(map(len, recordings)))
         accumulator.begin()
         rate = samples.at_stamps(_rate(samples.gridded))
         regression = Regression(model, samples)

@@ -51,7 +51,8 @@ def forget(state, deviations, rates, step):
     """
     count = deviations.shape[0]
     for p in range(count):
-        state[ROOM, p] = np.exp(-rates[p] * step)
+        same = p > 0 and rates[p] == rates[p - 1]  # as all of friction, and all of ripple
+        state[ROOM, p] = state[ROOM, p - 1] if same else np.exp(-rates[p] * step)
         state[MEAN, p] *= state[ROOM, p]
     for p in range(count):
         keep = state[ROOM, p]

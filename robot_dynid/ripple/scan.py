@@ -125,7 +125,8 @@ class Spectrum:
             turns = (twisted + delay * data.velocity) / (2.0 * np.pi)
             bins = ((turns - np.floor(turns)) * BINS).astype(np.int64) & (BINS - 1)
             sums = [np.bincount(bins, column, BINS) for column in weighted]
-            power[i] = np.sum(np.abs(np.fft.rfft(sums)[:, kept])**2, axis=0)
+            found = np.fft.rfft(sums)[:, kept]
+            power[i] = np.sum(found.real**2 + found.imag**2, axis=0)
         level = _level(power)
         orders = np.arange(LEAST_ORDER, MOST_ORDER + 1, dtype=np.float64)
         return cls(orders, power / level, level)

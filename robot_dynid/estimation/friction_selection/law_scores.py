@@ -248,15 +248,17 @@ def _nonnegative(
     """Return the least-squares parameters of which those ``bounded`` are not negative."""
     from scipy.optimize import nnls
 
-    small = triangle(table[:, [*index, -1]])
-    columns, target = small[:, :-1], small[:, -1]
-    scale = np.linalg.norm(columns, axis=0)
+    order = np.argsort(bounded, kind='stable')  # so that below the free ones their rows are clear
+    free = len(index) - int(np.count_nonzero(bounded))
+    small = triangle(table[:, [*index[order], -1]])
+    scale = np.linalg.norm(small[:, :-1], axis=0)
     scale[scale == 0.0] = 1.0
-    columns = columns / scale
-    basis, inverse = _range(columns[:, ~bounded]) if np.any(~bounded) else (
-        np.zeros((len(target), 0)), np.zeros((0, len(target))))
-    clear = columns[:, bounded] - basis @ (basis.T @ columns[:, bounded])
-    values = np.zeros(len(index))
-    values[bounded] = nnls(clear, target - basis @ (basis.T @ target))[0]
-    values[~bounded] = inverse @ (target - columns[:, bounded] @ values[bounded])
-    return np.asarray(values / scale)
+    columns, target = small[:, :-1] / scale, small[:, -1]
+    values = np.empty(len(index))
+    values[free:] = nnls(columns[free:, free:], target[free:])[0]
+    values[:free] = np.linalg.lstsq(
+        columns[:free, :free], target[:free] - columns[:free, free:] @ values[free:],
+        rcond=RANK_TOLERANCE)[0]
+    found = np.empty(len(index))
+    found[order] = values / scale
+    return found

@@ -330,9 +330,10 @@ def excited_laws(
         current = [own[i] for own, i in zip(requested, place, strict=True)]
         if current == last:
             return current
-        if unavoidable is None:
+        left_open = data.left_open(current, links)
+        if left_open and unavoidable is None:
             unavoidable = data.left_open(last, links)
-        left_open = data.left_open(current, links) - unavoidable
+        left_open -= unavoidable or set()
         back = [i for i, named in enumerate(current)
                 if named != last[i] and left_open & data.names(i, named[1])]
         if not back:
