@@ -1,4 +1,4 @@
-"""What an identified model is good for: a verdict per joint and use, and what to do next."""
+"""Suitability of an identified model: a verdict per joint and use, and the next actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTIONS = 5
 
 @dataclass(frozen=True)
 class UseVerdict:
-    """Whether one joint of a model is good for one ``use`` (of USES).
+    """Suitability of one joint of a model for one ``use`` (of USES).
 
     ``ok`` is None where it cannot be judged; ``value`` is the number it is judged by and
     ``threshold`` the largest that is good, both in ``unit``, None where they are not known;
@@ -48,7 +48,7 @@ class JointVerdict:
 
 @dataclass(frozen=True)
 class NextAction:
-    """What to do next; ``command`` is one to paste, '' where hardware must be touched."""
+    """An action to take; ``command`` is one to paste, '' where hardware must be touched."""
 
     words: str
     command: str = ''
@@ -56,7 +56,7 @@ class NextAction:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a model is good for, joint by joint, and what to do next.
+    """Suitability of a model, joint by joint, and the next actions.
 
     ``words`` sum it up; ``joints`` are in the order of the robot, none where the recordings
     allowed no model; at most ACTIONS ``actions``, the most valuable first.
