@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec('Arguments')
 Result = TypeVar('Result')
@@ -37,7 +37,14 @@ class RobotError(DynIdError):
 
 
 class DataError(DynIdError):
-    """The recorded data cannot be used; the message names file, channel and remedy."""
+    """The recorded data cannot be used; the message names file, channel and remedy.
+
+    ``findings`` are those that recordings were refused for, see `plausibility.finding`.
+    """
+
+    def __init__(self, message: str = '', findings: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class ModelError(DynIdError):

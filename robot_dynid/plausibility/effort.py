@@ -332,9 +332,7 @@ def _unit(robot: RobotModel, size: FloatArray, far: NDArray[np.bool_]) -> tuple[
     typical = float(np.median(size[far])) if far.any() else 1e3
     ratios, gains = robot.drive.gear_ratios, robot.drive.gains
     if typical > 1.0:
-        if 200.0 < typical < 5000.0 or not far.any():
-            return 'mN m', 'divide efforts by 1000, so that they are N m (N)'
-        return 'another unit', 'convert efforts to N m (N) on the joint side'
+        return _small_unit(robot, size, far)
     if gains is not None and robot.drive.kind != 'current' and _near(size * np.abs(gains), far):
         return ('currents [A], by the drive gains of the robot',
                 'state effort_kind: current in the robot YAML')
@@ -349,6 +347,29 @@ def _unit(robot: RobotModel, size: FloatArray, far: NDArray[np.bool_]) -> tuple[
     return ('currents [A], or torque on the motor side of the gear',
             'state effort_kind: current and drive_gains in the robot YAML, or multiply efforts by '
             'the gear ratios')
+
+
+def _small_unit(
+    robot: RobotModel, size: FloatArray, far: NDArray[np.bool_]
+) -> tuple[str, str]:
+    """Return the likely unit and the remedy of efforts that are too large in numbers."""
+    typical = float(np.median(size[far])) if far.any() else 1e3
+    gains, current = robot.drive.gains, robot.drive.kind == 'current'
+    amperes = 'divide efforts by 1000, so that they are A'
+    if gains is not None and not current and _near(size * np.abs(gains) / 1e3, far):
+        return ('currents in mA, by the drive gains of the robot',
+                f'{amperes}, and state effort_kind: current in the robot YAML')
+    if 200.0 < typical < 5000.0 or not far.any():
+        return ('mA', amperes) if current else (
+            'mN m', 'divide efforts by 1000, so that they are N m (N)')
+    if current:
+        return ('another unit than A', 'convert efforts to A, or correct drive_gains in the '
+                'robot YAML')
+    if typical < 200.0:
+        return ('currents in mA, or another unit',
+                f'if they are currents, {amperes}, and state effort_kind: current and drive_gains '
+                'in the robot YAML; else convert efforts to N m (N) on the joint side')
+    return 'another unit', 'convert efforts to N m (N) on the joint side'
 
 
 def _near(scales: FloatArray, judged: NDArray[np.bool_]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,11 +24,16 @@ KINDS: Mapping[str, str] = {
 }
 
 
+#: end of the sentence about a finding that is meant to be so
+ACCEPTED = ' (accepted)'
+
+
 class Severity(Enum):
-    """Consequence of a finding: the recordings are refused, or a warning is given."""
+    """Consequence of a finding: recordings are refused, a warning is given, it is meant so."""
 
     REFUSE = 'refuse'
     WARN = 'warn'
+    ACCEPT = 'accept'
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class Finding:
     def sentence(self) -> str:
         """Return the finding in one sentence."""
         of = f' of {", ".join(self.joints)}' if self.joints else ''
-        return f'{self.recording}: {self.kind}{of}: {self.looks_like}; {self.remedy}'
+        meant = ACCEPTED if self.severity is Severity.ACCEPT else ''
+        return f'{self.recording}: {self.kind}{of}: {self.looks_like}; {self.remedy}{meant}'
 
 
 def checked_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
@@ -63,5 +70,25 @@ def checked_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def accepted(findings: Sequence[Finding], kinds: Sequence[str]) -> tuple[Finding, ...]:
-    """Return the findings, those of the accepted ``kinds`` as warnings."""
-    return tuple(replace(f, severity=Severity.WARN) if f.kind in kinds else f for f in findings)
+    """Return the findings, those of the accepted ``kinds`` as meant so."""
+    return tuple(replace(f, severity=Severity.ACCEPT) if f.kind in kinds else f for f in findings)
+
+
+def read_sentences(sentences: Iterable[str]) -> tuple[Finding, ...]:
+    """Return the findings among sentences that are not of accepted ones, as warnings.
+
+    The evidence is all but the remedy, which begins after the first semicolon.
+    """
+    found = []
+    for sentence in sentences:
+        known = _SENTENCE.fullmatch(sentence)
+        if known is not None and not sentence.endswith(ACCEPTED):
+            joints = tuple(known['joints'].split(', ')) if known['joints'] else ()
+            found.append(Finding(known['kind'], known['recording'], joints, Severity.WARN,
+                                 known['looks_like'], known['remedy']))
+    return tuple(found)
+
+
+_SENTENCE = re.compile(
+    rf"(?P<recording>.*?): (?P<kind>{'|'.join(KINDS)})(?: of (?P<joints>[^:]+))?: "
+    r'(?P<looks_like>.*?); (?P<remedy>.*)', re.DOTALL)

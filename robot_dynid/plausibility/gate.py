@@ -126,7 +126,7 @@ def plausible_recordings(
         named = ', '.join(dict.fromkeys(f.kind for f in refused))
         raise DataError(
             f'{"; ".join(f.sentence for f in refused)}. If it is meant to be so, accept it with '
-            f'--accept or the key accept of the recipe: {named}')
+            f'--accept or the key accept of the recipe: {named}', tuple(refused))
     warnings = (*damage, *(f.sentence for f in findings))
     if not copies:
         return logs, warnings

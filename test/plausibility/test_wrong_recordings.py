@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from spoiled_recordings import Row, table
 from synthetic_recordings import recording
 
 from robot_dynid.io.log import load_log
-from robot_dynid.plausibility.finding import KINDS, Finding, Severity
+from robot_dynid.plausibility.finding import (
+    KINDS,
+    Finding,
+    Severity,
+    accepted,
+    read_sentences,
+)
 from robot_dynid.plausibility.gate import examine, verdict
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
@@ -52,6 +60,23 @@ def test_what_is_wrong_is_named_with_its_remedy(
     assert all(f.kind in KINDS and f.remedy and any(c.isdigit() for c in f.looks_like)
                for f in findings)
     assert {f.kind for f in findings if f.severity is Severity.REFUSE} <= {row.kind}
+
+
+def test_milliamperes_are_told_by_the_drive_gains() -> None:
+    robot, log = healthy('planar_3r', None)
+    gains = np.full(robot.n, 12.0)
+    wrong = replace(robot, drive=replace(robot.drive, gains=gains))
+    (finding,) = found(wrong, replace(log, effort=1e3 * log.effort / gains))
+    assert 'currents in mA, by the drive gains' in finding.looks_like
+    assert 'effort_kind: current' in finding.remedy
+
+
+def test_findings_are_read_from_their_sentences_but_for_accepted_ones() -> None:
+    found = [Finding(kind, 'folder/run.csv[2:5]', joints, Severity.WARN, 'x', 'set z; or w')
+             for kind, joints in zip(KINDS, [(), ('a',), ('a', 'b b')] * 4)]
+    found = [replace(f, looks_like='positions up to 3: look like degrees') for f in found]
+    assert list(read_sentences(['other: text', *(f.sentence for f in found)])) == found
+    assert read_sentences(f.sentence for f in accepted(found, tuple(KINDS))) == ()
 
 
 @pytest.mark.parametrize('joint', range(3))

@@ -120,20 +120,27 @@ def currents(robot: RobotModel, log: RawLog) -> tuple[RobotModel, RawLog]:
     return robot, replace(log, effort=log.effort / factors)
 
 
+def milliamperes(robot: RobotModel, log: RawLog) -> tuple[RobotModel, RawLog]:
+    """Declare currents in mA as torque."""
+    robot, log = currents(robot, log)
+    return robot, replace(log, effort=1e3 * log.effort)
+
+
 def table(robot: RobotModel, joint: int, other: int) -> list[Row]:
     """Return the rows; single joints are ``joint`` and ``other``, which gravity must load."""
     motors = together(times('position', GEAR_RATIO), times('velocity', GEAR_RATIO))
     everything = ('position', 'velocity', 'effort')
     long = robot.name != 'tx40'  # in nine seconds a payload explains another zero as well
-    epoch = 1.7e9
+    epoch, milli = 1.7e9, 'mA' if robot.drive.kind == 'current' else 'mN m'
     return [
-        Row('effort x1000', times('effort', 1e3), 'effort_scale', 'mN m'),
+        Row('effort x1000', times('effort', 1e3), 'effort_scale', milli),
         Row('effort /1000', times('effort', 1e-3), 'effort_scale', 'kN m'),
-        Row('one effort x1000', times('effort', 1e3, joint), 'effort_scale', 'mN m'),
+        Row('one effort x1000', times('effort', 1e3, joint), 'effort_scale', milli),
         Row('efforts negated', times('effort', -1.0), 'effort_sign', 'negated'),
         *(Row(f'effort {j + 1} negated', times('effort', -1.0, j), 'effort_sign', 'negated')
           for j in range(robot.n)),
         Row('currents as torque', currents, 'effort_scale', 'currents', severe=False),
+        Row('currents in mA as torque', milliamperes, 'effort_scale', 'in mA'),
         Row('torque of the motors', times('effort', 1.0 / GEAR_RATIO), 'effort_scale', 'of the '),
         Row('gravity-compensated as torque', kind_of_effort('torque', False), 'gravity',
             'gravity_compensated_torque'),
