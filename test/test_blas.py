@@ -34,7 +34,8 @@ WITHOUT_ALGEBRA = {
     'interval_factor', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by', 'link_table',
     'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'named', 'owned_settings',
     'parse_request', 'quick_items', 'read_recipe', 'recipe_from_text', 'refusal',
-    'require_any_joint', 'save_trajectory', 'scene_of', 'set_load', 'set_payload', 'shortage',
+    'refused_recordings', 'require_any_joint', 'save_trajectory', 'scene_of', 'set_load',
+    'set_payload', 'shortage',
     'total_duration', 'unguarded', 'unseen', 'usable', 'validation_report', 'verdict',
     'with_moves', 'with_recordings', 'write_report',
 }

@@ -17,6 +17,7 @@ from robot_dynid.cli.files import (
 )
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
+from robot_dynid.cli.verdict import show_verdict
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.export import urdf as urdf_file
     from robot_dynid.files import file_digest
     from robot_dynid.identification.identify import identify, with_recordings
+    from robot_dynid.identification.next_actions import Names
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
@@ -92,7 +94,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('report', 0.9)
             with written_before(arguments.out):
                 write_report(identification_report(result, logs), arguments.report)
-    found = {'ok': usable(result.model, arguments.accept_partial), **_result(result)}
+    found = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
+             'verdict': result.verdict_with(Names(arguments.robot, arguments.out)).plain()}
     if arguments.urdf:
         with written_before(arguments.out, arguments.report):
             found |= _exported(result, urdf, arguments.urdf)
@@ -232,6 +235,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.warnings(result['warnings'])
+    show_verdict(result['verdict'], terminal)
 
 
 def _show_refused(result: dict[str, Any], terminal: Terminal) -> None:

@@ -16,6 +16,7 @@ from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal
 from robot_dynid.errors import (
+    DataError,
     DynIdError,
     RefusedJointWarning,
     UnexpectedError,
@@ -134,6 +135,15 @@ def _run(words: list[str]) -> int:
     return DONE if result.get('ok', True) else IMPOSSIBLE
 
 
+def _verdict(error: Exception) -> dict[str, Any]:
+    """Return the verdict on recordings that were refused, nothing for other errors."""
+    if not isinstance(error, DataError) or not error.findings:
+        return {}
+    from robot_dynid.identification.verdict import refused_recordings
+
+    return {'verdict': refused_recordings(error.findings).plain()}
+
+
 def _failed(
     error: Exception, code: int, as_object: bool, cause: BaseException | None = None
 ) -> int:
@@ -146,5 +156,6 @@ def _failed(
     text = text.encode('utf-8', 'backslashreplace').decode()  # names of files may be no text
     print(f'{PROGRAM}: {text}', file=sys.stderr)
     if as_object:
-        print(as_json({'error': text, 'kind': type(error).__name__}), flush=True)
+        print(as_json({'error': text, 'kind': type(error).__name__, **_verdict(error)}),
+              flush=True)
     return code

@@ -37,6 +37,10 @@ class Terminal:
         """Print a line of the result."""
         self._console(sys.stdout).print(text, style=style)
 
+    def command(self, text: str) -> None:
+        """Print a command to paste: on one line, however wide the terminal is."""
+        self._console(sys.stdout).print(f'    {text}', style='dim', soft_wrap=True)
+
     def note(self, text: str, style: str | None = 'dim') -> None:
         """Say something that is not part of the result."""
         self._console(sys.stderr).print(text, style=style)

@@ -23,6 +23,7 @@ from robot_dynid.cli.scores import (
     show_scores,
     show_slow_changes,
 )
+from robot_dynid.cli.verdict import show_verdict
 from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
     from robot_dynid.identification.forward_scores import validate_forward
+    from robot_dynid.identification.next_actions import Names
     from robot_dynid.identification.validate import validate
+    from robot_dynid.identification.verdict import judged
     from robot_dynid.identified.caution import caution, usable
 
     started = time.perf_counter()
@@ -87,6 +90,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'outside': {t.source: [vars(one) for one in t.outside]
                     for t in validation.traces if t.outside},
         'rollout': rollout_score(validation),
+        'verdict': judged(model, validation, forward=forward, names=Names(
+            arguments.robot or model.robot.name, arguments.model)).plain(),
         'forward': {} if forward is None else forward_scores(model, forward),
         'findings': logs.findings,
         'warnings': tuple(dict.fromkeys((*validation.warnings, *(
@@ -129,3 +134,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.warnings(f'{source}: {text}' for source, texts in result['findings'].items()
                       for text in texts)
     terminal.warnings(result['warnings'])
+    show_verdict(result['verdict'], terminal)

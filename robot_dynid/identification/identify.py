@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,7 @@ from robot_dynid.identification.fit import (
 )
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.motor_encoders import with_motor_encoders
+from robot_dynid.identification.next_actions import Names
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
@@ -54,9 +56,11 @@ from robot_dynid.identification.single_joint_selection import SingleJointExcerpt
 from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identification.torque_ripple import with_ripple
 from robot_dynid.identification.validate import Validation, score
+from robot_dynid.identification.verdict import judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
+from robot_dynid.identified.suitability import Verdict
 from robot_dynid.identified.trained import Extent, Trained
 from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.monitoring.noise_levels import with_noise_levels
@@ -84,6 +88,16 @@ class IdentificationResult:
     held_out: HeldOut
     training: Validation
     warnings: tuple[str, ...]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The uses the model is good for, joint by joint, and what to do next."""
+        return self.verdict_with(None)
+
+    def verdict_with(self, names: Names | None) -> Verdict:
+        """Return `verdict` with commands that have the ``names`` of robot and model file."""
+        held = None if self.estimate.shares is not None else self.held_out
+        return judged(self.model, self.training, held, names=names)
 
 
 @reported
@@ -166,7 +180,7 @@ def identify(
     model = with_noise_levels(with_motor_encoders(model, logs), logs)
 
     progress('scoring', 0.95)
-    training = score(model, part)
+    training = score(model, part, in_full=True)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)

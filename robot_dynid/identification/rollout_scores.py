@@ -113,13 +113,15 @@ class Stretches:
         return np.asarray(np.mean(off**2, axis=1))
 
 
-def rollouts_along(model: IdentifiedModel, samples: Samples) -> FloatArray:
+def rollouts_along(model: IdentifiedModel, samples: Samples) -> tuple[FloatArray, FloatArray]:
     """Return the mean squared errors (K, 2 n) of rollouts of SECONDS, NaN where one stops.
 
-    They begin at measured states, under the measured effort, filtered as these. None (0, 2 n) of
-    elastic joints, whose gears may be such as cannot be: see `forward_scores`.
+    They begin at measured states, under the measured effort, filtered as these; beside them those
+    (K, 2 n) of joints that go on at constant velocity. None (0, 2 n) of elastic joints, whose
+    gears may be such as cannot be: see `forward_scores`.
     """
     stretches = None if model.elastic_joints else Stretches.along(model.robot, samples, SECONDS)
     if stretches is None:
-        return np.empty((0, 2 * model.robot.n))
-    return stretches.errors(stretches.rollouts(model), SECONDS)
+        return np.empty((0, 2 * model.robot.n)), np.empty((0, 2 * model.robot.n))
+    return (stretches.errors(stretches.rollouts(model), SECONDS),
+            stretches.errors(stretches.at_constant_velocity(), SECONDS))

@@ -12,6 +12,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
 from robot_dynid.identification.encoder_steps import step_warning
+from robot_dynid.identification.residual_parts import ResidualParts, residual_parts
 from robot_dynid.identification.rollout_scores import RolloutScore, rollouts_along
 from robot_dynid.identification.slow_changes import SlowChanges
 from robot_dynid.identified.caution import caution
@@ -63,8 +64,10 @@ class Trace:
     ``near`` (N, n) is true where a joint is near its own reversal, or held while others move.
     ``remark`` says what of the model could not be used, ``outside`` what was beyond the ranges the
     model was trained in. ``rollouts`` (K, 2 n) are the mean squared errors of simulated motions
-    along the recording, where they were asked for. ``warmed`` and ``adapted`` (N, n) [N m] are the
-    effort with friction that warms up, and with all slow changes, None for a model without any.
+    along the recording, ``steady`` those of joints that go on at constant velocity, and ``parts``
+    those of what the model leaves, where they were asked for. ``warmed`` and ``adapted`` (N, n)
+    [N m] are the effort with friction that warms up, and with all slow changes, None for a model
+    without any.
     """
 
     source: str
@@ -78,6 +81,8 @@ class Trace:
     remark: str = ''
     outside: tuple[Outside, ...] = ()
     rollouts: FloatArray | None = None
+    steady: FloatArray | None = None
+    parts: ResidualParts | None = None
     warmed: FloatArray | None = None
     adapted: FloatArray | None = None
 
@@ -116,6 +121,16 @@ class Validation:
         """The score of simulated motions; None without any, as with elastic joints."""
         return RolloutScore.of([t.rollouts for t in self.traces if t.rollouts is not None])
 
+    @property
+    def steady(self) -> RolloutScore | None:
+        """The score of joints that go on at constant velocity, beside `rollout`."""
+        return RolloutScore.of([t.steady for t in self.traces if t.steady is not None])
+
+    @property
+    def parts(self) -> ResidualParts | None:
+        """The parts of what the model leaves, None where they are not known."""
+        return ResidualParts.merged([t.parts for t in self.traces if t.parts is not None])
+
 
 @reported
 @one_blas_thread()
@@ -150,17 +165,17 @@ def _repaired(
 @one_blas_thread()
 def score(
     model: IdentifiedModel, recordings: Iterable[Repaired], stride: int = 1,
-    with_rollouts: bool = False,
+    in_full: bool = False,
 ) -> Validation:
     """Score ``model`` on every so many (``stride``) samples of repaired recordings.
 
-    ``with_rollouts`` simulates its motion along them, too.
+    ``in_full`` simulates its motion along them, too, and parts what it leaves.
     """
     traces, notes, slow = list[Trace](), list[str](), SlowChanges(model)
     for recording in recordings:
         notes += recording.notes
         try:
-            traces.append(_trace(model, recording, (stride, with_rollouts), slow))
+            traces.append(_trace(model, recording, (stride, in_full), slow))
         except DataError as error:
             if recording.place is None:
                 raise
@@ -183,8 +198,8 @@ def score(
 def _trace(
     model: IdentifiedModel, recording: Repaired, how: tuple[int, bool], slow: SlowChanges
 ) -> Trace:
-    """Return the trace of a recording; ``how``: stride, and whether to simulate its motion."""
-    stride, with_rollouts = how
+    """Return the trace of a recording; ``how``: stride, and whether in full."""
+    stride, in_full = how
     samples = prepare(model.robot, recording, model.preprocessing)
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
@@ -192,6 +207,7 @@ def _trace(
     predicted = (smooth + model.ripple_torque.along(samples, smooth))[own]
     changed = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                ) if slow.any else (None, None)
+    rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
     control = model.torque_model.effort(samples, model.control)
     control = control + model.ripple_torque.along(samples, control)
     return Trace(
@@ -202,7 +218,7 @@ def _trace(
             unused(model.robot, model.residual_models, samples),
             doubt(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
-        rollouts_along(model, samples) if with_rollouts else None,
+        rollouts, steady, residual_parts(model, samples, smooth) if in_full else None,
         *changed,
     )
 

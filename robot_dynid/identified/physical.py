@@ -9,6 +9,8 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import REVOLUTE
 
+#: beginning of the warning about a mass matrix that no robot has
+INDEFINITE = 'the identified mass matrix is not positive definite'
 #: random configurations at which the identified mass matrix is checked
 MASS_MATRIX_CHECKS = 1000
 
@@ -49,5 +51,5 @@ def _mass_matrix(model: IdentifiedModel) -> list[str]:
     bad = int(np.sum(smallest <= 0.0))
     if not bad:
         return []
-    return [f'the identified mass matrix is not positive definite at {bad} of {len(q)} random '
+    return [f'{INDEFINITE} at {bad} of {len(q)} random '
             'configurations; forward dynamics is refused there']

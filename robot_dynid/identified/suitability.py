@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,49 @@ GRAVITY, FEED_FORWARD, CONTACT, SIMULATION = (
 USES = (GRAVITY, FEED_FORWARD, CONTACT, SIMULATION)
 #: most actions that a verdict names
 ACTIONS = 5
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of a use: ``measure`` in ``unit`` is at most ``threshold``, for a ``reason``."""
+
+    measure: str
+    threshold: float
+    unit: str
+    reason: str
+
+
+CRITERIA: Mapping[str, Criterion] = {
+    GRAVITY: Criterion(
+        'error of the static effort, with its 95 % interval, over dry friction', 0.5,
+        'of the dry friction',
+        'A released joint drifts where the error of weight and offset exceeds the dry friction '
+        'that holds it; a warm joint may have half of the friction of a cold one.'),
+    FEED_FORWARD: Criterion(
+        'effort in motion that the model leaves, over the effort', 0.2, 'of the effort',
+        'What is left is done by feedback: with four fifths fed forward its errors are five '
+        'times smaller. A model that leaves more than nominal inertials with fitted friction '
+        'has no use; one that is within a quarter of what the robot itself repeats has no '
+        'better.'),
+    CONTACT: Criterion(
+        'smallest external torque that is always seen, over the effort limit', 0.1,
+        'of the effort limit',
+        'A push of a tenth of what the joint can do is to be told from friction and errors of '
+        'the model, in motion and while the joint sticks; one sample in a thousand without '
+        'contact exceeds the level, and a contact takes three in turn.'),
+    SIMULATION: Criterion(
+        'error of simulated positions over 0.5 s, over that of joints that go on at constant '
+        'velocity', 0.5, 'of the error at constant velocity',
+        'Joints at constant velocity are no model: a simulation has to err at most half as '
+        'much. The mass matrix couples all joints: one that is refused, or a matrix that is '
+        'not positive definite, spoils all.'),
+}
+#: without dry friction, the error of the static effort over the largest static effort
+WITHOUT_FRICTION = Criterion(
+    'error of the static effort, with its 95 % interval, over the largest static effort', 0.05,
+    'of the largest static effort',
+    'Nothing holds a joint without dry friction: it sinks by the error, and a twentieth of the '
+    'weight is what a light touch balances.')
 
 
 @dataclass(frozen=True)
@@ -65,6 +109,14 @@ class Verdict:
     words: str
     joints: tuple[JointVerdict, ...] = ()
     actions: tuple[NextAction, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The whole in a sentence, then joints that are not good for all uses, and actions."""
+        return (self.words, *(f'{one.joint}: {one.words}' for one in self.joints
+                              if not all(use.ok for use in one.uses)),
+                *(f'next: {one.words}' + (f': {one.command}' if one.command else '')
+                  for one in self.actions))
 
     def plain(self) -> dict[str, Any]:
         """Return it in plain types, for JSON."""

@@ -125,6 +125,14 @@ class Trained:
                                     float(np.mean(beyond[:, j] > 0.0)), (low, high)))
         return tuple(found)
 
+    def poses(self, robot: RobotModel, count: int) -> FloatArray:
+        """Return drawn poses (count, n) within the ranges, or the limits where not known."""
+        limits, generator = robot.limits, np.random.default_rng(0)
+        low, high = self.quantities.get('position', np.stack([
+            np.where(np.isfinite(limits.lower), limits.lower, -np.pi),
+            np.where(np.isfinite(limits.upper), limits.upper, np.pi)], axis=1)).T
+        return generator.uniform(low, high, (count, robot.n))
+
     def warnings(self, robot: RobotModel, states: Mapping[str, FloatArray]) -> tuple[str, ...]:
         """Return a sentence for every quantity of ``states`` (N, n) outside, see `found`."""
         return sentences(self.found(robot, states))

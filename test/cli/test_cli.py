@@ -283,6 +283,36 @@ def test_prints_of_libraries_stay_off_stdout(
     assert (out, err) == ('{"ok": true}\n', 'from a library\n')
 
 
+def test_the_verdict_is_printed_and_is_in_json(stage: Stage, run: Run, capsys: Capture) -> None:
+    verdict = run('validate', stage.model, stage.test)['verdict']
+    assert [joint['joint'] for joint in verdict['joints']] == ['joint_1', 'joint_2', 'joint_3']
+    assert all(use['word'] in ('good', 'not', 'not judged') and use['ok'] in (True, False, None)
+               for joint in verdict['joints'] for use in joint['uses'])
+    assert main(['validate', str(stage.model), str(stage.test)]) == 0
+    printed = capsys.readouterr().out
+    table = printed[printed.index('good for'):]
+    row = next(line.split() for line in table.splitlines() if line.split()[:1] == ['joint_2'])
+    assert row[1:] == [w for use in verdict['joints'][1]['uses']
+                               for w in use['word'].split()]
+    assert verdict['words'] in ' '.join(table.split())
+    assert [f'    {action["command"]}' for action in verdict['actions'] if action['command']] == [
+        line for line in table.splitlines() if line.startswith('    robot-dynid')]
+
+
+def test_refused_recordings_have_a_verdict(stage: Stage, tmp_path: Path, run: Run) -> None:
+    header, *rows = stage.train.read_text().splitlines()
+    columns = [57.3 if name.startswith(('position', 'velocity')) else 1.0
+               for name in header.split(',')]
+    wrong = tmp_path / 'degrees.csv'
+    wrong.write_text('\n'.join([header, *(','.join(
+        repr(float(cell) * factor) for cell, factor in zip(row.split(','), columns, strict=True))
+        for row in rows)]))
+    answer = run('identify', wrong, '--robot', ROBOT, '--out', tmp_path / 'm.yaml', code=1)
+    assert answer['kind'] == 'DataError'
+    assert 'look like degrees' in answer['verdict']['words']
+    assert 'to rad' in answer['verdict']['actions'][0]['words']
+
+
 def test_json_has_no_numbers_that_are_none() -> None:
     value = {'a': float('nan'), 'b': np.array([np.inf, 1.0]), 3: (np.int64(2), np.float32(0.5)),
              'c': Path('x'), 'd': np.bool_(True), 'e': None}

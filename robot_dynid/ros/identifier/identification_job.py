@@ -11,6 +11,7 @@ from pathlib import Path
 
 from robot_dynid.errors import (
     Cancelled,
+    DataError,
     DynIdError,
     UnexpectedError,
     UsageError,
@@ -21,8 +22,10 @@ from robot_dynid.identification.identify import (
     identify,
     with_recordings,
 )
+from robot_dynid.identification.next_actions import Names
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
+from robot_dynid.identification.verdict import refused_recordings
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
@@ -92,7 +95,7 @@ class Job:
 class Outcome:
     """Outcome of an identification; ``text`` is the text of the model file.
 
-    ``verdict`` is a sentence for the identified joints and one for the refused; ``model_file`` and
+    ``verdict`` is that of the result in sentences; ``model_file`` and
     ``report_file`` are the paths that were written, '' for none.
     """
 
@@ -113,6 +116,8 @@ class _Failure(Exception):
     def __init__(self, code: Code, error: Exception) -> None:
         super().__init__(str(error))
         self.code = code
+        findings = error.findings if isinstance(error, DataError) else ()
+        self.verdict = refused_recordings(findings).sentences if findings else ()
 
 
 def run(job: Job, progress: Progress) -> Outcome:
@@ -131,7 +136,7 @@ def run(job: Job, progress: Progress) -> Outcome:
     except UsageError as error:
         return Outcome(Code.INVALID, str(error))
     except _Failure as failure:
-        return Outcome(failure.code, str(failure))
+        return Outcome(failure.code, str(failure), verdict=failure.verdict)
     except UnexpectedError as error:
         return Outcome(Code.ABORTED, str(error))
     except Exception as error:  # a fault of the program must reach the user, too
@@ -223,23 +228,14 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
             except Exception as error:  # the model is there all the same
                 code = Code.NOT_SAVED
                 sentences.append(f'not written: {error}')
-    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), verdict(result),
+    return Outcome(code, '; '.join(sentences), model, model.to_yaml(), _sentences(job, result),
                    written[job.out], written[job.report], tuple(result.warnings))
 
 
-def verdict(result: IdentificationResult) -> tuple[str, ...]:
-    """Return a sentence for the identified joints, with the worst, and one for the refused."""
-    model = result.model
-    found = [joint for joint in model.joints if joint not in model.not_identified]
-    scores = result.training.model['all']
-    worst = max(found, key=lambda joint: scores[joint].nrmse)
-    sentences = [
-        f'identified: {", ".join(found)}; largest error {worst}, '
-        f'{100.0 * scores[worst].nrmse:.1f} % of the standard deviation of its effort']
-    if model.not_identified:
-        sentences.append(f'refused: {", ".join(model.not_identified)}; do not use the model for '
-                         'what depends on them')
-    return tuple(sentences)
+def _sentences(job: Job, result: IdentificationResult) -> tuple[str, ...]:
+    """Return the verdict in sentences; its commands name the model file that is written."""
+    names = Names(job.robot.name, job.out) if job.out else Names(job.robot.name)
+    return result.verdict_with(names).sentences
 
 
 def _write_report(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ pytest.importorskip('rclpy')
 
 from bags import START, raw, storage_file, write_topics
 from monitored import motion
+from synthetic_recordings import recording as synthetic
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.io.bag import Topics
@@ -29,7 +29,6 @@ from robot_dynid.ros.identifier.identification_job import (
     read_recording,
     read_recordings,
     run,
-    verdict,
 )
 from robot_dynid.scratch import Scratch
 from robot_dynid.types import DAMAGE, RawLog
@@ -128,11 +127,22 @@ def test_a_cancelled_job_says_so_and_a_fault_of_the_program_is_told() -> None:
         'robot_dynid: please report it with what was given')
 
 
-def test_verdict_names_the_joints_by_kind_and_the_worst_of_the_identified() -> None:
-    scores = {joint: SimpleNamespace(nrmse=error)
-              for joint, error in (('a', 0.02), ('b', 0.05), ('c', 0.9))}
-    model = SimpleNamespace(joints=('a', 'b', 'c'), not_identified=('c',))
-    result: Any = SimpleNamespace(model=model, training=SimpleNamespace(model={'all': scores}))
-    assert verdict(result) == (
-        'identified: a, b; largest error b, 5.0 % of the standard deviation of its effort',
-        'refused: c; do not use the model for what depends on them')
+def test_the_verdict_is_that_of_the_result_in_sentences() -> None:
+    log = synthetic(ROBOT, 1, 8.0)
+    recipe = '{cutoff: 8.0, ramp_width: 0.01, effort_lag: 0.0, ripple: none, adaptation: none}'
+    found = run(Job(ROBOT, (log,), recipe=recipe, out='m.yaml', root='/proc'), silent)
+    model = found.model
+    assert found.code is Code.NOT_SAVED and model is not None
+    whole, *others = found.verdict
+    assert whole.startswith('Thin evidence') and 'good for gravity compensation' in whole.lower()
+    assert any('next: ' in sentence and 'm.yaml' in sentence for sentence in others)
+
+
+def test_the_verdict_on_refused_recordings_says_what_to_set() -> None:
+    log = synthetic(ROBOT, 1, 8.0)
+    wrong = replace(log, position=np.degrees(log.position), velocity=None)
+    found = run(Job(ROBOT, (wrong,)), silent)
+    assert (found.code, found.model) == (Code.NOT_IDENTIFIABLE, None)
+    whole, action = found.verdict
+    assert whole.startswith('No model') and 'look like degrees' in whole
+    assert action.startswith('next: ') and 'to rad' in action

@@ -1,0 +1,132 @@
+"""Parts of what a model leaves of the effort: what is static, what others cause, what alarms.
+
+What is left of the filtered effort r of a joint in motion is compared with
+
+    r = Y_g b + F c,
+
+Y_g the effort of the base parameters at rest in the same pose (weight and offsets), F the dry and
+viscous friction and the rotor of the joint. The root mean square of Y_g b is how wrong the static
+effort is along the recording; a little of it is chance, so it is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.identified.by_parameters import effort_by_parameters
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.noise_levels import NOMINAL_GAIN
+from robot_dynid.types import FloatArray, Samples
+
+#: about how many rows of a recording are enough
+ROWS = 3000
+#: speed [rad/s, m/s] above which a joint slides, and ramp of its dry friction
+SLIDES = 0.02
+#: directions of the columns below this share of the largest are not fitted: chance decides them
+RANK = 1e-2
+#: share of samples without contact that may look like one: as of the noise levels of the model
+FALSE_ALARMS = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualParts:
+    """Parts of the residuals of all joints along recordings.
+
+    ``static`` (n,) [N m] root mean square of the error of weight and offset; ``caused`` (n, n)
+    share of what is left of a joint (row), beside its own friction, that friction and rotor of
+    another joint (column) explain; ``external`` (n,) [N m] what the external torque that an
+    observer sees exceeds in FALSE_ALARMS of the samples, beyond the friction that may hold slow
+    joints; ``rows`` they were found from.
+    """
+
+    static: FloatArray
+    caused: FloatArray
+    external: FloatArray
+    rows: int
+
+    @classmethod
+    def merged(cls, parts: Sequence[ResidualParts]) -> ResidualParts | None:
+        """Return those of several recordings, None of none; any of them may alarm."""
+        if not parts:
+            return None
+        weights = np.array([part.rows for part in parts], dtype=np.float64)
+        weights /= weights.sum()
+        static = np.sqrt(sum(w * p.static**2 for w, p in zip(weights, parts, strict=True)))
+        caused = np.asarray(sum(w * p.caused for w, p in zip(weights, parts, strict=True)))
+        external = np.max([part.external for part in parts], axis=0)
+        return cls(static, caused, external, sum(part.rows for part in parts))
+
+
+def residual_parts(
+    model: IdentifiedModel, samples: Samples, predicted: FloatArray
+) -> ResidualParts | None:
+    """Return the parts along samples whose filtered effort is ``predicted`` (N, n) [N m].
+
+    None for elastic joints, whose motors have equations of their own, and without motion.
+    """
+    if model.elastic_joints or samples.effort is None or model.robot.rows != model.robot.n:
+        return None
+    left = samples.effort - predicted
+    chosen = np.arange(0, len(samples), max(1, len(samples) // ROWS))
+    q, qd, qdd = (x[chosen] for x in (samples.position, samples.velocity, samples.acceleration))
+    weights = effort_by_parameters(model, q, np.zeros_like(q), np.zeros_like(q))
+    n = model.robot.n
+    static, caused = np.zeros(n), np.zeros((n, n))
+    for j in range(n):
+        moves = np.abs(qd[:, j]) > SLIDES
+        if np.count_nonzero(moves) < 10 * n:
+            continue
+        own, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
+        static[j] = _static(weights[moves, j], own, rest)
+        alone = _left_over(own, rest)
+        for k in range(n):
+            if k != j:
+                other = [_friction(qd[moves, k], qdd[moves, k]), *(
+                    np.tanh((qd[moves, j] + sign * qd[moves, k])[:, None] / SLIDES)
+                    for sign in (-1.0, 1.0))]
+                both = _left_over(np.hstack([own, *other]), rest)
+                caused[j, k] = 1.0 - both / alone if alone > 0.0 else 0.0
+    return ResidualParts(static, caused, _external(model, samples, left), len(chosen))
+
+
+def _friction(speed: FloatArray, acceleration: FloatArray) -> FloatArray:
+    """Return columns (N, 3) of dry and viscous friction and of the rotor of a joint."""
+    return np.column_stack([np.tanh(speed / SLIDES), speed, acceleration])
+
+
+def _fit(columns: FloatArray, target: FloatArray) -> FloatArray:
+    """Return coefficients (k,) of least squares with unit columns, zero columns left out."""
+    size = np.linalg.norm(columns, axis=0)
+    size[size <= 1e-12 * max(float(size.max(initial=0.0)), 1e-300)] = np.inf
+    return np.asarray(np.linalg.lstsq(columns / size, target, rcond=RANK)[0] / size)
+
+
+def _static(weights: FloatArray, own: FloatArray, rest: FloatArray) -> float:
+    """Return the root mean square [N m] of the static part of what is left (N,)."""
+    found = _fit(np.hstack([weights, own]), rest)[:weights.shape[1]]
+    return float(np.sqrt(np.mean((weights @ found)**2)))
+
+
+def _left_over(columns: FloatArray, rest: FloatArray) -> float:
+    """Return the squared sum of what columns leave."""
+    return float(np.sum((rest - columns @ _fit(columns, rest))**2))
+
+
+def _external(model: IdentifiedModel, samples: Samples, left: FloatArray) -> FloatArray:
+    """Return the level (n,) [N m] of the low-passed residual without what may hold slow joints."""
+    from scipy import signal
+
+    levels = model.noise_levels
+    if levels is None or len(samples) < 2:
+        return np.zeros(model.robot.n)
+    keep = float(np.exp(-NOMINAL_GAIN * np.median(np.diff(samples.time))))
+    slow = (np.abs(samples.velocity) < levels.speed).astype(np.float64)
+    beyond = []
+    for rows in samples.segments:
+        torque, share = (signal.lfilter([1.0 - keep], [1.0, -keep], part[rows], axis=0)
+                         for part in (left, slow))
+        beyond.append(np.abs(torque) - levels.holding * share)
+    return np.maximum(np.quantile(np.concatenate(beyond), 1.0 - FALSE_ALARMS, axis=0), 0.0)

@@ -1,0 +1,403 @@
+"""The verdict on a model: thresholds on a simulated arm, and six recordings it tells apart."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+from tolerances import PREDICTED
+
+from robot_dynid.cli.main import parser
+from robot_dynid.errors import DataError
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.identification.identify import IdentificationResult, identify
+from robot_dynid.identification.next_actions import COUPLED, Names
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.residual_parts import ResidualParts
+from robot_dynid.identification.validate import Validation, validate
+from robot_dynid.identification.verdict import AS_GOOD, ITSELF, judged, refused_recordings
+from robot_dynid.identified.by_parameters import effort_by_parameters
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.suitability import (
+    ACTIONS,
+    CONTACT,
+    CRITERIA,
+    FEED_FORWARD,
+    GRAVITY,
+    SIMULATION,
+    USES,
+    WITHOUT_FRICTION,
+    UseVerdict,
+    Verdict,
+)
+from robot_dynid.io.log import load_log
+from robot_dynid.monitoring.noise_levels import holding_torque
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import FloatArray, RawLog
+
+#: nothing is chosen from the data, for time
+QUICK = Recipe(cutoff=8.0, effort_lag=0.0, friction='dahl', ripple='none', adaptation='none')
+PLAIN = replace(QUICK, friction='coulomb', ramp_width=0.01)
+#: the joint whose numbers are changed
+JOINT = 1
+
+
+@pytest.fixture(scope='module')
+def arm() -> tuple[RobotModel, list[RawLog], IdentificationResult]:
+    """Return a simulated arm, three recordings, and what is identified from the first two."""
+    robot = load_robot('planar_3r')
+    logs = [recording(robot, seed, 10.0) for seed in (1, 2, 3)]
+    return robot, logs, identify(robot, logs[:2], recipe=PLAIN)
+
+
+@pytest.fixture(scope='module')
+def unseen(arm) -> Validation:
+    """Return the scores on the third recording."""
+    return validate(arm[2].model, arm[1][2:])
+
+
+def of(verdict: Verdict, joint: int, use: str) -> UseVerdict:
+    """Return the verdict on one joint and use."""
+    return verdict.joints[joint].uses[USES.index(use)]
+
+
+def words_of(verdict: Verdict, joint: int) -> list[str]:
+    """Return the verdicts of one joint, in the order of the uses."""
+    return [use.word for use in verdict.joints[joint].uses]
+
+
+def test_a_good_model_is_good_for_everything(arm, unseen) -> None:
+    verdict = judged(arm[2].model, unseen)
+    assert all(use.ok is True and use.value <= use.threshold
+               for joint in verdict.joints for use in joint.uses)
+    assert verdict.words == (
+        'Good for gravity compensation, feed-forward, contact detection and simulation in all '
+        'joints. Judged on one recording that the fit has not seen.')
+    assert [joint.joint for joint in verdict.joints] == list(arm[0].joints)
+    assert verdict.joints[0].words == f'good for {", ".join(USES)}'
+
+
+def with_parts(validation: Validation, static: FloatArray | None = None,
+               external: FloatArray | None = None, caused: FloatArray | None = None) -> Validation:
+    """Return scores with some parts of the residuals replaced."""
+    (trace,) = validation.traces
+    known = trace.parts
+    assert known is not None
+    parts = ResidualParts(known.static if static is None else static,
+                          known.caused if caused is None else caused,
+                          known.external if external is None else external, known.rows)
+    return replace(validation, traces=(replace(trace, parts=parts),))
+
+
+def with_motion(validation: Validation, error: float, control: float) -> Validation:
+    """Return scores in which the joint leaves a share of its effort in motion."""
+    name = list(validation.model['all'])[JOINT]
+    scores = [{**scores, 'motion': {**scores['motion'], name: replace(
+        scores['motion'][name], relative_error=share)}}
+        for scores, share in ((validation.model, error), (validation.control, control))]
+    return replace(validation, model=scores[0], control=scores[1])
+
+
+def with_repeatability(validation: Validation, share: float) -> Validation:
+    """Return scores of a joint that repeats itself to a share of its effort."""
+    score = list(validation.model['all'].values())[JOINT]
+    (trace,) = validation.traces
+    own = np.full(trace.measured.shape[1], share * score.rmse / score.relative_error)
+    return replace(validation, traces=(replace(trace, repeatability=own),))
+
+
+def around(threshold: float) -> list[tuple[float, bool]]:
+    """Return a number below a threshold, which is good, and one above."""
+    return [(0.99 * threshold, True), (1.01 * threshold, False)]
+
+
+@pytest.mark.parametrize(('share', 'good'), around(CRITERIA[GRAVITY].threshold))
+def test_the_error_of_the_weight_is_held_against_dry_friction(arm, unseen, share, good) -> None:
+    model = replace(arm[2].model, std=1e-9 * arm[2].model.std)
+    static = share * holding_torque(model)
+    found = of(judged(model, with_parts(unseen, static)), JOINT, GRAVITY)
+    assert (found.ok, found.value) == (good, pytest.approx(share, rel=1e-6))
+
+
+@pytest.mark.parametrize(('share', 'good'), around(WITHOUT_FRICTION.threshold))
+def test_without_friction_it_is_held_against_the_weight(arm, unseen, share, good) -> None:
+    model = arm[2].model
+    dry = [name.startswith('fc') for name in model.names]
+    model = replace(model, values=np.where(dry, 0.0, model.values), std=1e-9 * model.std)
+    weight = of(judged(model, with_parts(unseen, np.ones(3))), JOINT, GRAVITY)
+    found = of(judged(model, with_parts(unseen, np.full(3, share / weight.value))), JOINT, GRAVITY)
+    assert found.ok is good
+    assert found.threshold == WITHOUT_FRICTION.threshold
+    assert found.unit == WITHOUT_FRICTION.unit
+
+
+def test_the_interval_counts(arm, unseen) -> None:
+    """In 95 % intervals: deviations times Student's factor, in the worst pose of the fit."""
+    model, none = arm[2].model, with_parts(unseen, np.zeros(3))
+    once, thrice = (of(judged(replace(model, std=k * model.std), none), JOINT, GRAVITY).value
+                    for k in (1.0, 3.0))
+    assert thrice == pytest.approx(3.0 * once, rel=1e-9)
+    q = np.random.default_rng(5).uniform(*model.trained.quantities['position'].T, (4000, 3))
+    columns = effort_by_parameters(model, q, 0 * q, 0 * q)[:, JOINT]
+    drawn = np.random.default_rng(6).normal(size=(4000, len(model.values)))
+    spread = np.std(columns @ (drawn @ model.covariance_factor).T, axis=1).max()
+    friction = holding_torque(model)[JOINT]
+    student = 2.36  # docs/identification.md
+    assert once * friction == pytest.approx(student * spread, rel=PREDICTED)
+
+
+def test_an_open_parameter_of_the_weight_is_not_good(arm, unseen) -> None:
+    model = arm[2].model
+    name = next(name for name in model.names if name.startswith('mx') and name.endswith('2'))
+    std = np.where([n == name for n in model.names], np.inf, model.std)
+    verdict = judged(replace(model, std=std), unseen)
+    assert [of(verdict, j, GRAVITY).ok for j in range(3)] == [False, False, True]
+    assert name in verdict.actions[0].words
+    assert '--type fourier' in verdict.actions[0].command
+
+
+@pytest.mark.parametrize(('share', 'good'), around(CRITERIA[FEED_FORWARD].threshold))
+def test_what_is_left_in_motion_decides_on_feed_forward(arm, unseen, share, good) -> None:
+    verdict = judged(arm[2].model, with_motion(unseen, share, 1.0))
+    assert [of(verdict, j, FEED_FORWARD).ok for j in range(3)] == [True, good, True]
+    assert of(verdict, JOINT, FEED_FORWARD).value == share
+    assert any('constant-velocity' in one.command for one in verdict.actions) is not good
+
+
+@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD))
+def test_nominal_inertials_with_fitted_friction_are_not_to_be_better(
+    arm, unseen, share, good
+) -> None:
+    found = of(judged(arm[2].model, with_motion(unseen, 0.1 * share, 0.1)), JOINT, FEED_FORWARD)
+    assert found.ok is good
+    assert ('use those' in found.words) is not good
+
+
+@pytest.mark.parametrize(('share', 'good'), around(0.4 * ITSELF))
+def test_no_model_can_be_better_than_the_robot_repeats(arm, unseen, share, good) -> None:
+    noisy = with_repeatability(with_motion(unseen, share, 1.0), 0.4)
+    found = of(judged(arm[2].model, noisy), JOINT, FEED_FORWARD)
+    assert found.ok is good
+    assert 'repeats to 40.0 %' in found.words
+
+
+@pytest.mark.parametrize(('share', 'good'), around(CRITERIA[CONTACT].threshold))
+@pytest.mark.parametrize('learnt', [True, False], ids=['by the fit', 'in these recordings'])
+def test_the_smallest_push_is_held_against_the_limit(arm, unseen, share, good, learnt) -> None:
+    model, limit = arm[2].model, arm[0].limits.effort
+    levels, holding = model.noise_levels, 0.04 * limit
+    assert levels is not None
+    level = share * limit - holding
+    model = replace(model, noise_levels=replace(
+        levels, holding=holding, moving=level if learnt else 0.0 * level))
+    found = of(judged(model, with_parts(unseen, external=0.0 * level if learnt else level)),
+               JOINT, CONTACT)
+    assert (found.ok, found.value) == (good, pytest.approx(share))
+
+
+@pytest.mark.parametrize(('share', 'good'), around(CRITERIA[SIMULATION].threshold))
+def test_simulated_motion_is_held_against_no_model(arm, unseen, share, good) -> None:
+    (trace,) = unseen.traces
+    assert trace.steady is not None
+    rollouts = trace.steady * np.array([0.1, share, 0.1] * 2)**2
+    verdict = judged(arm[2].model, replace(unseen, traces=(replace(trace, rollouts=rollouts),)))
+    assert [of(verdict, j, SIMULATION).ok for j in range(3)] == [True, good, True]
+
+
+def test_a_mass_matrix_that_no_robot_has_spoils_simulation(arm, unseen) -> None:
+    warning = 'the identified mass matrix is not positive definite at 3 of 1000 random poses'
+    verdict = judged(replace(arm[2].model, warnings=(warning,)), unseen)
+    assert [words_of(verdict, j)[USES.index(SIMULATION)] for j in range(3)] == ['not'] * 3
+    assert '--method feasible' in verdict.actions[0].command
+
+
+def test_weight_that_is_wrong_is_found_in_the_residuals(arm) -> None:
+    """The static error is that of the weight that was put in, along the recording."""
+    _, logs, result = arm
+    model = result.model
+    (clean,) = validate(model, logs[2:]).traces
+    off = np.where([name in ('m2', 'mx2', 'mx3') for name in model.names],
+                   0.2 * model.values, 0.0)
+    (wrong,) = validate(replace(model, values=model.values + off), logs[2:]).traces
+    moves = np.abs(logs[2].velocity) > 0.02
+    weight = effort_by_parameters(model, logs[2].position, *[np.zeros((len(moves), 3))] * 2) @ off
+    truth = np.array([np.sqrt(np.mean(weight[moves[:, j], j]**2)) for j in range(3)])
+    assert np.all(clean.parts.static < 0.1 * truth)
+    assert wrong.parts.static == pytest.approx(truth, rel=PREDICTED)
+
+
+def test_friction_of_another_joint_is_found_in_the_residuals(arm) -> None:
+    _, logs, result = arm
+    speed = logs[2].velocity
+    effort = logs[2].effort.copy()
+    effort[:, 0] += 3.0 * np.tanh(speed[:, 2] / 0.02)
+    verdict_of = [validate(result.model, [log]) for log in (
+        logs[2], replace(logs[2], effort=effort))]
+    before, after = (found.parts for found in verdict_of)
+    assert before is not None and after is not None
+    assert before.caused.max() < 0.5 * COUPLED < COUPLED < after.caused[0, 2]
+    assert np.argmax(after.caused) == 2
+    assert 'joint_1 and joint_3' in judged(result.model, verdict_of[1]).actions[0].words
+
+
+def test_what_recordings_show_of_external_torque_is_its_level(arm) -> None:
+    _, logs, result = arm
+    effort = logs[2].effort.copy()
+    effort[:, 2] += 4.0
+    found = validate(result.model, [replace(logs[2], effort=effort)]).parts
+    calm = validate(result.model, logs[2:]).parts
+    assert found is not None and calm is not None
+    assert found.external[2] == pytest.approx(4.0, abs=2.0 * calm.external[2])
+    assert found.external[:2] == pytest.approx(calm.external[:2])
+
+
+def test_actions_are_few_and_their_commands_are_understood(arm, unseen) -> None:
+    model = arm[2].model
+    model = replace(
+        model, std=np.where([n == 'Izz1' for n in model.names], np.inf, model.std),
+        not_identified=('joint_3',), record=replace(model.record, friction_spread={'dry': 0.4}))
+    caused = np.zeros((3, 3))
+    caused[0, 1] = 0.9
+    verdict = judged(model, with_parts(unseen, 10.0 * holding_torque(model), caused=caused),
+                     names=Names("my arm's.yaml", 'out.yaml'))
+    assert len(verdict.actions) == ACTIONS
+    assert 'coupling' in verdict.actions[0].words
+    assert 'joint_3' in verdict.actions[1].words
+    understood(verdict)
+    assert sum("my arm's.yaml" in shlex.split(one.command) for one in verdict.actions) > 1
+
+
+def understood(verdict: Verdict) -> None:
+    """Check that every command is one of the command line, with options of the excitation."""
+    for action in verdict.actions:
+        words = shlex.split(action.command)
+        if words:
+            given = vars(parser(words).parse_args(words[1:]))
+            if given['verb'] == 'design':
+                parse_request(given['type'], {name: given[name] for name in ('seed', 'periods')
+                                              if given[name] is not None})
+
+
+@pytest.mark.parametrize('use', USES)
+def test_the_page_gives_every_criterion(root: Path, use: str) -> None:
+    text = ' '.join((root / 'docs' / 'verdict.md').read_text(encoding='utf-8').split())
+    one = CRITERIA[use]
+    assert f'| {use} | {one.measure} | {one.threshold:g} {one.unit} | {one.reason} |' in text
+
+
+# -- recordings of real arms ------------------------------------------------------------------
+
+
+Verdicts = Callable[[str], Verdict]
+
+
+@pytest.fixture(scope='module')
+def told(shared_data: Path) -> Verdicts:
+    """Return the verdict on a named set of recordings, each made once."""
+    ur10e, tx40 = load_robot('ur10e'), load_robot('tx40')
+    train = [load_log(f, ur10e) for f in sorted((shared_data / 'ur10e' / 'train').iterdir())]
+    one = train[0]
+    noise = 0.05 * np.random.default_rng(0).normal(size=len(one.time))
+    dead = replace(one, effort=np.column_stack([one.effort[:, :5], noise]))
+    torque = replace(ur10e, drive=replace(ur10e.drive, kind='torque', gains=None))
+    alone = replace(tx40, drive=replace(tx40.drive, coupling=None))
+    fast = replace(QUICK, cutoff=40.0)
+    known: dict[str, Verdict] = {}
+    cases: dict[str, Callable[[], tuple[RobotModel, list[RawLog], Recipe]]] = {
+        'ur10e': lambda: (ur10e, train, QUICK), 'one file': lambda: (ur10e, [one], QUICK),
+        'tx40': lambda: (tx40, [load_log(shared_data / 'tx40' / 'exciting.csv.gz', tx40)], fast),
+        'tx40 without coupling': lambda: (
+            alone, [load_log(shared_data / 'tx40' / 'exciting.csv.gz', tx40)], fast),
+        'dead wrist': lambda: (ur10e, [dead], QUICK),
+        'mA': lambda: (torque, [replace(one, effort=1e3 * one.effort)], QUICK),
+        'A': lambda: (torque, [one], QUICK),
+        'degrees': lambda: (ur10e, [replace(one, position=np.degrees(one.position),
+                                            velocity=np.degrees(one.velocity))], QUICK)}
+
+    def verdict(name: str) -> Verdict:
+        if name not in known:
+            robot, logs, recipe = cases[name]()
+            try:
+                known[name] = identify(robot, logs, recipe=recipe).verdict
+            except DataError as error:
+                known[name] = refused_recordings(error.findings)
+        return known[name]
+
+    return verdict
+
+
+def test_six_recordings_are_told_apart(told: Verdicts) -> None:
+    verdicts = [told(name) for name in ('ur10e', 'one file', 'tx40', 'dead wrist', 'mA',
+                                        'degrees')]
+    assert len({one.words for one in verdicts}) == len({one.actions for one in verdicts}) == 6
+    for one in verdicts:
+        understood(one)
+
+
+def test_the_ur10e_is_good_for_everything(told: Verdicts) -> None:
+    verdict = told('ur10e')
+    assert verdict.words.startswith(f'Good for {", ".join(USES[:3])} and {USES[3]} in all joints')
+    assert all(use.ok is True for joint in verdict.joints for use in joint.uses)
+    assert ['unseen' in one.command for one in verdict.actions] == [True]
+
+
+def test_one_file_is_thinner_evidence(told: Verdicts) -> None:
+    verdict, whole = told('one file'), told('ur10e')
+    assert verdict.words.startswith('Thin evidence')
+    wider = [of(verdict, j, GRAVITY).value / of(whole, j, GRAVITY).value for j in range(6)]
+    assert min(wider) > 1.5
+    assert 'another motion on another day' in verdict.actions[0].words
+
+
+def test_friction_of_the_tx40_hides_contact(told: Verdicts) -> None:
+    verdict = told('tx40')
+    for joint in verdict.joints:
+        assert [use.ok for use in joint.uses if use.use != CONTACT] == [True] * 3
+    assert [of(verdict, j, CONTACT).ok for j in range(6)] == [False] * 3 + [True] + [False] * 2
+    assert not any('coupling' in one.words for one in verdict.actions)
+
+
+def test_a_wrist_that_two_motors_turn_is_named(told: Verdicts) -> None:
+    verdict = told('tx40 without coupling')
+    assert [of(verdict, j, FEED_FORWARD).ok for j in range(6)] == [True] * 4 + [False] * 2
+    assert 'coupling which motor turns with joint_5 and joint_6' in verdict.actions[0].words
+
+
+def test_a_dead_wrist_is_refused_and_the_other_joints_are_not(told: Verdicts) -> None:
+    verdict = told('dead wrist')
+    assert words_of(verdict, 5) == ['not'] * 4
+    assert [words_of(verdict, j) for j in range(5)] == [['good'] * 3 + ['not']] * 5
+    assert 'in all joints but wrist_3_joint; not good for simulation' in verdict.words
+    assert verdict.actions[0].words.startswith('check the effort signal of wrist_3_joint')
+
+
+@pytest.mark.parametrize(('name', 'looks_like', 'remedy'), [
+    ('mA', 'currents in mA', 'divide efforts by 1000, so that they are A'),
+    ('degrees', 'look like degrees', 'to rad')])
+def test_units_that_are_wrong_give_no_model_but_what_to_do(
+    told: Verdicts, name: str, looks_like: str, remedy: str
+) -> None:
+    verdict = told(name)
+    assert verdict.words.startswith('No model') and looks_like in verdict.words
+    assert not verdict.joints
+    assert remedy in verdict.actions[0].words
+
+
+def test_currents_taken_for_torque_are_good_for_nothing(told: Verdicts) -> None:
+    verdict = told('A')
+    assert not any(use.ok for joint in verdict.joints for use in joint.uses)
+    assert 'state effort_kind: current' in verdict.actions[0].words
+
+
+def test_what_is_meant_to_be_so_does_not_spoil_the_verdict(arm, unseen) -> None:
+    model, sentence = arm[2].model, 'run.csv: effort_scale: 0.08 times: look like A; set the kind'
+    assert of(judged(replace(model, warnings=(sentence,)), unseen), 0, GRAVITY).ok is False
+    accepted = judged(replace(model, warnings=(f'{sentence} (accepted)',)), unseen)
+    assert of(accepted, 0, GRAVITY).ok is True
+    assert isinstance(model, IdentifiedModel)
