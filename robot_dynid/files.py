@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -323,3 +324,18 @@ def _kind(mode: int) -> str:
 
 def _reason(error: Exception) -> str:
     return getattr(error, 'strerror', None) or str(error)
+
+
+def room(folder: Path) -> tuple[str, float]:
+    """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
+    at = folder
+    try:
+        while not at.exists() and at != at.parent:
+            at = at.parent
+        if not at.is_dir():
+            return f'{at} is no folder', 0.0
+        if not os.access(at, os.W_OK | os.X_OK):
+            return f'{at} may not be written', 0.0
+        return '', float(shutil.disk_usage(at).free)
+    except OSError as error:
+        return str(error.strerror or error), 0.0

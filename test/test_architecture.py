@@ -28,14 +28,14 @@ ROOMS = (
     ('monitoring',),
     ('identification',),
     ('io', 'simulation', 'warm_up'),
-    ('report',),
+    ('report', 'setting_up'),
     ('__init__',),
     ('cli', 'ros'),
     ('robot_dynid_evaluation',),
 )
 LEVEL = {name: level for level, row in enumerate(ROOMS) for name in row}
-OUTSIDE_CORE = {'export', 'io', 'simulation', 'report', '__init__', 'cli', 'ros', 'warm_up',
-                'robot_dynid_evaluation'}
+OUTSIDE_CORE = {'export', 'io', 'simulation', 'report', 'setting_up', '__init__', 'cli', 'ros',
+                'warm_up', 'robot_dynid_evaluation'}
 
 NOT_IN_CORE = {'logging', 'random', 'time', 'rich', 'mujoco', 'rclpy', 'pickle', 'subprocess'}
 MESSAGE_SUFFIXES = ('_msgs', '_srvs', '_interfaces')

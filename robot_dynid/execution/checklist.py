@@ -55,7 +55,8 @@ OK, WARN, ERROR = Level.OK, Level.WARN, Level.ERROR
 class Item:
     """Item of the checklist; ``values`` are what was measured, by name.
 
-    ``code`` is the outcome of a motion that is refused for it.
+    ``message`` says what was found and, behind its last semicolon, what to do; ``code`` is the
+    outcome of a motion that is refused for it.
     """
 
     name: str
@@ -63,6 +64,12 @@ class Item:
     message: str
     values: tuple[tuple[str, str], ...] = ()
     code: Code = Code.INVALID
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The finding, and the remedy, empty for none."""
+        what, parted, remedy = self.message.rpartition('; ')
+        return (what, remedy) if parted and self.level is not Level.OK else (self.message, '')
 
 
 @dataclass(frozen=True)
@@ -345,7 +352,7 @@ def _rate(name: str, messages: tuple[StateMessage, ...], facts: Facts,
         item = Item(name, OK, f'{rate:.0f} per second', values)
         if gap > timeout:
             item = Item(name, ERROR, f'a gap of {gap:.3f} s; a motion stops after '
-                        f'{timeout:g} s ({parameter}): make the computer or the network less '
+                        f'{timeout:g} s ({parameter}); make the computer or the network less '
                         'busy', values, code)
         elif rate < few:
             item = Item(name, WARN, f'{rate:.1f} per second are few; publish at least '
@@ -369,7 +376,7 @@ def _jitter(steps: FloatArray) -> float:
 def _commanders(facts: Facts) -> Item:
     if facts.commanders:
         return Item('command topic', WARN, f'{", ".join(facts.commanders)} can command the '
-                    'controller, too: end what may send a trajectory during the motion')
+                    'controller, too; end what may send a trajectory during the motion')
     return Item('command topic', OK, 'no other node publishes on it')
 
 
@@ -403,7 +410,7 @@ def _effort(facts: Facts, wanted: Requirements) -> Item | None:
     if above.size:
         i = int(above[0])
         return Item('effort', ERROR, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} "
-                    f'at rest, its limit {limit[i]:.4g}: check units and the effort limits of the '
+                    f'at rest, its limit {limit[i]:.4g}; check units and the effort limits of the '
                     'robot', values, Code.EFFORT_LIMIT)
     if not np.any(mean) and len(frozen_ones) == len(columns):
         return Item('effort', ERROR, 'all efforts are exactly 0: they are not measured; have '
@@ -412,7 +419,7 @@ def _effort(facts: Facts, wanted: Requirements) -> Item | None:
     if implausible.size:
         i, gravity = int(implausible[0]), np.asarray(facts.gravity)
         return Item('effort', WARN, f"effort of joint '{wanted.joints[i]}' is {mean[i]:.4g} "
-                    f'at rest, the model predicts {gravity[i]:.4g}: check effort_kind, drive '
+                    f'at rest, the model predicts {gravity[i]:.4g}; check effort_kind, drive '
                     'gains and sign, and whether a brake holds the joint', values)
     if frozen_ones:
         return Item('effort', WARN, f'the effort of {named(frozen_ones)} never changes: is it '

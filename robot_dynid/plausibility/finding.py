@@ -19,7 +19,7 @@ KINDS: Mapping[str, str] = {
     'joint_order': 'which column belongs to which joint',
     'effort_scale': 'the unit of efforts',
     'effort_sign': 'the sign of efforts',
-    'gravity': 'whether efforts hold gravity, as their kind says',
+    'gravity': 'whether efforts hold gravity, as their kind and the mounting of the base say',
     'duplicate': 'recordings that are counted once',
 }
 

@@ -15,6 +15,7 @@ from robot_dynid.plausibility.effort import ROWS, another_motion, effort_finding
 from robot_dynid.plausibility.excerpt import WINDOWS, Excerpt, excerpt, joined, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.motion import motion_findings
+from robot_dynid.plausibility.mounting import mounting_findings
 from robot_dynid.plausibility.stamps import stamp_findings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
@@ -72,7 +73,8 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
     if not _refused(found):
         found += motion_findings(robot, log.source, rows)
     if not _refused(found):
-        found += effort_findings(robot, log.source, rows)
+        found += mounting_findings(robot, log.source, rows) or effort_findings(
+            robot, log.source, rows)
     few = thinned(rows, ROWS)
     return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few))
 

@@ -49,6 +49,11 @@ OPTIONS = [
       for verb in ('identify', 'validate', 'compare', 'contact', 'payload')),
     *((verb, '--accept-partial', 'test_verdict.py::test_exit_codes_of_refused_joints')
       for verb in ('forward', 'inverse', 'validate', 'contact')),
+    ('doctor', '--robot --json', 'test_environment.py::'
+     'test_the_command_prints_and_exits_by_what_is_wrong'),
+    ('doctor', '--seconds', 'test_doctor.py::test_a_robot_in_order_is_and_its_faults_are_not'),
+    ('doctor', '--topic --controller',
+     'test_environment.py::test_the_command_watches_what_it_is_told_to'),
     ('compare', '--report --json',
      'test_comparison.py::test_the_command_compares_models_on_recordings'),
     ('validate', '--report --forward --json', 'test_cli.py::test_validate_scores_every_joint'),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +28,7 @@ from robot_dynid.execution.checklist import (
     quick_items,
 )
 from robot_dynid.execution.guards import GuardSettings, JointStates, Outcome
+from robot_dynid.files import room
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.controller_messages import seconds
 from robot_dynid.ros.common.listener import UnreadableMessage, message_of
@@ -111,9 +110,9 @@ class Checklist:
             facts = replace(facts, clock_fault=not_real_time(tap.clock_rate))
         scene = scene_of(self.robot)
         wanted = replace(wanted, blind=scene.blind, unchecked=scene.unchecked)
-        position = _position(facts, self.robot.joints)
+        position = position_of(facts, self.robot.joints)
         if position is not None:
-            facts = replace(facts, gravity=self._gravity(position), too_near=_reason(
+            facts = replace(facts, gravity=gravity_effort(self.robot, position), too_near=_reason(
                 lambda: check_pose(scene, position, 'this')))
         return all_items(facts, wanted)
 
@@ -127,9 +126,9 @@ class Checklist:
         unwritable, free = room(folder)
         return Facts(
             seconds=1e-9 * (tap.ended - tap.begun), now=1e-9 * (tap.ended + offset),
-            states=_read(_joint_state, tap.taken[0], offset),
+            states=_read(joint_state, tap.taken[0], offset),
             controller=self.controller.name, controller_ready=self.controller.ready(),
-            controller_states=_read(_controller_state, tap.taken[1], offset),
+            controller_states=_read(controller_state, tap.taken[1], offset),
             controller_publishers=self._count(f'{self.settings.controller}/controller_state'),
             commanders=self._commanders(), stop_publishers=self._count('emergency_stop'),
             sim_time=bool(self.node.get_parameter('use_sim_time').value),
@@ -139,7 +138,7 @@ class Checklist:
     def _requirements(self) -> Requirements:
         settings, limits, reason = self.settings, None, ''
         try:
-            limits = _in_unit_of_states(self.robot)
+            limits = limits_of_states(self.robot)
         except DynIdError as error:
             reason = str(error)
         return Requirements(
@@ -157,32 +156,21 @@ class Checklist:
         return tuple(dict.fromkeys(f'{space.rstrip("/")}/{name}' for space, name in found
                                    if (space, name) != own))
 
-    def _gravity(self, position: FloatArray) -> FloatArray | None:
-        """Return the effort (n,) that the model predicts at rest, None where there is no model."""
-        robot = self.robot.rigid
-        if robot.drive.kind not in COMPARABLE or not np.any(robot.nominal[:, 0] > 0.0):
-            return None
-        still = np.zeros((1, robot.n))
-        torque = inverse_dynamics(robot, position[None, :], still, still)
-        return np.asarray(robot.motor_torque(torque)[0] / robot.torque_factors)
+
+def gravity_effort(robot: RobotModel, position: FloatArray) -> FloatArray | None:
+    """Return the effort (n,) that the nominal model predicts at rest at ``position`` (n,).
+
+    In the unit of the joint states; None where there is no model, or no such effort.
+    """
+    robot = robot.rigid
+    if robot.drive.kind not in COMPARABLE or not np.any(robot.nominal[:, 0] > 0.0):
+        return None
+    still = np.zeros((1, robot.n))
+    torque = inverse_dynamics(robot, position[None, :], still, still)
+    return np.asarray(robot.motor_torque(torque)[0] / robot.torque_factors)
 
 
-def room(folder: Path) -> tuple[str, float]:
-    """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
-    at = folder
-    try:
-        while not at.exists() and at != at.parent:
-            at = at.parent
-        if not at.is_dir():
-            return f'{at} is no folder', 0.0
-        if not os.access(at, os.W_OK | os.X_OK):
-            return f'{at} may not be written', 0.0
-        return '', float(shutil.disk_usage(at).free)
-    except OSError as error:
-        return str(error.strerror or error), 0.0
-
-
-def _in_unit_of_states(robot: RobotModel) -> MotionLimits:
+def limits_of_states(robot: RobotModel) -> MotionLimits:
     """Return the limits, those of the effort in the unit of the joint states."""
     limits = motion_limits(robot)
     return replace(limits, effort=frozen(limits.effort / np.abs(robot.torque_factors)))
@@ -198,13 +186,15 @@ def _read(read: Callable[[bytes, float], StateMessage], taken: Taken, offset: in
     return tuple(found)
 
 
-def _joint_state(data: bytes, arrival: float) -> StateMessage:
+def joint_state(data: bytes, arrival: float) -> StateMessage:
+    """Return a serialized joint state; raises UnreadableMessage."""
     message: Any = message_of(data, JointState)
     return StateMessage(arrival, seconds(message.header.stamp), tuple(message.name),
                         message.position, message.velocity, message.effort)
 
 
-def _controller_state(data: bytes, arrival: float) -> StateMessage:
+def controller_state(data: bytes, arrival: float) -> StateMessage:
+    """Return a serialized state of a controller; raises UnreadableMessage."""
     message: Any = message_of(data, JointTrajectoryControllerState)
     return StateMessage(arrival, seconds(message.header.stamp), tuple(message.joint_names),
                         message.feedback.positions, message.feedback.velocities)
@@ -219,7 +209,7 @@ def _reason(check: Callable[[], None]) -> str:
     return ''
 
 
-def _position(facts: Facts, joints: tuple[str, ...]) -> FloatArray | None:
+def position_of(facts: Facts, joints: tuple[str, ...]) -> FloatArray | None:
     """Return the position (n,) rad (m), None where one is not known."""
     states = JointStates(joints)
     for message in facts.states[-10:]:

@@ -1,0 +1,265 @@
+"""Facts about a running system, seen in a few seconds: topics, controller, nodes, clocks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import rclpy
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTrajectoryControllerState
+from rcl_interfaces.srv import GetParameters
+from rclpy.action import ActionClient, get_action_names_and_types
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from robot_dynid.collision.scene import scene_of
+from robot_dynid.errors import DynIdError
+from robot_dynid.execution.checklist import OTHER_CLOCK, Facts, Requirements, StateMessage
+from robot_dynid.execution.guards import GuardSettings
+from robot_dynid.io.bag import Topics, log_from_topics
+from robot_dynid.io.cdr import Batch
+from robot_dynid.io.joint_states import Topic
+from robot_dynid.io.mcap import Contents
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.ros.common.controller_messages import seconds
+from robot_dynid.ros.common.listener import Listener, UnreadableMessage, message_of
+from robot_dynid.ros.excitation.checklist import (
+    controller_state,
+    gravity_effort,
+    joint_state,
+    limits_of_states,
+    position_of,
+)
+from robot_dynid.setting_up.live import Live
+from robot_dynid.types import RawLog
+
+#: s after which nobody is waited for any longer: where nobody is seen to publish, and where
+#: somebody is
+PATIENCE, LONG = 4.0, 10.0
+#: what the middleware calls a node of which it knows a publisher before it knows its name
+UNKNOWN = '_NODE_NAME_UNKNOWN_'
+#: s that nodes have to answer a question about a parameter
+ANSWER = 1.0
+ANYONE = QoSProfile(depth=4000, reliability=ReliabilityPolicy.BEST_EFFORT)
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+ACTION = 'follow_joint_trajectory'
+
+Taken = list[tuple[bytes, int]]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Names of the topic with joint states and of the controller, watched for ``duration`` s."""
+
+    topic: str = 'joint_states'
+    controller: str = 'joint_trajectory_controller'
+    duration: float = 3.0
+
+
+class Watch:
+    """A node that takes joint states, controller states and /clock as they come."""
+
+    def __init__(self, context: Any, watched: Watched) -> None:
+        self.watched = watched
+        self.node: Node = rclpy.create_node(
+            'doctor', context=context, enable_rosout=False, start_parameter_services=False)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        self.states: Taken = []
+        self.controller_states: Taken = []
+        self.clock: Taken = []
+        self._listener = Listener(self.node)
+        for kind, topic, taken in (
+                (JointState, watched.topic, self.states),
+                (JointTrajectoryControllerState, f'{watched.controller}/controller_state',
+                 self.controller_states), (Clock, '/clock', self.clock)):
+            self._listener.subscribe(kind, topic, _taker(taken), ANYONE)
+        self._action = ActionClient(
+            self.node, FollowJointTrajectory, f'{watched.controller}/{ACTION}')
+        self._listener.start()
+
+    def watch(self) -> tuple[float, float]:
+        """Take messages for the duration, counted from the first one; return begin and end [s]."""
+        begun = time.monotonic()
+        self.until(lambda: bool(self.states) or (
+            time.monotonic() > begun + PATIENCE and not self.publishers(self.watched.topic)), LONG)
+        if not self.states:
+            return time.time() - (time.monotonic() - begun), time.time()
+        self.until(lambda: self._all_named() and self.controller_ready, PATIENCE / 4.0)
+        self.states.clear()
+        self.controller_states.clear()
+        since = time.time()
+        self.until(lambda: False, self.watched.duration)
+        return since, time.time()
+
+    def _all_named(self) -> bool:
+        return not any(UNKNOWN in name for name, _ in self.publishers(self.watched.topic))
+
+    def until(self, condition: Callable[[], bool], longest: float) -> None:
+        """Spin until a condition holds, ``longest`` s at most."""
+        end = time.monotonic() + longest
+        while not condition() and time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    @property
+    def controller_ready(self) -> bool:
+        """Whether the action of the controller, or its topic, has a server."""
+        topic = self.node.resolve_topic_name(f'{self.watched.controller}/joint_trajectory')
+        return bool(self._action.server_is_ready()) or self.node.count_subscribers(topic) > 0
+
+    def publishers(self, topic: str) -> list[tuple[str, bool]]:
+        """Return the publishers of a topic, and whether each is reliable."""
+        return [(_full_name(one.node_namespace, one.node_name),
+                 one.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT)
+                for one in self.node.get_publishers_info_by_topic(
+                    self.node.resolve_topic_name(topic))]
+
+    def controllers(self) -> tuple[str, ...]:
+        """Return the names of the trajectory controllers that have an action."""
+        return tuple(sorted(
+            name.removesuffix(f'/{ACTION}').removeprefix('/')
+            for name, kinds in get_action_names_and_types(self.node)
+            if 'control_msgs/action/FollowJointTrajectory' in kinds
+            and self.node.count_publishers(f'{name}/_action/status')))
+
+    def others(self) -> tuple[str, ...]:
+        """Return the other topics on which joint states are published."""
+        own = self.node.resolve_topic_name(self.watched.topic)
+        return tuple(sorted(
+            name for name, kinds in self.node.get_topic_names_and_types()
+            if JOINT_STATE in kinds and name != own and self.node.count_publishers(name)))
+
+    def following_clock(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of the nodes whose parameter use_sim_time is true."""
+        asked = []
+        for name in dict.fromkeys(names):
+            client = self.node.create_client(GetParameters, f'{name}/get_parameters')
+            asked.append((name, client))
+        self.until(lambda: all(client.service_is_ready() for _, client in asked), ANSWER)
+        request = GetParameters.Request(names=['use_sim_time'])
+        sent = [(name, client.call_async(request)) for name, client in asked
+                if client.service_is_ready()]
+        self.until(lambda: all(future.done() for _, future in sent), ANSWER)
+        return tuple(name for name, future in sent if future.done() and future.result()
+                     and any(value.bool_value for value in future.result().values))
+
+    def close(self) -> None:
+        """End the node."""
+        self._listener.close()
+        self.executor.shutdown()
+        self._action.destroy()
+        self.node.destroy_node()
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f'{namespace.rstrip("/")}/{name}'
+
+
+def _taker(taken: Taken) -> Callable[..., None]:
+    def take(data: bytes, info: Any) -> None:
+        taken.append((data, int(info['received_timestamp'])))
+    return take
+
+
+def observed(robot: RobotModel, watched: Watched) -> Live:
+    """Watch the running system, for a few seconds, and return what was seen of it."""
+    context = rclpy.Context()
+    rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        watch = Watch(context, watched)
+        try:
+            return _live(robot, watch)
+        finally:
+            watch.close()
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def _live(robot: RobotModel, watch: Watch) -> Live:
+    begun, ended = watch.watch()
+    publishers = watch.publishers(watch.watched.topic)
+    names = tuple(name for name, _ in publishers)
+    clocks = watch.node.count_publishers('/clock')
+    topic = str(watch.node.resolve_topic_name(watch.watched.topic))
+    live = Live(
+        topic, watch.watched.controller, _facts(robot, watch, (begun, ended)), _wanted(robot),
+        names, tuple(name for name, reliable in publishers if not reliable), watch.others(),
+        watch.controllers(), () if clocks else watch.following_clock(names),
+        environment=os.environ)
+    if not watch.states:
+        return live
+    try:
+        return replace(live, log=recorded(robot, topic, watch.states))
+    except DynIdError as error:
+        return replace(live, unreadable=str(error))
+
+
+def _facts(robot: RobotModel, watch: Watch, span: tuple[float, float]) -> Facts:
+    begun, ended = span
+    name = watch.watched.controller
+    facts = Facts(
+        seconds=ended - begun, now=ended, states=_read(joint_state, watch.states),
+        states_seen=False, controller=f'action server {name}/{ACTION}',
+        controller_ready=watch.controller_ready,
+        controller_states=_read(controller_state, watch.controller_states),
+        controller_publishers=watch.node.count_publishers(
+            watch.node.resolve_topic_name(f'{name}/controller_state')),
+        commanders=tuple(dict.fromkeys(
+            one for one, _ in watch.publishers(f'{name}/joint_trajectory'))),
+        clock_publishers=watch.node.count_publishers('/clock'))
+    position = position_of(facts, robot.joints)
+    facts = facts if position is None else replace(facts, gravity=gravity_effort(robot, position))
+    return _by_their_clock(facts, watch.clock)
+
+
+def _by_their_clock(facts: Facts, clock: Taken) -> Facts:
+    """Return the facts by /clock where that stamps the joint states."""
+    if not clock or not facts.states:
+        return facts
+    message: Any = message_of(clock[-1][0], Clock)
+    now, last = seconds(message.clock), facts.states[-1]
+    if abs(last.arrival - last.stamp) < OTHER_CLOCK or abs(now - last.stamp) > OTHER_CLOCK:
+        return facts
+    return replace(facts, sim_time=True, now=max(now, last.stamp))
+
+
+def _wanted(robot: RobotModel) -> Requirements:
+    limits, reason = None, ''
+    try:
+        limits = limits_of_states(robot)
+    except DynIdError as error:
+        reason = str(error)
+    scene = scene_of(robot)
+    return Requirements(robot.joints, GuardSettings(), limits, reason, scene.blind,
+                        scene.unchecked, in_pieces=False)
+
+
+def _read(read: Callable[[bytes, float], StateMessage], taken: Taken) -> tuple[StateMessage, ...]:
+    found = []
+    for data, at in taken:
+        try:
+            found.append(read(data, 1e-9 * at))
+        except UnreadableMessage:
+            continue
+    return tuple(found)
+
+
+def recorded(robot: RobotModel, topic: str, taken: Taken) -> RawLog:
+    """Return messages as a bag of them would be read. Raises DataError."""
+    sizes = np.array([len(data) for data, _ in taken], dtype=np.int64)
+    batch = Batch(np.array([at for _, at in taken], dtype=np.int64),
+                  np.frombuffer(b''.join(data for data, _ in taken), np.uint8),
+                  np.cumsum(sizes) - sizes, sizes)
+    states = Topic(topic)
+    states.add(batch)
+    return log_from_topics(
+        topic, {topic: states}, robot.joints, Topics(joint_states=topic), Contents())

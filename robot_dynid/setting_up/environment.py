@@ -1,0 +1,208 @@
+"""Diagnosis of an installation: libraries and their versions, compiled kernels, room on the disk.
+
+Ranges of versions are those of the package's own metadata (setup.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from robot_dynid.files import room
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
+
+PACKAGE = 'robot_dynid'
+#: bytes free below which a recording of an hour may not fit: 14 joints at 1 kHz
+ROOM = 2e9
+#: modules of what is imported by another name than its distribution has
+MODULES = {'PyYAML': 'yaml', 'scikit-learn': 'sklearn', 'Jinja2': 'jinja2',
+           'ros-rclpy': 'rclpy', 'ros-sensor-msgs': 'sensor_msgs',
+           'ros-trajectory-msgs': 'trajectory_msgs', 'ros-std-srvs': 'std_srvs',
+           'ros-diagnostic-msgs': 'diagnostic_msgs',
+           'ros-visualization-msgs': 'visualization_msgs'}
+#: what libraries are for
+PURPOSES = {
+    'clarabel': 'solver: identify --method feasible, payload',
+    'coal': 'collision: motions that keep clear, checks before a motion',
+    'mujoco': 'simulation: demo, simulated robot, export',
+    'plotly': 'report without browser: --report', 'Jinja2': 'report without browser: --report',
+    'numba': 'compiled kernels', 'numpy': 'arrays', 'scipy': 'linear algebra',
+    'rosbags': 'recordings in bags', 'rich': 'tables', 'PyYAML': 'robots and recipes',
+    'scikit-learn': 'residual models', 'threadpoolctl': 'threads of linear algebra',
+}
+#: extras whose libraries this diagnosis is about; those of ROS have a diagnosis of their own
+EXTRAS = ('', 'report', 'simulation')
+_REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<range>[<>=!~\d.,\s]*)"
+    r"(?:;.*extra == ['\"](?P<extra>\w+)['\"])?")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A library, bounds of its version such as ``>=1.21`` and the extra that brings it, or ''."""
+
+    name: str
+    bounds: tuple[str, ...]
+    extra: str
+
+    @property
+    def module(self) -> str:
+        """Name it is imported by."""
+        return MODULES.get(self.name, self.name.replace('-', '_'))
+
+    def allows(self, installed: str) -> bool:
+        """Return whether a version is within the bounds; one that has no number is."""
+        have = _numbers(installed)
+        tests: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+            '>=': lambda a, b: a >= b, '<': lambda a, b: a < b, '<=': lambda a, b: a <= b,
+            '>': lambda a, b: a > b, '!=': lambda a, b: a != b, '==': lambda a, b: a == b}
+        for bound in self.bounds:
+            sign = bound.rstrip('0123456789.')
+            if have and sign in tests and not tests[sign](have, _numbers(bound)):
+                return False
+        return True
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version, without zeros at the end."""
+    found = re.search(r'\d+(?:\.\d+)*', text)
+    numbers = [int(part) for part in found[0].split('.')] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def requirements(texts: Iterable[str]) -> tuple[Requirement, ...]:
+    """Return the requirements of a package from texts such as ``mujoco<5,>=3.1; extra == "x"``."""
+    found = []
+    for text in texts:
+        match = _REQUIREMENT.match(text)
+        if match:
+            bounds = tuple(one.strip() for one in match['range'].split(',') if one.strip())
+            found.append(Requirement(match['name'], bounds, match['extra'] or ''))
+    return tuple(found)
+
+
+def own_requirements() -> tuple[Requirement, ...]:
+    """Return the requirements of this package; names alone where it was not installed by pip."""
+    try:
+        texts = requires(PACKAGE)
+    except PackageNotFoundError:
+        texts = None
+    return requirements(PURPOSES if texts is None else texts)
+
+
+def library_diagnosis(wanted: Requirement) -> Diagnosis:
+    """Return whether a library can be imported, and its version is within its range."""
+    name, where = wanted.name, PURPOSES.get(wanted.name, f'extra {wanted.extra}')
+    lacking = WARN if wanted.extra else ERROR
+    pip = f"pip install '{name}{','.join(wanted.bounds)}'"
+    try:
+        import_module(wanted.module)
+    except ImportError as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == wanted.module
+        what = 'is not installed' if absent else f'cannot be loaded: {error}'
+        return Diagnosis(name, lacking, where, f'{name} {what}', pip)
+    except Exception as error:  # a library may fail as it likes; others must be looked at
+        return Diagnosis(name, lacking, where, f'{name} cannot be loaded: {error}',
+                         f'{pip} --force-reinstall')
+    try:
+        installed = version(name)
+    except PackageNotFoundError:
+        return Diagnosis(name, OK, where, 'there; its version is not known')
+    if not wanted.allows(installed):
+        return Diagnosis(name, WARN, where, f'{name} {installed} is outside the versions that are '
+                         f'tested ({", ".join(wanted.bounds)})', pip)
+    return Diagnosis(name, OK, where, installed)
+
+
+def libraries() -> list[Diagnosis]:
+    """Return a diagnosis of Python and of every library that does not belong to ROS."""
+    python = '.'.join(map(str, sys.version_info[:3]))
+    return [Diagnosis('python', OK, sys.executable, python),
+            *(library_diagnosis(one) for one in own_requirements() if one.extra in EXTRAS)]
+
+
+def kernel_diagnosis(
+    uncompiled: tuple[str, ...], problem: str | None, folder: str | None
+) -> Diagnosis:
+    """Return whether kernels are compiled and can be stored.
+
+    ``problem`` says why they cannot be stored, ``folder`` where they are.
+    """
+    name, where = 'numba cache', folder or os.environ.get('NUMBA_CACHE_DIR', 'compiled kernels')
+    if problem and uncompiled:
+        what, _, remedy = problem.rpartition(': ')
+        return Diagnosis(name, ERROR, where, what, remedy)
+    if problem:
+        return Diagnosis(name, WARN, where, 'all kernels are compiled, but the cache cannot be '
+                         'written: after an update every process compiles in its memory',
+                         'set the environment variable NUMBA_CACHE_DIR to a folder that this '
+                         'account can write')
+    if uncompiled:
+        return Diagnosis(name, WARN, where, f'{len(uncompiled)} kernels are not compiled: the '
+                         'first start of a node or command takes minutes',
+                         'python -m robot_dynid.warm_up')
+    return Diagnosis(name, OK, where, 'writable, all kernels are compiled')
+
+
+def kernels() -> Diagnosis:
+    """Return the diagnosis of the compiled kernels; nothing is compiled."""
+    try:
+        from robot_dynid import warm_up
+        from robot_dynid.kernels.compilation import storage_folder, storage_problem
+
+        missing = warm_up.uncompiled()
+        folder = storage_folder(next(iter(warm_up.KERNELS)))
+    except ImportError as error:
+        return Diagnosis('numba cache', ERROR, 'compiled kernels', f'cannot be loaded: {error}',
+                         'install the missing library, see above')
+    return kernel_diagnosis(missing, storage_problem(), folder)
+
+
+def disk_diagnosis(folder: Path) -> Diagnosis:
+    """Return whether recordings can be written to ``folder``, and for how much there is room."""
+    unwritable, free = room(folder.absolute())
+    values = (('free [MB]', f'{free / 1e6:.0f}'),)
+    name, where = 'disk', str(folder.absolute())
+    if unwritable:
+        return Diagnosis(name, ERROR, where, f'recordings cannot be written: {unwritable}',
+                         'start in another folder, or give nodes another recording_directory')
+    if free < ROOM:
+        return Diagnosis(name, WARN, where, f'only {free / 1e6:.0f} MB are free; an hour of 14 '
+                         f'joints at 1 kHz takes about {ROOM / 1e6:.0f} MB', 'make room, or give '
+                         'nodes another recording_directory', values)
+    return Diagnosis(name, OK, where, f'{free / 1e6:.0f} MB free for recordings', '', values)
+
+
+def ros_diagnosis(environment: Mapping[str, str], needed: bool) -> Diagnosis:
+    """Return the source of ROS 2; ``needed``: its absence is an error."""
+    level, name = (ERROR if needed else WARN), 'ros'
+    distribution = environment.get('ROS_DISTRO', '')
+    if find_spec('rclpy') is None:
+        return Diagnosis(name, level, 'rclpy', 'ROS 2 is not found: recordings can be identified, '
+                         'but no robot be moved or watched', 'source /opt/ros/DISTRO/setup.bash, '
+                         f"or take its wheels: pip install '{PACKAGE}[ros]'")
+    missing = [one for one in ('sensor_msgs', 'control_msgs', 'trajectory_msgs',
+                               'diagnostic_msgs', 'std_srvs', 'robot_dynid_interfaces')
+               if find_spec(one) is None]
+    if missing:
+        own = missing == ['robot_dynid_interfaces']
+        return Diagnosis(name, level, 'rclpy', f'ROS 2 is there, but not {", ".join(missing)}',
+                         'source the workspace that colcon built, or run `make setup` and '
+                         '`. .venv/env.sh`' if own else
+                         'apt install ' + ' '.join(f'ros-{distribution or "DISTRO"}-'
+                                                   f'{one.replace("_", "-")}' for one in missing))
+    try:
+        wheel = version('ros-rclpy')
+    except PackageNotFoundError:
+        wheel = ''
+    source = f'sourced ({distribution or "distribution not named"})'
+    return Diagnosis(name, OK, 'rclpy', f'from wheels (rclpy {wheel})' if wheel else source)

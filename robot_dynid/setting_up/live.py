@@ -1,0 +1,250 @@
+"""Diagnosis of a running system: names, rates, clocks, controller, units and efforts.
+
+Messages of a few seconds go through the checklist before a motion and, as a recording, through the
+gate before every fit. What only a motion tells is said to be unknown where the robot stood still.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from robot_dynid.errors import DataError
+from robot_dynid.execution.checklist import Facts, Item, Requirements, StateMessage, all_items
+from robot_dynid.plausibility.finding import Finding
+from robot_dynid.plausibility.gate import examine, verdict
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.setting_up.diagnosis import (
+    ERROR,
+    OK,
+    WARN,
+    Diagnosis,
+    of_finding,
+    of_item,
+)
+from robot_dynid.setting_up.middleware import domain
+from robot_dynid.signals.prepare import check_usable
+from robot_dynid.types import RawLog
+
+#: items of the checklist that are about a motion to come, not about the system
+OF_A_MOTION = ('rest', 'emergency stop', 'temperature', 'recording')
+#: travel [rad, m] from which a joint has moved
+TRAVEL = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """Facts about a running system.
+
+    ``facts`` for the checklist and ``wanted`` of it; ``topic`` of the joint states, who publishes
+    them (``publishers``, and those ``best_effort``); ``others`` are further topics with joint
+    states, ``controllers`` the actions of other trajectory controllers; ``log`` is the recording,
+    or ``unreadable`` why there is none; ``sleeping`` nodes wait for /clock, which nobody
+    publishes.
+    """
+
+    topic: str
+    controller: str
+    facts: Facts
+    wanted: Requirements
+    publishers: tuple[str, ...] = ()
+    best_effort: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ()
+    sleeping: tuple[str, ...] = ()
+    log: RawLog | None = None
+    unreadable: str = ''
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def live_diagnoses(robot: RobotModel, live: Live) -> list[Diagnosis]:
+    """Return every diagnosis of a running system; where a cause is named, its effects are not."""
+    found = [*_silence(live), *_publishers(live), *_sleepers(live)]
+    if not live.facts.states:
+        return [*found, *_controller(live, _items(live))]
+    names = names_diagnosis(robot.joints, live.facts.states, live.topic)
+    if names.level is ERROR:
+        items = [one for one in _items(live) if one.name != 'controller joints']
+        return [*found, names, *_controller(live, items), *(
+            of_item(one, live.topic) for one in items
+            if one.name in ('joint state rate', 'stamps', 'clock'))]
+    gate, moved = _gate(robot, live)
+    items = list(_items(live))
+    rest = next((item for item in items if item.name == 'rest'), None)
+    standing = rest is None or rest.level is OK
+    if not standing:
+        items = list(_items(replace(live, facts=replace(live.facts, gravity=None))))
+    return [*found, names, *_controller(live, items), *_states(live, items, gate), *gate,
+            _unknown(live, moved)]
+
+
+def _items(live: Live) -> tuple[Item, ...]:
+    return all_items(live.facts, live.wanted)
+
+
+def _silence(live: Live) -> list[Diagnosis]:
+    """Return the reason for a lack of joint states."""
+    if live.facts.states:
+        return []
+    where = live.environment
+    if live.publishers:
+        what = f'{", ".join(live.publishers)} publishes {live.topic}, but nothing came in for ' \
+            f'{live.facts.seconds:.1f} s'
+        return [Diagnosis('joint states', ERROR, live.topic, what, 'activate the '
+                          'joint_state_broadcaster (ros2 control list_controllers), start the '
+                          'driver, and check that the simulation is not paused')]
+    elsewhere = f'; joint states are on {", ".join(live.others)}' if live.others else ''
+    remedy = f'give --topic {live.others[0]}, or remap it' if live.others else (
+        'start the driver; is it in the same ROS_DOMAIN_ID, and on another computer in reach '
+        '(ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET on both)?')
+    return [Diagnosis('joint states', ERROR, live.topic, f'nobody publishes {live.topic} in '
+                      f'{domain(where)}{elsewhere}', remedy)]
+
+
+def _publishers(live: Live) -> list[Diagnosis]:
+    """Return whether one reliable publisher publishes the joint states."""
+    found = []
+    twice = [name for name, count in Counter(live.publishers).items() if count > 1]
+    if len(live.publishers) > 1:
+        found.append(Diagnosis(
+            'publishers', WARN, live.topic, f'{", ".join(live.publishers)} publish it'
+            + (', one of them more than once' if twice else ''),
+            'stop all but one, or give one a topic of its own (joint_state_publisher is for '
+            'robots without a driver)'))
+    if live.best_effort:
+        found.append(Diagnosis(
+            'quality of service', ERROR, live.topic, f'{", ".join(live.best_effort)} publishes it '
+            'as best effort: nodes that record, which want every message, receive none',
+            'set the publisher to reliable (MotoROS2: publisher_qos/joint_states: default)'))
+    return found
+
+
+def _sleepers(live: Live) -> list[Diagnosis]:
+    if not live.sleeping:
+        return []
+    return [Diagnosis('clock', ERROR, ', '.join(live.sleeping), 'use_sim_time is true, but nobody '
+                      'publishes /clock: its time stands still at 0',
+                      'start the simulation, or set use_sim_time to false there')]
+
+
+def names_diagnosis(
+    joints: tuple[str, ...], states: Sequence[StateMessage], where: str
+) -> Diagnosis:
+    """Return whether messages name the joints of the robot: missing, extra, prefix, order."""
+    name = 'joint names'
+    seen = tuple(dict.fromkeys(one for message in states for one in message.names))
+    missing = [joint for joint in joints if joint not in seen]
+    extra = [one for one in seen if one not in joints]
+    if not missing:
+        order = tuple(one for one in seen if one in joints)
+        told = '' if order == joints else ', in another order (columns go by name)'
+        more = f'; beside them {", ".join(extra)}, which are left out' if extra else ''
+        return Diagnosis(name, OK, where, f'all {len(joints)} joints{told}{more}')
+    renamed = same_joints(joints, seen)
+    if renamed:
+        affix = renaming(renamed)
+        pairs = ', '.join(f'{own}: {theirs}' for own, theirs in list(renamed.items())[:2])
+        return Diagnosis(name, ERROR, where, f'joints are named with {affix} ({pairs})',
+                         f'give the URDF the same names (prefix or tf_prefix of its xacro), or '
+                         f'start the driver without {affix}')
+    return Diagnosis(name, ERROR, where, f'{", ".join(missing)} {_is(missing)} not there; it has '
+                     f'{", ".join(seen) or "no names"}', 'give the robot YAML the URDF that the '
+                     'driver publishes (robot_description), or leave joints out with joints or '
+                     'tip_link')
+
+
+def _is(names: Sequence[str]) -> str:
+    return 'is' if len(names) == 1 else 'are'
+
+
+def same_joints(joints: Sequence[str], seen: Sequence[str]) -> dict[str, str]:
+    """Return the name that each joint has where all differ by the same prefix or suffix only."""
+    own = joints[0]
+    for first in seen:
+        pairs: tuple[str, ...] = ()
+        if first.endswith(own):
+            pairs = tuple(f'{first[:-len(own)]}{joint}' for joint in joints)
+        elif own.endswith(first):
+            pairs = tuple(joint.removeprefix(own[:-len(first)]) for joint in joints)
+        elif first.startswith(own):
+            pairs = tuple(f'{joint}{first[len(own):]}' for joint in joints)
+        if pairs and set(pairs) <= set(seen):
+            return dict(zip(joints, pairs))
+    return {}
+
+
+def renaming(pairs: Mapping[str, str]) -> str:
+    """Return in words by what the names of `same_joints` differ."""
+    own, theirs = next(iter(pairs.items()))
+    if theirs.endswith(own):
+        return f'the prefix {theirs[:-len(own)]!r}'
+    if own.endswith(theirs):
+        return f'the prefix {own[:-len(theirs)]!r} left out'
+    return f'the suffix {theirs[len(own):]!r}'
+
+
+def _controller(live: Live, items: Sequence[Item]) -> list[Diagnosis]:
+    """Return the items about the controller; with the names of other controllers."""
+    found = []
+    for item in items:
+        if not item.name.startswith(('controller', 'command')):
+            continue
+        one = of_item(item, live.controller)
+        if item.name == 'controller' and not live.facts.controller_ready and live.controllers:
+            one = replace(one, remedy=f'there is {", ".join(live.controllers)}: give --controller '
+                          f'{live.controllers[0]}, and the node the parameter controller')
+        found.append(one)
+    return found
+
+
+def _states(live: Live, items: Sequence[Item], gate: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return the other items; the gate knows better what is wrong about units and efforts."""
+    named = {one.name for one in gate}
+    found = []
+    for item in items:
+        if item.name in OF_A_MOTION or item.name.startswith(('controller', 'command')):
+            continue
+        if item.name == 'clock' and live.sleeping:
+            continue
+        if item.name == 'limits' and 'position_unit' in named and item.level is not OK:
+            continue
+        if item.name == 'effort' and item.level is not OK and named & {
+                'effort_scale', 'effort_sign', 'gravity', 'position_unit'}:
+            continue
+        found.append(of_item(item, live.topic))
+    return found
+
+
+def _gate(robot: RobotModel, live: Live) -> tuple[list[Diagnosis], bool | None]:
+    """Return the findings of the gate before every fit, and whether the robot moved."""
+    log = live.log
+    if log is None:
+        return [Diagnosis('recording', ERROR, live.topic, live.unreadable,
+                          'correct what the driver publishes')], None
+    moved = bool(np.ptp(np.nan_to_num(log.position), axis=0).max(initial=0.0) > TRAVEL)
+    try:
+        return [of_finding(one, live.topic) for one in gate_findings(robot, log)], moved
+    except DataError as error:
+        if log.effort is None:
+            return [], moved  # the checklist says so
+        what, _, remedy = str(error).removeprefix(f'{log.source}: ').partition('; ')
+        return [Diagnosis('recording', ERROR, live.topic, what, remedy)], moved
+
+
+def gate_findings(robot: RobotModel, log: RawLog) -> tuple[Finding, ...]:
+    """Return the findings of the gate about one recording. Raises DataError as it does."""
+    check_usable(robot, log)
+    return verdict(robot, [examine(robot, log)])[0]
+
+
+def _unknown(live: Live, moved: bool | None) -> Diagnosis:
+    """Return whether the robot moved, without which much is not known."""
+    name = 'motion'
+    if moved is None or moved:
+        return Diagnosis(name, OK, live.topic, 'the robot moved: signs, velocities and the order '
+                         'of efforts were looked at, too')
+    return Diagnosis(name, OK, live.topic, 'the robot stood still: units and gravity were looked '
+                     'at; signs, velocities and the order of efforts show while it moves')

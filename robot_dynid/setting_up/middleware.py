@@ -1,0 +1,146 @@
+"""Diagnosis of DDS: whether two processes of this computer hear each other, and why not."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from robot_dynid.setting_up.diagnosis import ERROR, OK, Diagnosis
+
+#: identifiers of domains that every system can take (ports of Linux)
+DOMAINS = range(102)
+#: files that DDS implementations read their settings from, by their variables
+PROFILES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE', 'CYCLONEDDS_URI')
+SHARED_MEMORY = Path('/dev/shm')
+#: bytes free in shared memory that Fast DDS takes for a participant
+SHARED_BYTES = 10e6
+#: multicast group and port by which participants are found, of domain 0
+GROUP, PORT = '239.255.0.1', 7400
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Fate of a message between two processes.
+
+    ``heard`` after ``seconds``; ``error`` is why a node could not be made, ``middleware`` the
+    implementation of DDS.
+    """
+
+    heard: bool
+    seconds: float = 0.0
+    error: str = ''
+    middleware: str = ''
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Means of DDS on the computer.
+
+    ``shared_memory`` and ``multicast`` say why they cannot be used, empty where they can.
+    """
+
+    shared_memory: str = ''
+    multicast: str = ''
+
+
+def surroundings(folder: Path = SHARED_MEMORY) -> Surroundings:
+    """Look at shared memory and multicast of this computer."""
+    return Surroundings(_shared_memory(folder), _multicast())
+
+
+def _shared_memory(folder: Path) -> str:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f'{folder} is missing or may not be written'
+    state = os.statvfs(folder)
+    free = state.f_bavail * state.f_frsize
+    return '' if free > SHARED_BYTES else f'{folder} has {free / 1e6:.0f} MB left'
+
+
+def _multicast() -> str:
+    """Return the reason that a datagram to a group does not come back, '' where it does."""
+    try:
+        with (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener,
+              socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as speaker):
+            listener.bind(('', 0))
+            listener.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                                socket.inet_aton(GROUP) + socket.inet_aton('127.0.0.1'))
+            listener.settimeout(1.0)
+            speaker.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF,
+                               socket.inet_aton('127.0.0.1'))
+            speaker.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+            speaker.sendto(b'robot_dynid', (GROUP, listener.getsockname()[1]))
+            listener.recv(64)
+    except OSError as error:
+        return f'a multicast datagram on the loopback does not arrive ({error})'
+    return ''
+
+
+def dds_diagnoses(
+    environment: Mapping[str, str], talk: Talk, found: Surroundings
+) -> list[Diagnosis]:
+    """Return whether DDS talks to itself, and where it does not every reason that is seen."""
+    where = talk.middleware or environment.get('RMW_IMPLEMENTATION') or 'default middleware'
+    if talk.heard:
+        return [Diagnosis('dds', OK, where, f'two processes hear each other after '
+                          f'{talk.seconds:.1f} s ({domain(environment)})')]
+    reasons = [*_settings(environment, talk), *_restrictions(environment)]
+    for name, reason, remedy in (
+            ('shared memory', found.shared_memory, 'remove old files fastrtps_* there, make room '
+             '(docker run --shm-size), or switch shared memory off in a profile'),
+            ('multicast', found.multicast, 'let the firewall pass UDP from port 7400 on, switch '
+             'multicast on (ip link set lo multicast on), or name peers in ROS_STATIC_PEERS')):
+        if reason:
+            reasons.append(Diagnosis(name, ERROR, where, reason, remedy))
+    if reasons:
+        return reasons
+    what = talk.error or 'two processes of this computer do not hear each other'
+    return [Diagnosis('dds', ERROR, where, what, 'try with a firewall off, and with another '
+                      'RMW_IMPLEMENTATION (rmw_fastrtps_cpp, rmw_cyclonedds_cpp)')]
+
+
+def domain(environment: Mapping[str, str]) -> str:
+    """Return in words which nodes can be found."""
+    reach = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
+    return f'ROS_DOMAIN_ID {environment.get("ROS_DOMAIN_ID") or 0}, discovery range {reach}'
+
+
+def _settings(environment: Mapping[str, str], talk: Talk) -> list[Diagnosis]:
+    """Return settings of the environment that cannot be met."""
+    reasons = []
+    domain = environment.get('ROS_DOMAIN_ID', '')
+    if domain and not (domain.isdecimal() and int(domain) in DOMAINS):
+        reasons.append(Diagnosis(
+            'domain', ERROR, 'ROS_DOMAIN_ID', f'is {domain!r}, no number from {DOMAINS[0]} to '
+            f'{DOMAINS[-1]}', 'export ROS_DOMAIN_ID=0, or that of the robot'))
+    asked = environment.get('RMW_IMPLEMENTATION', '')
+    if asked and asked in talk.error:
+        reasons.append(Diagnosis(
+            'middleware', ERROR, 'RMW_IMPLEMENTATION', f'{asked} is not installed',
+            f'apt install ros-{environment.get("ROS_DISTRO", "DISTRO")}-{asked.replace("_", "-")}'
+            ', or unset RMW_IMPLEMENTATION'))
+    return reasons
+
+
+def _restrictions(environment: Mapping[str, str]) -> list[Diagnosis]:
+    """Return settings that may keep nodes from finding each other."""
+    found = []
+    if environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', '').upper() == 'OFF':
+        found.append(Diagnosis(
+            'discovery', ERROR, 'ROS_AUTOMATIC_DISCOVERY_RANGE', 'is OFF: no node finds another',
+            'export ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, or LOCALHOST'))
+    server = environment.get('ROS_DISCOVERY_SERVER')
+    if server:
+        found.append(Diagnosis(
+            'discovery', ERROR, 'ROS_DISCOVERY_SERVER', f'nodes ask the server {server}, which '
+            'does not answer', 'start it (fastdds discovery), or unset ROS_DISCOVERY_SERVER'))
+    for variable in PROFILES:
+        path = environment.get(variable)
+        if path:
+            found.append(Diagnosis(
+                'profile', ERROR, variable, f'settings of DDS come from {path}',
+                f'unset {variable} and try again; its transports, interfaces or peers shut '
+                'others out'))
+    return found

@@ -1,0 +1,122 @@
+"""Doctor over DDS: a driver that does one thing wrong, and an environment that cuts nodes off."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+from ros_process import NodeProcess
+
+from robot_dynid.cli.main import main
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.doctor.live_system import Watched, observed
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis
+from robot_dynid.setting_up.live import live_diagnoses
+from robot_dynid_evaluation.ros_domain import own_domain
+
+pytestmark = pytest.mark.ros
+
+DRIVER = Path(__file__).parents[2] / 'support' / 'faulty_driver.py'
+ROBOT = 'ur10e'
+#: what the driver does, the diagnosis that names it, its level, and words of it
+FAULTS = {
+    'degrees': ('position_unit', ERROR, 'look like degrees'),
+    'milliampere': ('effort_scale', ERROR, 'times those of the nominal links'),
+    'prefix': ('joint names', ERROR, "the prefix 'left_'"),
+    'no_effort': ('effort', ERROR, 'carry no effort'),
+    'late': ('stamps', WARN, 'behind the clock of this computer'),
+    'sim_time': ('clock', ERROR, 'nobody publishes /clock'),
+    'best_effort': ('quality of service', ERROR, 'as best effort'),
+    'wall': ('gravity', WARN, 'mounted on a wall'),
+}
+
+
+def seen(robot: str = ROBOT, **watched: Any) -> dict[str, Diagnosis]:
+    """Return what is not in order about the running system, by name."""
+    model = load_robot(robot)
+    found = live_diagnoses(model, observed(model, Watched(duration=1.5, **watched)))
+    return {one.name: one for one in found if one.level is not OK}
+
+
+def asked(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    """Return the exit code of the command, and what is not in order, by name."""
+    code = main(['doctor', '--robot', ROBOT, '--seconds', '1.5', '--json'])
+    found = json.loads(capsys.readouterr().out)
+    return code, {one['name']: one for one in found['diagnoses'] if one['level'] != 'ok'}
+
+
+@pytest.fixture(scope='module')
+def driver(module_domain: int) -> Iterator[subprocess.Popen[str]]:
+    """Run a driver whose fault is the line that is written to it."""
+    process = subprocess.Popen([sys.executable, str(DRIVER), ROBOT], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    yield process
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(30.0) == 0
+
+
+#: faults that are seen by the middleware; the core tells the others as well without it
+OF_ROS = ('prefix', 'sim_time', 'best_effort', 'wall')
+
+
+@pytest.mark.parametrize('fault', [
+    pytest.param(fault, marks=() if fault in OF_ROS else pytest.mark.soak) for fault in FAULTS])
+def test_a_fault_of_the_driver_is_named(fault: str, driver: subprocess.Popen[str]) -> None:
+    assert driver.stdin is not None and driver.stdout is not None
+    driver.stdin.write(f'{fault}\n')
+    driver.stdin.flush()
+    assert driver.stdout.readline().strip() == fault
+    off = seen()
+    name, level, words = FAULTS[fault]
+    assert name in off, off
+    assert off[name].level is level and words in off[name].what, off
+    assert off[name].remedy and off[name].where
+    assert off['controller'].level is ERROR, 'the driver has none, which is said, too'
+
+
+def test_a_robot_in_order_is_and_its_faults_are_not(
+    ros_domain: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = NodeProcess('simulated_robot', {'robot': ROBOT})
+    try:
+        code, off = asked(capsys)
+        assert (code, off) == (0, {}), off
+        other = seen(controller='another')['controller']
+        assert 'give --controller joint_trajectory_controller' in other.remedy
+    finally:
+        node.stop()
+
+
+def test_joint_states_elsewhere_are_named_and_those_of_another_domain_are_not(
+    driver: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = seen(topic='elsewhere')['joint states']
+    assert 'nobody publishes /elsewhere' in elsewhere.what
+    assert 'give --topic /joint_states' in elsewhere.remedy
+    monkeypatch.delenv('ROS_DOMAIN_ID')
+    with own_domain() as other:
+        cut = seen()['joint states']
+    assert f'nobody publishes /joint_states in ROS_DOMAIN_ID {other}' in cut.what
+
+
+@pytest.mark.parametrize(('variable', 'value', 'name'), [
+    pytest.param('ROS_AUTOMATIC_DISCOVERY_RANGE', 'OFF', 'discovery', marks=pytest.mark.soak),
+    ('RMW_IMPLEMENTATION', 'rmw_of_nobody_cpp', 'middleware'),
+    ('ROS_DOMAIN_ID', 'laboratory', 'domain')])
+def test_what_cuts_nodes_off_is_named(
+    variable: str, value: str, name: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    code, off = asked(capsys)
+    assert code == 1 and set(off) == {name} and off[name]['where'] == variable

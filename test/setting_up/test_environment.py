@@ -1,0 +1,193 @@
+"""Doctor on an installation: missing and wrong libraries, kernels, disk, DDS."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_systems import system
+
+from robot_dynid.cli import doctor
+from robot_dynid.cli.main import main
+from robot_dynid.setting_up import environment
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN
+from robot_dynid.setting_up.environment import (
+    Requirement,
+    disk_diagnosis,
+    kernel_diagnosis,
+    library_diagnosis,
+    own_requirements,
+    requirements,
+    ros_diagnosis,
+)
+from robot_dynid.setting_up.middleware import Surroundings, Talk, dds_diagnoses, surroundings
+
+#: root, whom no permission stops, without what makes it so
+AS_OTHERS = ('setpriv', '--bounding-set=-all', '--inh-caps=-all') if os.geteuid() == 0 else ()
+KERNELS = """
+import json
+from robot_dynid.setting_up.environment import kernels
+print(json.dumps(kernels().plain()))
+"""
+
+
+def test_requirements_are_read_with_range_and_extra() -> None:
+    found = requirements(['numpy<3,>=1.21', 'mujoco<5,>=3.1; extra == "simulation"',
+                          "ros-rclpy[fastrtps]<10,>=7.1; extra == 'ros'"])
+    assert found == (Requirement('numpy', ('<3', '>=1.21'), ''),
+                     Requirement('mujoco', ('<5', '>=3.1'), 'simulation'),
+                     Requirement('ros-rclpy', ('<10', '>=7.1'), 'ros'))
+    assert {'numpy', 'numba', 'clarabel', 'coal', 'mujoco', 'plotly'} <= {
+        one.name for one in own_requirements()}
+
+
+@pytest.mark.parametrize(('installed', 'allowed'), [
+    ('1.21', True), ('1.21.0', True), ('1.20.9', False), ('2.9.9', True), ('3.0', False),
+    ('3', False), ('2.0rc1', True), ('', True)])
+def test_versions_are_compared_by_their_numbers(installed: str, allowed: bool) -> None:
+    assert Requirement('x', ('>=1.21', '<3'), '').allows(installed) is allowed
+
+
+def test_a_missing_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = next(one for one in own_requirements() if one.name == 'clarabel')
+    assert library_diagnosis(wanted).level is OK
+    monkeypatch.setitem(sys.modules, 'clarabel', None)
+    found = library_diagnosis(wanted)
+    assert found.level is ERROR and 'solver' in found.where
+    assert found.what.startswith('clarabel ') and found.remedy.startswith("pip install 'clarabel")
+    optional = library_diagnosis(Requirement('no-such-library', (), 'report'))
+    assert optional.level is WARN and optional.what == 'no-such-library is not installed'
+
+
+def test_a_version_out_of_range_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, 'version', lambda name: '0.5')
+    found = library_diagnosis(Requirement('clarabel', ('>=0.6', '<1'), ''))
+    assert found.level is WARN and 'clarabel 0.5 is outside' in found.what
+    assert found.remedy == "pip install 'clarabel>=0.6,<1'"
+
+
+def test_a_cache_that_cannot_be_written_is_named(root: Path, tmp_path: Path) -> None:
+    """The real thing: the package in a folder of others, an account without a home."""
+    if AS_OTHERS and shutil.which(AS_OTHERS[0]) is None:
+        pytest.skip('root is stopped by no permission: setpriv of util-linux is missing')
+    shutil.copytree(root / 'robot_dynid', tmp_path / 'robot_dynid',
+                    ignore=shutil.ignore_patterns('__pycache__'))
+    kernels = tmp_path / 'robot_dynid' / 'kernels'
+    kernels.chmod(0o555)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(
+        ('NUMBA', 'XDG', 'HOME'))}
+    done = subprocess.run(
+        [*AS_OTHERS, sys.executable, '-B', '-c', KERNELS], capture_output=True, text=True,
+        timeout=60, check=False, cwd=tmp_path,
+        env={**kept, 'HOME': str(kernels / 'none'), 'PYTHONPATH': str(tmp_path)})
+    kernels.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found['name'], found['level']) == ('numba cache', 'error')
+    assert 'cannot be stored: nothing can be written' in found['what']
+    assert 'set the environment variable NUMBA_CACHE_DIR' in found['remedy']
+
+
+def test_kernels_that_are_missing_or_read_only_are_warned_of() -> None:
+    assert kernel_diagnosis((), None, '/x').level is OK
+    missing = kernel_diagnosis(('rollout',), None, '/x')
+    assert missing.level is WARN and missing.remedy == 'python -m robot_dynid.warm_up'
+    assert kernel_diagnosis((), 'cannot be stored: full: set X', '/x').level is WARN
+
+
+def test_the_disk_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert disk_diagnosis(tmp_path / 'recordings').level is OK
+    monkeypatch.setattr(environment, 'room', lambda folder: ('', 5e6))
+    found = disk_diagnosis(tmp_path)
+    assert found.level is WARN and 'only 5 MB are free' in found.what
+    monkeypatch.setattr(environment, 'room', lambda folder: ('may not be written', 0.0))
+    assert disk_diagnosis(tmp_path).level is ERROR
+
+
+def test_without_ros_only_a_running_robot_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = util.find_spec
+    monkeypatch.setattr(environment, 'find_spec',
+                        lambda name: None if name == 'rclpy' else there(name))
+    assert ros_diagnosis({}, needed=False).level is WARN
+    found = ros_diagnosis({}, needed=True)
+    assert found.level is ERROR and 'setup.bash' in found.remedy
+    monkeypatch.setattr(environment, 'find_spec',
+                        lambda name: None if name == 'control_msgs' else object())
+    found = ros_diagnosis({'ROS_DISTRO': 'jazzy'}, needed=True)
+    assert found.remedy == 'apt install ros-jazzy-control-msgs'
+
+
+#: environment, what a node said, what the computer has, the diagnosis and what it says
+DEAF: dict[str, tuple[dict[str, str], Talk, Surroundings, str, str]] = {
+    'discovery off': ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'}, Talk(False), Surroundings(),
+                      'discovery', 'no node finds another'),
+    'discovery server': ({'ROS_DISCOVERY_SERVER': '10.0.0.1:11811'}, Talk(False), Surroundings(),
+                         'discovery', 'which does not answer'),
+    'domain': ({'ROS_DOMAIN_ID': 'lab'}, Talk(False), Surroundings(), 'domain', "is 'lab'"),
+    'middleware': ({'RMW_IMPLEMENTATION': 'rmw_x'}, Talk(False, error='no rmw_x here'),
+                   Surroundings(), 'middleware', 'rmw_x is not installed'),
+    'profile': ({'FASTRTPS_DEFAULT_PROFILES_FILE': '/p.xml'}, Talk(False), Surroundings(),
+                'profile', 'come from /p.xml'),
+    'shared memory': ({}, Talk(False), Surroundings(shared_memory='/dev/shm has 0 MB left'),
+                      'shared memory', '0 MB left'),
+    'multicast': ({}, Talk(False), Surroundings(multicast='a datagram does not arrive'),
+                  'multicast', 'does not arrive'),
+    'unknown': ({}, Talk(False), Surroundings(), 'dds', 'do not hear each other'),
+}
+
+
+@pytest.mark.parametrize('reason', DEAF)
+def test_the_reason_why_dds_does_not_talk_is_named(reason: str) -> None:
+    variables, talk, around, name, words = DEAF[reason]
+    found = dds_diagnoses(variables, talk, around)
+    assert [one.name for one in found] == [name] and words in found[0].what
+    assert found[0].level is ERROR and found[0].remedy and found[0].where
+    heard = dds_diagnoses(variables, Talk(True, 0.1), around)
+    assert [one.level for one in heard] == [OK]
+
+
+def test_shared_memory_and_multicast_are_tried(tmp_path: Path) -> None:
+    assert surroundings() == Surroundings(), 'of this machine, on which the nodes of tests talk'
+    missing = surroundings(tmp_path / 'none').shared_memory
+    assert missing == f'{tmp_path / "none"} is missing or may not be written'
+
+
+def test_the_command_prints_and_exits_by_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, 'find_spec', lambda name: None)  # no ROS
+    assert main(['doctor']) == 0
+    text = ' '.join(capsys.readouterr().out.split())
+    assert 'warning ros (rclpy): ROS 2 is not found' in text and '-> source /opt/ros' in text
+    asked: list[Any] = []
+    monkeypatch.setattr(doctor, 'live', lambda *given: asked.append(given) or [])
+    assert main(['doctor', '--robot', 'ur10e', '--json']) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert not found['ok'] and not asked, 'what needs ROS is not tried without it'
+    worst = [one for one in found['diagnoses'] if one['level'] == 'error']
+    assert [one['name'] for one in worst] == ['ros'] and set(worst[0]) == {
+        'name', 'level', 'where', 'what', 'remedy', 'values'}
+    assert main(['doctor', '--seconds', '0']) == 2
+
+
+def test_the_command_watches_what_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes of it over DDS: test/ros/doctor."""
+    live_system = pytest.importorskip('robot_dynid.ros.doctor.live_system')
+    seen: list[Any] = []
+
+    def observed(robot: Any, watched: Any) -> Any:
+        seen.append((robot.name, watched))
+        return system(robot)
+
+    monkeypatch.setattr(live_system, 'observed', observed)
+    monkeypatch.setattr(doctor, 'environment', lambda needs_ros: [])
+    assert main(['doctor', '--robot', 'ur10e', '--topic', '/left/joint_states', '--controller',
+                 'scaled', '--seconds', '7']) == 0
+    assert seen == [('ur10e', live_system.Watched('/left/joint_states', 'scaled', 7.0))]

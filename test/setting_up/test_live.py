@@ -1,0 +1,179 @@
+"""Doctor on a running system: each fault is named by its own diagnosis, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from live_systems import Spoil, arrays, system
+
+from robot_dynid.errors import DataError
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, verdict
+from robot_dynid.setting_up.live import Live, live_diagnoses
+
+UR = load_robot('ur10e')
+TORQUE = replace(UR, drive=replace(UR.drive, kind='torque', gains=None, gear_ratios=None))
+PREFIXED = tuple(f'left_{joint}' for joint in UR.joints)
+OTHERS = tuple(f'joint_a{i + 1}' for i in range(UR.n))
+WALL = UR.with_gravity(np.array([9.81, 0.0, 0.0]))
+
+
+def times(name: str, factor: Any) -> Spoil:
+    """Return what multiplies a channel."""
+    def spoil(data: dict[str, Any]) -> None:
+        data[name] = data[name] * factor
+    return spoil
+
+
+def without(name: str) -> Spoil:
+    """Return what leaves a channel out."""
+    return lambda data: data.update({name: None})
+
+
+def of_another(robot: RobotModel, moving: bool) -> Spoil:
+    """Return what gives the efforts of another robot."""
+    return lambda data: data.update(effort=arrays(robot, moving)['effort'])
+
+
+def late(data: dict[str, Any]) -> None:
+    data['stamp'] = data['stamp'] - 2.0
+
+
+def jitter(data: dict[str, Any]) -> None:
+    steps = np.random.default_rng(1).uniform(0.1, 1.9, len(data['stamp']))
+    data['stamp'] = data['arrival'] - 0.2 + 8e-3 * np.cumsum(steps - 1.0)
+
+
+def thinned(every: int) -> Spoil:
+    """Return what keeps every so many messages."""
+    def spoil(data: dict[str, Any]) -> None:
+        for name, values in data.items():
+            data[name] = values[::every]
+    return spoil
+
+
+def changed(live: Live, **facts: Any) -> Live:
+    """Return a system with other facts."""
+    return replace(live, facts=replace(live.facts, **facts))
+
+
+def silent(live: Live, **seen: Any) -> Live:
+    """Return a system of which no joint states came in."""
+    empty = changed(live, states=(), controller_ready=False, controller_states=(),
+                    controller_publishers=0)
+    return replace(empty, log=None, publishers=(), **seen)
+
+
+#: set-up, the robot as it is stated, the diagnosis that names the fault, its level, words of it
+BROKEN: dict[str, tuple[Callable[[], Live], RobotModel, str, Any, str]] = {
+    'positions in degrees': (
+        lambda: system(UR, times('position', 180.0 / np.pi), moving=True), UR, 'position_unit',
+        ERROR, 'degrees'),
+    'positions in degrees, at rest': (
+        lambda: system(UR, times('position', 180.0 / np.pi)), UR, 'position_unit', ERROR,
+        'degrees'),
+    'mA taken for N m': (
+        lambda: system(TORQUE, times('effort', 1000.0 / np.asarray(UR.drive.gains)), moving=True),
+        TORQUE, 'effort_scale', ERROR, 'another unit'),
+    'mA taken for N m, at rest': (
+        lambda: system(TORQUE, times('effort', 1000.0 / np.asarray(UR.drive.gains))), TORQUE,
+        'effort_scale', ERROR, 'another unit'),
+    'negated efforts': (
+        lambda: system(UR, times('effort', -1.0), moving=True), UR, 'effort_sign', ERROR,
+        'negated'),
+    'mounted on a wall': (
+        lambda: system(UR, of_another(WALL, True), moving=True), UR, 'gravity', ERROR,
+        'state gravity: [9.81, 0, 0] in the robot YAML'),
+    'mounted on a wall, at rest': (
+        lambda: system(UR, of_another(WALL, False)), UR, 'gravity', WARN,
+        'the base looks mounted on a wall, its x axis down'),
+    'names with a prefix': (
+        lambda: system(UR, names=PREFIXED), UR, 'joint names', ERROR, "the prefix 'left_'"),
+    'other names': (
+        lambda: system(UR, names=OTHERS), UR, 'joint names', ERROR, 'it has joint_a1, joint_a2'),
+    'no effort': (
+        lambda: system(UR, without('effort')), UR, 'effort', ERROR, 'carry no effort'),
+    'a low rate': (
+        lambda: system(UR, thinned(10)), UR, 'joint state rate', WARN, 'publish at least 50'),
+    'a gap at every message': (
+        lambda: system(UR, thinned(100)), UR, 'joint state rate', ERROR, 'a gap of'),
+    'jitter': (
+        lambda: system(UR, jitter), UR, 'joint state rate', WARN, 'scatter by'),
+    'stamps in the past': (
+        lambda: system(UR, late), UR, 'stamps', WARN, 'behind the clock of this computer'),
+    'no controller': (
+        lambda: replace(changed(system(UR), controller_ready=False, controller_states=(),
+                                controller_publishers=0), controllers=('scaled',)),
+        UR, 'controller', ERROR, 'there is scaled: give --controller scaled'),
+    'an inactive controller': (
+        lambda: changed(system(UR), controller_states=()), UR, 'controller', ERROR,
+        'activate it (ros2 control switch_controllers'),
+    'use_sim_time without /clock': (
+        lambda: replace(system(UR), sleeping=('/driver',)), UR, 'clock', ERROR,
+        'nobody publishes /clock'),
+    'another domain': (
+        lambda: silent(system(UR), environment={'ROS_DOMAIN_ID': '7'}), UR, 'joint states', ERROR,
+        'nobody publishes /joint_states in ROS_DOMAIN_ID 7'),
+    'another topic': (
+        lambda: silent(system(UR), others=('/left/joint_states',)), UR, 'joint states', ERROR,
+        'give --topic /left/joint_states'),
+    'best effort': (
+        lambda: replace(system(UR), best_effort=('/driver',)), UR, 'quality of service', ERROR,
+        'as best effort'),
+    'two publishers': (
+        lambda: replace(system(UR), publishers=('/driver', '/joint_state_publisher')), UR,
+        'publishers', WARN, 'stop all but one'),
+    'unreadable': (
+        lambda: replace(system(UR), log=None, unreadable='no usable messages'), UR, 'recording',
+        ERROR, 'no usable messages'),
+}
+#: what follows from a fault and is said beside it
+CONSEQUENCES = {'another domain': {'controller'}, 'another topic': {'controller'},
+                'a gap at every message': {'time_unit'}}
+
+
+def off(found: list[Diagnosis]) -> dict[str, Diagnosis]:
+    """Return what is not in order, by name."""
+    return {one.name: one for one in found if one.level is not OK}
+
+
+@pytest.mark.parametrize('moving', [True, False], ids=['moving', 'at rest'])
+def test_nothing_is_said_of_a_system_in_order(moving: bool) -> None:
+    found = live_diagnoses(UR, system(UR, moving=moving))
+    beside = {'collision check'}  # the bench knows no shapes
+    assert not set(off(found)) - beside, off(found)
+    assert ('the robot moved' in found[-1].what) == moving
+    assert {'joint names', 'controller', 'clock', 'effort', 'limits', 'stamps'} <= {
+        one.name for one in found}
+
+
+@pytest.mark.parametrize('setup', BROKEN)
+def test_the_fault_is_named_and_nothing_else(setup: str) -> None:
+    made, robot, name, level, words = BROKEN[setup]
+    found = off(live_diagnoses(robot, made()))
+    assert set(found) == {name} | (CONSEQUENCES.get(setup, set()) & set(found)), found
+    one = found[name]
+    assert one.level is level and words in f'{one.what}; {one.remedy}', one
+    assert one.where and one.remedy, 'what, where, what to do'
+
+
+def test_a_recording_that_the_gate_cannot_take_is_told() -> None:
+    live = system(UR)
+    broken = replace(live, log=replace(live.log, effort=np.full_like(live.log.effort, np.nan)))
+    with pytest.raises(DataError):
+        from robot_dynid.setting_up.live import gate_findings
+
+        gate_findings(UR, replace(live.log, effort=None))
+    assert live_diagnoses(UR, broken)
+
+
+def test_the_verdict_counts_and_names_the_worst() -> None:
+    some = [Diagnosis('a', OK, 'x', 'good'), Diagnosis('b', WARN, 'x', 'so so'),
+            Diagnosis('c', ERROR, 'x', 'bad')]
+    assert verdict(some[:1]) == '1 checks, all ok'
+    assert verdict(some) == '3 checks: 1 error, 1 warning; first: c: bad'
