@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from own_robots import own_robots
 
 from robot_dynid.cli.main import main
 from robot_dynid.robot import locate
@@ -74,9 +75,9 @@ def test_the_installed_command_explains_itself(target: Path) -> None:
 @pytest.mark.slow
 def test_all_shared_files_are_installed_and_found(target: Path) -> None:
     """Robots, launch files and configuration: byte by byte, by the way the package looks."""
-    program = ('import json, sys; from robot_dynid import known_robots, load_robot;'
+    program = ('import json, sys; from robot_dynid import load_robot;'
                'from robot_dynid.robot.locate import find;'
-               '[load_robot(name) for name in known_robots()];'
+               f'[load_robot(name) for name in {own_robots()!r}];'
                'print(json.dumps([str(find(name)) for name in sys.argv[1:]]))')
     files = [path for top in ('config', 'launch', 'urdf') for path in (ROOT / top).rglob('*')
              if path.is_file() and path.suffix != '.pyc']

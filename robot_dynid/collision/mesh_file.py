@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
@@ -12,6 +11,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from robot_dynid.numbers import NumberRange
+from robot_dynid.robot.package_file import in_package
 from robot_dynid.robot.urdf import Reader
 from robot_dynid.types import FloatArray, frozen
 
@@ -46,19 +46,9 @@ def located(name: str, folder: Path) -> Path | None:
     """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
     parsed = urlparse(name)
     if parsed.scheme == 'package':
-        return _in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
+        return in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
     path = Path(unquote(parsed.path)) if parsed.scheme == 'file' else folder / name
     return path if path.is_file() else None
-
-
-def _in_package(package: str, path: str, folder: Path) -> Path | None:
-    shares = [Path(p) / 'share' / package
-              for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    roots = [Path(p) for p in os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep) if p]
-    above = [folder.resolve(), *folder.resolve().parents]
-    shares += [root / package for root in roots] + roots + [f / package for f in above]
-    shares += [f for f in above if f.name == package]
-    return next((share / path for share in shares if (share / path).is_file()), None)
 
 
 def _vertices(path: Path) -> FloatArray:

@@ -175,7 +175,8 @@ class RobotModel(Portable):
     by each joint; ``nominal`` (n, 10) standard parameters in that link's frame, fixed children
     lumped in; ``gravity`` (3,) m/s^2 in the base frame. ``wrenches`` are the topics of external
     wrenches that are measured, and the links they act on; ``shapes`` those of links that are
-    described by screws, where a URDF has its own.
+    described by screws, where a URDF has its own; ``xacro_arguments`` the names and values with
+    which a xacro file at ``source`` is expanded.
     """
 
     name: str
@@ -197,6 +198,7 @@ class RobotModel(Portable):
     wrenches: tuple[tuple[str, str], ...] = ()
     shapes: tuple[LinkShape, ...] = ()
     surroundings: Surroundings = field(default_factory=Surroundings)
+    xacro_arguments: tuple[tuple[str, str], ...] = ()
 
     @property
     def n(self) -> int:

@@ -21,6 +21,7 @@ from robot_dynid.numbers import (
 )
 from robot_dynid.robot import locate
 from robot_dynid.robot.model import MOTOR, Drive, Limits, RobotModel
+from robot_dynid.robot.package_file import SCHEME, package_file
 from robot_dynid.robot.screws import robot_from_screws
 from robot_dynid.robot.screws_file import screws_from_yaml
 from robot_dynid.robot.surroundings import Surroundings, surroundings_from_plain
@@ -47,7 +48,8 @@ def load_robot(robot: str | Path, on_topic: UrdfOnTopic | None = None) -> RobotM
     A robot YAML may leave its URDF to a topic (``urdf: {topic: /robot_description}``):
     ``on_topic`` returns the path of a file with what is published there. Raises UsageError when
     there is no such robot, RobotError when its description is unusable, MissingDependency for a
-    xacro file where xacro is not installed.
+    xacro file where xacro is not installed, and for a URDF (``package://NAME/PATH``) of a ROS
+    package that is not.
     """
     path = locate.robot_file(robot)
     if path.suffix in locate.YAML_SUFFIXES:
@@ -92,10 +94,14 @@ def _kinematics(
         str(content.get('base_link') or ''), str(content.get('tip_link') or ''),
         _names(content.get('joints'), f'{path}: joints'),
     )
-    if isinstance(content.get('urdf'), Mapping):
-        return read_urdf(_published(path, content['urdf'], on_topic), selection)
+    urdf = content.get('urdf')
+    if isinstance(urdf, Mapping) and 'file' in urdf:
+        file, arguments = _with_arguments(path, urdf)
+        return read_urdf(file, selection, arguments)
+    if isinstance(urdf, Mapping):
+        return read_urdf(_published(path, urdf, on_topic), selection)
     if 'urdf' in content:
-        return read_urdf(_urdf_path(path, str(content['urdf'])), selection)
+        return read_urdf(_urdf_path(path, str(urdf)), selection)
     screws = screws_from_yaml(content['screws'], f'{path}: screws')
     base = selection.base_link or 'base_link'
     return robot_from_screws(path.stem, screws, selection, str(path), base)
@@ -105,15 +111,40 @@ def _published(path: Path, urdf: Mapping[str, Any], on_topic: UrdfOnTopic | None
     """Return the path of a file with the URDF that is published on the topic of a robot YAML."""
     topic = urdf.get('topic')
     if set(urdf) != {'topic'} or not isinstance(topic, str) or not topic:
-        raise RobotError(f'{path}: urdf must be a file, or {{topic: /robot_description}}, is '
-                         f'{shown(dict(urdf))}')
+        raise _no_urdf(path, urdf)
     if on_topic is None:
         raise RobotError(f'{path}: the URDF is on the topic {clipped(topic)}, which only nodes '
                          'read; save it to a file and give urdf: FILE')
     return on_topic(topic)
 
 
-def _urdf_path(yaml_path: Path, urdf: str) -> Path:
+def _no_urdf(path: Path, urdf: Mapping[str, Any]) -> RobotError:
+    """Return the error about what ``urdf`` of a robot YAML is not."""
+    return RobotError(
+        f'{path}: urdf must be a file, or {{topic: /robot_description}}, or {{file: '
+        'package://PACKAGE/arm.urdf.xacro, arguments: {NAME: VALUE}, source: ADDRESS}, is '
+        f'{shown(dict(urdf))}')
+
+
+def _with_arguments(path: Path, urdf: Mapping[str, Any]) -> tuple[Path, dict[str, str]]:
+    """Return the file of a mapping ``urdf`` and the arguments of xacro."""
+    file, arguments = urdf['file'], urdf.get('arguments') or {}
+    origin = urdf.get('source', '')
+    if not (set(urdf) <= {'file', 'arguments', 'source'} and isinstance(file, str)
+            and isinstance(origin, str) and isinstance(arguments, Mapping)):
+        raise _no_urdf(path, urdf)
+    return _urdf_path(path, file, origin), {
+        str(name): _argument(value) for name, value in arguments.items()}
+
+
+def _argument(value: Any) -> str:
+    """Return a value of YAML as xacro reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _urdf_path(yaml_path: Path, urdf: str, origin: str = '') -> Path:
+    if urdf.startswith(SCHEME):
+        return package_file(urdf, f'{yaml_path}: urdf', origin)
     beside = yaml_path.parent / urdf
     if locate.is_file(beside):
         return beside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -204,16 +204,26 @@ def read_urdf_text(path: str | Path) -> str:
     return read_text(path, RobotError)
 
 
-def read_urdf(path: str | Path, selection: Selection | None = None) -> RobotModel:
-    """Read a URDF or xacro file; see robot_from_urdf.
+def read_urdf(
+    path: str | Path, selection: Selection | None = None,
+    arguments: Mapping[str, str] | None = None,
+) -> RobotModel:
+    """Read a URDF file, or a xacro file with ``arguments``; see robot_from_urdf.
 
     Raises UsageError when there is no such file, as `xacro_file.expanded` for xacro.
     """
-    return robot_from_urdf(_text(path), selection, str(path))
+    given = dict(arguments or {})
+    robot = robot_from_urdf(_text(path, given), selection, str(path))
+    return replace(robot, xacro_arguments=tuple(given.items())) if given else robot
 
 
-def _text(path: str | Path) -> str:
-    return expanded(path) if Path(path).suffix == SUFFIX else read_urdf_text(path)
+def _text(path: str | Path, arguments: Mapping[str, str]) -> str:
+    if Path(path).suffix == SUFFIX:
+        return expanded(path, arguments)
+    if arguments:
+        raise RobotError(f'{path}: is no xacro file ({SUFFIX}), so it takes no arguments '
+                         f'({", ".join(arguments)})')
+    return read_urdf_text(path)
 
 
 def has_urdf(robot: RobotModel) -> bool:
@@ -227,4 +237,6 @@ def source_text(robot: RobotModel) -> str:
     For a robot that was not read from one it is made of the description, see `made_urdf`. Raises
     UsageError when the file is gone.
     """
-    return _text(robot.source) if has_urdf(robot) else made_urdf(robot, robot.nominal)
+    if not has_urdf(robot):
+        return made_urdf(robot, robot.nominal)
+    return _text(robot.source, dict(robot.xacro_arguments))

@@ -6,6 +6,7 @@ those of requests.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from robot_dynid.errors import MissingDependency, RobotError
@@ -14,8 +15,8 @@ from robot_dynid.files import read_text
 SUFFIX = '.xacro'
 
 
-def expanded(path: str | Path) -> str:
-    """Return the URDF text of a xacro file, with the defaults of its arguments.
+def expanded(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
+    """Return the URDF text of a xacro file; ``arguments`` that are not given have their defaults.
 
     Raises UsageError when there is no such file, MissingDependency without xacro, RobotError when
     xacro cannot expand it.
@@ -29,6 +30,6 @@ def expanded(path: str | Path) -> str:
             'ros-$ROS_DISTRO-xacro or pip install xacro; or expand it elsewhere: xacro FILE > '
             'robot.urdf') from None
     try:
-        return str(xacro.process_file(str(path)).toxml())
+        return str(xacro.process_file(str(path), mappings=dict(arguments or {})).toxml())
     except Exception as error:  # whatever its expressions raise
         raise RobotError(f'{path}: xacro cannot expand it: {error}') from error

@@ -10,6 +10,7 @@ from colliding_robots import colliding_robot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis_profile import COSTLY
+from own_robots import own_robots
 from tolerances import DISTANCE_GRADIENT, GJK
 
 from robot_dynid.collision import scene as scene_module
@@ -21,7 +22,6 @@ from robot_dynid.dynamics.kinematics import LinkPoses
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.excitation.search.clearance import KeepClear
 from robot_dynid.robot.inertia import homogeneous, rotation_about
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.surroundings import surroundings_from_plain
 from robot_dynid.trajectories.limits import motion_limits
@@ -184,7 +184,7 @@ def test_the_constraint_has_the_sign_of_the_slack_and_its_own_gradient():
     assert np.allclose(kept.squares(Motion(q, still, still, still), weights), squares)
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_nothing_collides_at_mid_range_of_the_shared_robots(name):
     robot = load_robot(name)
     found = scene_of(robot)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import slow_dynamics
+from own_robots import own_robots
 from tolerances import DIFFERENCE, LARGE_ANGLE, SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.errors import UsageError
 from robot_dynid.kernels import forward_dynamics, newton_euler, regressor
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
@@ -30,7 +30,7 @@ def motion(robot: RobotModel, count: int, seed: int = 0) -> tuple[FloatArray, ..
     return tuple(rng.normal(size=(count, robot.n)) * scale for scale in (2.0, 1.0, 3.0))
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_agrees_with_lagrange_in_plain_numpy(name: str) -> None:
     robot = load_robot(name).with_gravity([1.0, -2.0, -9.0])
     q, v, a = motion(robot, 2)
@@ -90,7 +90,7 @@ def test_stacked_is_the_tall_matrix(arm: RobotModel) -> None:
     assert np.allclose(tall @ arm.nominal.ravel(), effort.ravel(), atol=1e-9)
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_mass_matrix_is_symmetric_and_definite(name: str) -> None:
     robot = load_robot(name)
     mass = rigid_body.mass_matrix(robot, motion(robot, 50)[0])

@@ -22,6 +22,7 @@ from exported import (
 )
 from feasible_models import feasible_model, random_links
 from nominal import nominal_model
+from own_robots import own_robots
 from random_robots import random_urdf
 from tolerances import READ_BY_OTHERS
 
@@ -30,7 +31,6 @@ from robot_dynid.export.identified_arm import is_physical
 from robot_dynid.export.urdf import CARD
 from robot_dynid.identified.structure import Structure
 from robot_dynid.robot.inertia import move_parameters
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf, source_text
@@ -57,7 +57,7 @@ def test_random_robots_move_the_same_everywhere(seed: int, branching: float) -> 
         assert float(dynamics.attrib['friction']) == model.standard[f'fc{i}']
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_robots_of_the_package(name: str) -> None:
     robot = load_robot(name)
     text = source_text(robot)

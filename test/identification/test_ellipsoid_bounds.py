@@ -9,6 +9,7 @@ import pytest
 from feasible_recordings import assert_real, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_robots import own_robots
 from tolerances import SAME_FORMULA, SOLVER
 
 from robot_dynid.errors import UsageError
@@ -24,7 +25,6 @@ from robot_dynid.robot.inertia import (
     parameters_from_com,
     rotation_from_rpy,
 )
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
@@ -189,7 +189,7 @@ def test_recipes_say_collision_and_identifications_work_it_out(outside):
 
 
 # the published centre of mass of link_5 of the Stanford arm is not in the cylinder we drew for it
-@pytest.mark.parametrize('name', sorted({*known_robots()} - {'stanford_arm'}))
+@pytest.mark.parametrize('name', sorted({*own_robots()} - {'stanford_arm'}))
 def test_links_of_the_shared_robots_have_their_centres_inside(name):
     robot = load_robot(name)
     centres = {body: com_from_parameters(link)[1]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_robots import own_robots
 
 from robot_dynid import load_robot
 from robot_dynid.errors import DynIdError, RobotError, UsageError
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import robot_from_urdf
 
@@ -272,7 +272,7 @@ def test_bad_robot_file_is_refused(tmp_path: Path, case: str) -> None:
     assert str(tmp_path) in str(caught.value)
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_robots_that_come_with_the_package_are_complete(name: str) -> None:
     robot = load_robot(name)
     assert robot.name == name

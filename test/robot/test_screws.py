@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from own_robots import own_robots
 from scipy.linalg import expm
 from slow_dynamics import inverse_dynamics as slow_dynamics
 from slow_dynamics import poses
@@ -27,7 +28,6 @@ from robot_dynid.robot.inertia import (
     parameters_from_pseudo_inertia,
     skew,
 )
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.robot.screws import Screw, robot_from_screws
 from robot_dynid.types import FloatArray
@@ -101,7 +101,7 @@ def as_screws(robot: RobotModel) -> tuple[list[Screw], list[FloatArray]]:
     return entries, changes
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_screws_give_the_dynamics_of_the_urdf(name: str) -> None:
     robot = load_robot(name)
     entries, changes = as_screws(robot)
@@ -116,7 +116,7 @@ def test_screws_give_the_dynamics_of_the_urdf(name: str) -> None:
         assert np.allclose(ours @ change, theirs, atol=SAME_FORMULA)
 
 
-@pytest.mark.parametrize('name', known_robots())
+@pytest.mark.parametrize('name', own_robots())
 def test_product_of_exponentials_gives_the_poses(name: str) -> None:
     robot = load_robot(name)
     entries, _ = as_screws(robot)

@@ -9,19 +9,19 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from own_robots import own_robots
 from sine_motion import Sines
 
 from robot_dynid import load_robot
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.friction import AxisMotion, law_from
-from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import Arm, Sensors, measured, record
 from robot_dynid.simulation.plant import Bristles, Plant
 from robot_dynid.simulation.truth import Noise, Truth, load_truth
 from robot_dynid.types import FloatArray
 
-ROBOTS = known_robots()
+ROBOTS = own_robots()
 
 
 

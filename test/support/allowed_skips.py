@@ -18,6 +18,7 @@ ALLOWED = {
     'figaroh is not installed': 'a peer of the benchmarks, built from source',
     'JAX is not installed': 'what models are exported to, 400 MB',
     'no compiler: ': 'generated code is compiled where a compiler is',
+    'no other description of this arm': 'packages of vendors, example-robot-data, pybullet',
     'the last link has no mass': 'one of the random robots',
     'on a topic nothing is rejected': 'one of the pairs of face and fault that cannot be',
 }
