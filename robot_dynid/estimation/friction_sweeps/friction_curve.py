@@ -28,6 +28,8 @@ RANK_TOLERANCE = 1e-8
 ROUNDING = 1e-12
 #: speeds at which a curve is drawn
 DRAWN = 60
+#: speeds [rad/s, m/s] between which all of a law shows but the ramp of dry friction
+SLOWEST, FASTEST = 0.02, 10.0
 
 Tabulated = tuple[FrictionLaw, FloatArray]
 
@@ -150,15 +152,15 @@ def friction_curve(
     if len(known) < FEWEST_SPEEDS:
         return FrictionCurve(joint, known), (
             f'{joint} sweeps at {len(known)} speed(s): too few for a law of friction; sweep at '
-            f'{FEWEST_SPEEDS} or more',)
+            f'{FEWEST_SPEEDS if law is None else speeds_needed(law_from(law))} or more',)
     candidates = distinguishable_laws(known) if law is None else {law: law_from(law)}
     free = {name: _freedom(one, known) for name, one in candidates.items()}
     fitting = [name for name in candidates if free[name] < len(known)]
     if not fitting:
-        name, needed = next(iter(free.items()))
+        name, needed = next((name, speeds_needed(one)) for name, one in candidates.items())
         return FrictionCurve(joint, known), (
             f'{joint} sweeps at {len(known)} speeds: too few for the law {name}; sweep at '
-            f'{needed + 1} or more',)
+            f'{needed} or more',)
     squares = {name: left_out(candidates[name], known) for name in fitting}
     errors = {name: float(np.mean(s)) for name, s in squares.items()}
     best = min(fitting, key=lambda name: errors[name])
@@ -167,6 +169,13 @@ def friction_curve(
                key=lambda n: (free[n], errors[n]))
     fit, missed = fitted(candidates[name], known), {n: e**0.5 for n, e in errors.items()}
     return FrictionCurve(joint, known, name, fit, missed), ()
+
+
+def speeds_needed(law: FrictionLaw) -> int:
+    """Return at how many speeds a joint has to sweep for a fit of all parts of ``law``."""
+    speeds: FloatArray = np.geomspace(SLOWEST, FASTEST, DRAWN)
+    rank = int(np.linalg.matrix_rank(odd_columns(law, speeds)))
+    return max(FEWEST_SPEEDS, rank + len(_effective(law, speeds)) + 1)
 
 
 def distinguishable_laws(points: Sequence[SpeedPoint]) -> dict[str, FrictionLaw]:
@@ -184,7 +193,7 @@ def _repeats(law: FrictionLaw, other: FrictionLaw, points: Sequence[SpeedPoint])
     speeds = _arrays(points)[0]
     both = odd_columns(law, speeds), odd_columns(other, speeds)
     ranks = {int(np.linalg.matrix_rank(c)) for c in (*both, np.hstack(both))}
-    return len(ranks) == 1 and set(_effective(law, points)) <= {s.name for s in other.shapes}
+    return len(ranks) == 1 and set(_effective(law, speeds)) <= {s.name for s in other.shapes}
 
 
 def odd_columns(law: FrictionLaw, speed: FloatArray) -> FloatArray:
@@ -223,8 +232,8 @@ def fitted(law: FrictionLaw, points: Sequence[SpeedPoint]) -> LawFit:
     from scipy.optimize import least_squares
 
     law = _searched(law, points)
-    moved = _effective(law, points)
     speeds, target = _arrays(points)
+    moved = _effective(law, speeds)
     spread = _spread(points)
     if moved:
         ranges = {s.name: s for s in law.shapes}
@@ -310,9 +319,8 @@ def _jacobian(
     return np.hstack(columns)
 
 
-def _effective(law: FrictionLaw, points: Sequence[SpeedPoint]) -> tuple[str, ...]:
-    """Return the shapes that matter at the speeds of ``points``."""
-    speeds = _arrays(points)[0]
+def _effective(law: FrictionLaw, speeds: FloatArray) -> tuple[str, ...]:
+    """Return the shapes that matter at ``speeds`` (m,)."""
     found = []
     for shape in law.shapes:
         ends = [_shaped(law, {shape.name: f * getattr(law, shape.name)}) for f in (0.9, 1.1)]
@@ -324,9 +332,9 @@ def _effective(law: FrictionLaw, points: Sequence[SpeedPoint]) -> tuple[str, ...
 
 def _freedom(law: FrictionLaw, points: Sequence[SpeedPoint]) -> int:
     """Return the number of parameters and shapes that a fit of the law to ``points`` chooses."""
-    shaped = _searched(law, points)
-    columns = odd_columns(shaped, _arrays(points)[0])
-    return int(np.linalg.matrix_rank(columns)) + len(_effective(shaped, points))
+    shaped, speeds = _searched(law, points), _arrays(points)[0]
+    columns = odd_columns(shaped, speeds)
+    return int(np.linalg.matrix_rank(columns)) + len(_effective(shaped, speeds))
 
 
 def _arrays(points: Sequence[SpeedPoint]) -> tuple[FloatArray, FloatArray]:
