@@ -186,6 +186,18 @@ def test_a_recording_that_tells_nothing_of_an_axis_does_not_count() -> None:
     assert found.covariance == pytest.approx(0.01, rel=SAME_FORMULA)
 
 
+@pytest.mark.filterwarnings('error')
+def test_rounding_of_a_scale_that_is_not_shown_does_not_count() -> None:
+    """Products of large and small directions leave rounding of either sign where nothing is."""
+    curvature = np.full((48, 1, 1), 1.0 / 32)
+    curvature[32:] = -1e-17
+    score = np.repeat([0.1, -0.1, 0.0], 16)[:, None] / 32
+    groups = np.arange(48).reshape(3, 16).tolist()
+    scales = FrictionScales(np.array([[1.0]]), ('dry',))
+    found = between_recordings(BatchScores(np.array([[1.0]]), curvature, score), groups, scales)
+    assert found.spread == pytest.approx({'dry': np.sqrt(0.02)}, rel=SAME_FORMULA)
+
+
 def test_scales_are_those_of_the_laws() -> None:
     law = law_from('maxwell+load+levelling', {'lengths': [1e-4, 1e-3]})
     assert dict(zip(law.parameters, law.kinds, strict=True)) == {

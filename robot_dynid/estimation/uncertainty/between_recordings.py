@@ -113,7 +113,8 @@ def _said(
     """
     curvature = directions.T @ scores.curvature[batches] @ directions
     score = scores.score[batches] @ directions
-    whole = np.sqrt(np.einsum('bii->i', curvature))
+    # of a scale that a recording does not show rounding is left, of either sign
+    whole = np.sqrt(np.maximum(np.einsum('bii->i', curvature), 0.0))
     unit = np.where(whole > 0.0, whole, 1.0)
     curvature, score = curvature / np.outer(unit, unit), score / unit
     inverse = np.linalg.pinv(curvature.sum(axis=0), hermitian=True)
