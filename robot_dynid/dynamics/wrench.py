@@ -21,6 +21,9 @@ from robot_dynid.errors import UsageError
 from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
 
+#: between a link and the link whose axes its wrench is given in: ``<link>@<axes>``
+IN_AXES = '@'
+
 
 class ExternalWrench:
     """Wrenches on ``link`` of ``robot``, any of its description that moves, fixed frames too.
@@ -34,6 +37,12 @@ class ExternalWrench:
         self._robot = robot
         self._body, self._place = _place(robot, link)
         self._frame = None if axes == robot.base_link else _place(robot, axes or link)
+
+    @classmethod
+    def at(cls, robot: RobotModel, place: str) -> ExternalWrench:
+        """Return wrenches at a ``place``, ``<link>`` or ``<link>@<axes>``; raises UsageError."""
+        link, _, axes = place.partition(IN_AXES)
+        return cls(robot, link, axes)
 
     def __call__(self, q: FloatArray, wrench: FloatArray) -> FloatArray:
         """Return J^T w (K, n) [N m, N] at ``q`` (K, n) of wrenches (K, 6): WRENCH_COMPONENTS."""

@@ -16,7 +16,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import WRENCH_COMPONENTS, FloatArray
 
 #: begins the columns of wrenches: ``wrench.<link>.fx``, in axes of another ``<link>@<axes>``
-PREFIX, IN_AXES = 'wrench.', '@'
+PREFIX = 'wrench.'
 CHANNEL = 'external_torque'
 
 
@@ -146,8 +146,7 @@ def _torque(
     """
     from robot_dynid.dynamics.wrench import ExternalWrench  # late: most recordings have none
 
-    link, _, axes = place.partition(IN_AXES)
     known = np.isfinite(wrench).all(axis=1)
     found = np.full_like(position, np.nan)
-    found[known] = ExternalWrench(robot, link, axes)(position[known], wrench[known])
+    found[known] = ExternalWrench.at(robot, place)(position[known], wrench[known])
     return found

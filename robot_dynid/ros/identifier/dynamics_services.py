@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
+from robot_dynid.dynamics.wrench import ExternalWrench
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
 from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.common.turns import Turns
-from robot_dynid.types import FloatArray, Progress
+from robot_dynid.types import WRENCH_COMPONENTS, FloatArray, Progress
 from robot_dynid_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
@@ -76,12 +77,15 @@ class DynamicsServices:
         motors = _motors(request, model, q)
         given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
         states = [a if order is None else a[:, order.to_model] for a in given.values()]
+        external = _external(request, model, states[0])
         if motors:
-            compute = partial(model.elastic_motion.accelerations, *states)
+            compute = partial(model.elastic_motion.accelerations, *states, external)
             qdd, motor = _checked(compute, given, request, model)
             response.motor_acceleration = numbers(motor if order is None else motor[:, order.back])
         else:
-            qdd = _checked(partial(model.accelerations, *states), given, request, model)
+            compute = partial(model.accelerations, *states) if external is None else partial(
+                model.forward, *states, external)
+            qdd = _checked(compute, given, request, model)
         _mark(response, model, {'position': states[0], 'velocity': states[1],
                                 'effort': states[2], 'acceleration': qdd})
         response.acceleration = numbers(qdd if order is None else qdd[:, order.back])
@@ -103,7 +107,9 @@ class DynamicsServices:
         given = {'position': q, 'velocity': qd, 'acceleration': qdd}
         if order is not None:
             q, qd, qdd = (a[:, order.to_model] for a in (q, qd, qdd))
-        effort = _checked(partial(model.inverse, q, qd, qdd), given, request, model)
+        external = _external(request, model, q)
+        effort = _checked(partial(model.inverse, q, qd, qdd, external=external), given, request,
+                          model)
         _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd})
         response.effort = numbers(effort if order is None else effort[:, order.back])
 
@@ -206,6 +212,46 @@ def _steps(effort: Any, q: FloatArray) -> FloatArray:
             f'effort has {len(effort)} numbers, expected {q.size}*T: T steps of '
             f'{q.shape[0]} motions of {q.shape[1]} joints (position has {q.size} numbers)')
     return np.frombuffer(effort).reshape(len(q), -1, q.shape[1])
+
+
+def _external(request: Any, model: IdentifiedModel, q: FloatArray) -> FloatArray | None:
+    """Return the torque (K, n) [N m, N] of the wrenches of a request at ``q``, None for none.
+
+    ``q`` (K, n) is in the order of the model. Raises UsageError for links that are unknown or
+    named twice, another number of components, and numbers that are not finite.
+    """
+    links, count = list(request.wrench_links), len(request.wrench)
+    if not links:
+        if count:
+            raise UsageError(f'wrench has {count} numbers, but wrench_links is empty: name the '
+                             'links that the wrenches act on')
+        return None
+    size = len(WRENCH_COMPONENTS)
+    expected = len(q) * len(links) * size
+    if count != expected:
+        raise UsageError(f'wrench has {count} numbers, expected {expected}: {len(q)} states of '
+                         f'{len(links)} links with {", ".join(WRENCH_COMPONENTS)}')
+    if count > MOST_NUMBERS:
+        raise UsageError(f'wrench has {count} numbers; in one call at most {MOST_NUMBERS} are '
+                         'taken: split the states over several calls')
+    wrench = np.frombuffer(request.wrench).reshape(len(q), len(links), size)
+    bad = np.flatnonzero(~np.isfinite(wrench))
+    if len(bad):
+        state, link, part = np.unravel_index(bad[0], wrench.shape)
+        raise UsageError(f'wrench[{bad[0]}] is {wrench.flat[bad[0]]}: {WRENCH_COMPONENTS[part]} '
+                         f'on link {links[link]!r} of state {state}; every number must be finite')
+    torque = np.zeros_like(q)
+    for i, link in enumerate(links):
+        if link in links[:i]:
+            raise UsageError(f'wrench_links: link {link!r} is named {links.count(link)} times')
+        try:
+            acting = ExternalWrench.at(model.robot, link)
+        except UsageError as error:
+            raise UsageError(f'wrench_links: {error}') from None
+        if not np.isfinite(q).all():
+            continue  # whoever computes with the positions names the number
+        torque += acting(q, wrench[:, i])
+    return torque
 
 
 def _motors(request: Any, model: IdentifiedModel, q: FloatArray) -> dict[str, FloatArray]:

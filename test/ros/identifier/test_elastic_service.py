@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from robot_dynid.cli.main import main
+from robot_dynid.dynamics.wrench import external_torque
 
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
@@ -131,3 +132,17 @@ def test_forward_answers_for_links_and_motors(
     assert main(['forward', 'model.yaml', 'states.csv', '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert 'all joints of the model are rigid' in found['warnings'][0]
+
+
+@pytest.mark.ros
+def test_wrenches_act_on_the_links_of_elastic_joints(served: Client) -> None:
+    link = MODEL.robot.links[-1].name
+    wrench = np.random.default_rng(1).normal(0.0, 5.0, (4, 6))
+    pushed = external_torque(MODEL.robot, link, STATES[0], wrench)
+    links, motors = MODEL.forward_elastic(
+        STATES[0], STATES[1], STATES[4], STATES[2], STATES[3], pushed)
+    response = served.call('forward_dynamics', wrench_links=[link], wrench=wrench, **REQUEST)
+    assert response.success, response.message
+    np.testing.assert_array_equal(np.reshape(response.acceleration, links.shape), links)
+    np.testing.assert_array_equal(np.reshape(response.motor_acceleration, motors.shape), motors)
+    assert np.abs(links - expected()[0]).max() > 0.1

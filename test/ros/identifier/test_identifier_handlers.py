@@ -322,6 +322,29 @@ def test_forward_and_inverse_have_a_largest_number_of_states(
                     handler(request, kind.Response())
 
 
+@pytest.mark.parametrize(('links', 'numbers', 'said'), [
+    ([], 6, 'wrench has 6 numbers, but wrench_links is empty'),
+    (['link_3'], 6, 'wrench has 6 numbers, expected 12: 2 states of 1 links with fx, fy, fz, tx'),
+    (['link_3'], 0, 'wrench has 0 numbers, expected 12'),
+    (['link_3', 'link_3'], 24, "wrench_links: link 'link_3' is named 2 times"),
+    (['gripper'], 12, "wrench_links: 'gripper' is no link that moves; planar_3r has link_1"),
+    (['link_3@gripper'], 12, "wrench_links: 'gripper' is no link that moves"),
+    (['link_3'], -12, r"wrench\[7\] is nan: fy on link 'link_3' of state 1; every number must"),
+])
+def test_wrenches_that_cannot_be_are_refused(
+    services: DynamicsServices, links: list[str], numbers: int, said: str
+) -> None:
+    wrench = zeros(abs(numbers))
+    if numbers < 0:
+        wrench[7] = float('nan')
+    for handler, kind, more in ((services.forward, ComputeForwardDynamics, 'effort'),
+                                (services.inverse, ComputeInverseDynamics, 'acceleration')):
+        request = kind.Request(**dict.fromkeys(('position', 'velocity', more), zeros(6)),
+                               wrench_links=links, wrench=wrench)
+        with pytest.raises(UsageError, match=said):
+            handler(request, kind.Response())
+
+
 def test_one_rollout_at_a_time_three_wait_others_are_refused(
     node: Any, services: DynamicsServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

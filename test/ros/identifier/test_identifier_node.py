@@ -22,6 +22,7 @@ from ros_process import NodeProcess, running
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 
+from robot_dynid.dynamics.wrench import external_torque
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.bag import read_bag
@@ -102,6 +103,28 @@ def test_joints_in_another_order(served: Client, data: Data) -> None:
     np.testing.assert_array_equal(inertia, expected)
     response = served.call('inverse_dynamics', acceleration=qdd[:, ORDER], **request)
     np.testing.assert_allclose(response.effort, effort[:, ORDER].ravel(), rtol=1e-12)
+
+
+def test_wrenches_push_the_links(served: Client, data: Data) -> None:
+    """Sign, frame and sum of several links are those of `external_torque`."""
+    model, (q, qd, effort, qdd) = data.model, data.states(5)
+    last, other = model.robot.links[-1].name, model.robot.links[3].name
+    links = [last, f'{other}@{model.robot.base_link}']
+    wrench = RNG.normal(0.0, 20.0, (5, 2, 6))
+    pushed = external_torque(model.robot, last, q, wrench[:, 0]) + external_torque(
+        model.robot, other, q, wrench[:, 1], model.robot.base_link)
+    given = {'joint_names': PERMUTED, 'position': q[:, ORDER], 'velocity': qd[:, ORDER],
+             'wrench_links': links, 'wrench': wrench}
+    response = served.call('forward_dynamics', effort=effort[:, ORDER], **given)
+    assert response.success, response.message
+    np.testing.assert_allclose(np.reshape(response.acceleration, q.shape),
+                               model.forward(q, qd, effort, pushed)[:, ORDER], rtol=1e-12)
+    response = served.call('inverse_dynamics', acceleration=qdd[:, ORDER], **given)
+    assert response.success, response.message
+    found = np.reshape(response.effort, q.shape)
+    np.testing.assert_allclose(
+        found, model.inverse(q, qd, qdd, external=pushed)[:, ORDER], rtol=1e-12)
+    assert np.abs(found - effort[:, ORDER]).max() > 1.0, 'the wrench is in it'
 
 
 def test_rollout(served: Client, data: Data) -> None:
