@@ -27,7 +27,7 @@ from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
 #: the examples tests try, the tests that may be skipped, those that colcon runs
-pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'colcon_run')
+pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'colcon_run', 'arm_recordings')
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -137,7 +137,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
     for item in items:
         if {'ros_domain', 'module_domain'} & set(item.fixturenames):
             item.add_marker(pytest.mark.ros)
-        shared = {'ur10e_result', 'tx40_folds'} & set(item.fixturenames)
+        shared = {'ur10e_result', 'tx40_folds', 'arm_folder'} & set(item.fixturenames)
         groups[item] = min(shared, default=item.path.name)
         item.add_marker(pytest.mark.xdist_group(groups[item]))
         if item.get_closest_marker('slow'):
