@@ -147,8 +147,8 @@ def test_rosdep_installs_the_same_packages(installed: dict[str, Any]) -> None:
             ET.parse(ROOT / 'package.xml').iter('exec_depend')]
     ours = {ROSDEP.get(key, key.removeprefix('python3-')) for key in keys
             if key in ROSDEP or key.startswith('python3-')}
-    readme = (ROOT / 'README.md').read_text()
-    line = re.search(r'what rosdep lacks \(`pip install ([^`]*)`', readme)
+    page = (ROOT / 'docs' / 'install.md').read_text()
+    line = re.search(r'what rosdep lacks \(`pip install ([^`]*)`', page)
     assert line is not None
     by_hand = set(line[1].split())
     assert ours | by_hand == set(declared(installed, 'report', 'simulation'))

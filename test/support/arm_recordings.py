@@ -55,6 +55,8 @@ def made(folder: Path) -> None:
     (folder / 'my_arm.yaml').write_text(yaml.safe_dump({**content, 'urdf': 'my_arm.urdf'}))
     for name in ('my_arm.urdf', 'arm.urdf'):
         (folder / name).write_text((ROOT / 'examples' / 'arm.urdf').read_text('utf-8'))
+    for name, urdf in (('ur.urdf', 'ur10e'), ('panda_like.urdf', 'seven_axis')):
+        (folder / name).write_text((ROOT / 'urdf' / f'{urdf}.urdf').read_text('utf-8'))
     (folder / 'coulomb.yaml').write_text('friction: coulomb\ncutoff: 30.0\nripple: none\n')
     for seed, motion, run in ((0, 'T', 'run'), (5, 'V', 'other')):
         program(['robot-dynid', 'design', 'my_arm.yaml', '--duration', '8', '--harmonics', '4',

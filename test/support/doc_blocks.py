@@ -168,11 +168,12 @@ def graph_names() -> set[str]:
 def parameter_names() -> set[str]:
     """Return the parameters that the nodes declare, from their sources."""
     found = set()
-    for path in (ROOT / 'robot_dynid').rglob('*.py'):
+    sources = ROOT / 'robot_dynid'
+    for path in (*sources.joinpath('ros').rglob('*.py'), sources / 'execution' / 'guards.py'):
         for node in ast.walk(ast.parse(path.read_text('utf-8'))):
             if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call) and \
                     isinstance(node.value.func, ast.Name) and node.value.func.id in (
-                        'parameter', 'guard', 'tunable') and isinstance(node.target, ast.Name):
+                        'parameter', 'ranged') and isinstance(node.target, ast.Name):
                 found.add(node.target.id)
     for name in NODES:
         content = yaml.safe_load((ROOT / 'config' / f'{name}.yaml').read_text('utf-8'))
