@@ -106,10 +106,33 @@ def structs() -> dict[str, tuple[type[Any], ...]]:
             'simulated_robot': (SimulatedRobotParameters,)}
 
 
+def comments(node: str) -> dict[str, str]:
+    """Return the comment before each parameter in the parameter file of a node.
+
+    One comment may be about several parameters in a row.
+    """
+    known = {entry.name for struct in structs()[node] for entry in fields(struct)}
+    found, comment, fresh = dict[str, str](), list[str](), False
+    for line in (ROOT / 'config' / f'{node}.yaml').read_text('utf-8').splitlines():
+        text = line.strip()
+        match = re.match(r'(?:# )?(\w+): ', text)
+        if match and match[1] in known:
+            found[match[1]] = ' '.join(comment)
+            fresh = False
+        elif text.startswith('# '):
+            comment = [*comment, text[2:]] if fresh else [text[2:]]
+            fresh = True
+    return found
+
+
 def parameters(node: str) -> str:
-    """Return the table of the parameters of a node."""
+    """Return the table of the parameters of a node.
+
+    Where a parameter has no description of its own, the comment of the parameter file tells.
+    """
     from robot_dynid.numbers import RANGE
 
+    told = comments(node)
     text = ['| parameter | default | allowed | meaning |', '|---|---|---|---|']
     for entry in (entry for struct in structs()[node] for entry in fields(struct)):
         meta = entry.metadata
@@ -117,9 +140,10 @@ def parameters(node: str) -> str:
         default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
         shown = str(default).lower() if isinstance(default, bool) else default
         live = ' May be set while the node runs.' if meta.get('live') else ''
+        meaning = cell(str(meta.get('description') or told.get(entry.name, ''))).rstrip('.')
         text.append(f'| `{entry.name}` | `{shown if shown != "" else repr("")}` | '
                     f'{choices or meta.get(RANGE, "")} | '
-                    f'{cell(str(meta.get("description", "")))}.{live} |')
+                    f'{meaning}.{live} |')
     return '\n'.join(text)
 
 

@@ -44,3 +44,21 @@ def test_what_a_page_mentions_is_there(page: Path) -> None:
     ('```python\nfrom robot_dynid.nowhere import nothing\n```\n', 'robot_dynid.nowhere')])
 def test_what_is_not_there_is_found(text: str, name: str) -> None:
     assert missing(text) == [name]
+
+
+@pytest.mark.parametrize('page', [*PAGES[1:], ROOT / 'docs' / 'architecture.md'],
+                         ids=lambda page: page.stem)
+def test_a_page_says_first_whom_it_is_for(page: Path) -> None:
+    title, first, *_ = page.read_text(encoding='utf-8').split('\n\n', 2)
+    assert title.startswith('# ')
+    assert re.match(r'\*For (whoever|engineers) [^*]+[.:]', first), first[:80]
+
+
+def test_the_index_lists_every_page_in_an_order_of_reading() -> None:
+    index = (ROOT / 'docs' / 'index.md').read_text(encoding='utf-8')
+    listed = re.findall(r'^([\w/]+)$', index, re.M)
+    there = {path.stem for path in (ROOT / 'docs').glob('*.md')} | {'api'}
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == there - {'index'}
+    assert listed.index('tutorial_simulated') < listed.index('tutorial_robot') < \
+        listed.index('files') < listed.index('architecture')
