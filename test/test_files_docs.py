@@ -15,7 +15,9 @@ from robot_dynid.robot.surroundings import KEYS as SCENE_KEYS
 from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.simulation.truth import NUMBERS, Noise
 
-PAGE = (Path(__file__).resolve().parents[1] / 'docs' / 'files.md').read_text(encoding='utf-8')
+DOCS = Path(__file__).resolve().parents[1] / 'docs'
+PAGE, PAGE_OF_RECORDINGS = (
+    (DOCS / name).read_text(encoding='utf-8') for name in ('files.md', 'recordings.md'))
 
 
 def table(head: str, after: str = '') -> list[str]:
@@ -55,3 +57,10 @@ def test_the_limits_that_are_listed_are_those_that_are_read(tmp_path: Path) -> N
         load_robot(path)
     told = str(found.value).rpartition('use ')[2].split(', ')
     assert told == table('key of a joint in `limits`')
+
+
+def test_the_columns_of_recordings_are_those_that_are_read() -> None:
+    from robot_dynid.types import CHANNELS
+
+    page = PAGE_OF_RECORDINGS.partition('| column |')[2].partition('\n\n')[0]
+    assert set(re.findall(r'`(\w+)\.<joint>`', page)) == set(CHANNELS)

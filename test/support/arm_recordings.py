@@ -71,6 +71,11 @@ def made(folder: Path) -> None:
              'M.yaml', '--urdf', 'identified_before.urdf'], folder)
     program(['robot-dynid', 'identify', 'other.csv', *fit, '--out', 'before.yaml'], folder)
     table = np.genfromtxt(folder / 'run.csv', delimiter=',', names=True, deletechars='')
+    angles = [name for name in table.dtype.names if name.startswith('position.')]
+    torques = [name for name in table.dtype.names if name.startswith('effort.')]
+    np.savetxt(folder / 'my_log.csv', np.column_stack([
+        1000.0 * table['time'], *(np.rad2deg(table[name]) for name in angles),
+        *(table[name] for name in torques)]), delimiter=',', header='t,a,b,c,d,e,f', comments='')
     states = [name for name in table.dtype.names if name.split('.')[0] in (
         'time', 'position', 'velocity', 'effort')]
     np.savetxt(folder / 'states.csv', np.array([list(row) for row in table[states][::100]]),
