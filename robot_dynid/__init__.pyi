@@ -1,5 +1,6 @@
 # The public names, read by type checkers and, on first use, by the package itself.
 
+from robot_dynid.document import Report as Report
 from robot_dynid.dynamics.wrench import external_torque as external_torque
 from robot_dynid.errors import DataError as DataError
 from robot_dynid.errors import DynIdError as DynIdError
@@ -39,10 +40,9 @@ from robot_dynid.monitoring.monitor import MonitorSettings as MonitorSettings
 from robot_dynid.reduction.analytic import reduce_analytic as reduce_analytic
 from robot_dynid.reduction.base import Reduction as Reduction
 from robot_dynid.reduction.numeric import reduce_numeric as reduce_numeric
-from robot_dynid.report.html import Report as Report
-from robot_dynid.report.html import identification_report as identification_report
-from robot_dynid.report.html import validation_report as validation_report
 from robot_dynid.report.html import write_report as write_report
+from robot_dynid.report.identification import identification_report as identification_report
+from robot_dynid.report.identification import validation_report as validation_report
 from robot_dynid.robot.locate import known_robots as known_robots
 from robot_dynid.robot.model import RobotModel as RobotModel
 from robot_dynid.robot.robot_file import load_robot as load_robot

@@ -1,10 +1,17 @@
-"""Sections of a document as data: cards, tables, figures; and how numbers are written in them."""
+"""Documents as data: chapters of sections with cards, tables, figures; how numbers are written.
+
+A section is made once and seen twice: as part of a page, and, by `plain_document`, in JSON.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+
+from robot_dynid.plain import to_plain
 
 DASH = '–'
 
@@ -33,34 +40,53 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """A cell of a table with a ``mark`` of its own, as of Row or 'good', and a ``note`` below."""
+
+    text: str
+    mark: str = ''
+    note: str = ''
+
+
+@dataclass(frozen=True)
 class Row:
     """Cells of a table; ``mark`` is '', 'fair' or 'poor'."""
 
-    cells: tuple[str, ...]
+    cells: tuple[str | Cell, ...]
     mark: str = ''
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; without columns it lists names and values. ``words``: the last column is text."""
+    """A table; without columns it lists names and values. ``words``: the last column is text.
+
+    A page shows the title of a ``folded`` one, and the rest when it is asked for.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     title: str = ''
     words: bool = False
+    folded: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Figure:
-    """A figure as HTML fragment."""
+    """A figure: ``spec`` has the curves (``data``) and axes (``layout``) of Plotly's schema.
 
-    html: str
+    Colours that begin with @ are names in the palette of the page. Figures of one ``link`` have
+    the same horizontal axis and are zoomed together.
+    """
+
+    spec: Mapping[str, Any]
     title: str = ''
+    text: str = ''
+    link: str = ''
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """``kind`` is 'good', 'fair' or 'poor'."""
+class Conclusion:
+    """A sentence that leads a section; ``kind`` is 'good', 'fair' or 'poor'."""
 
     kind: str
     word: str
@@ -68,14 +94,90 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Action:
+    """Something to do, and the ``command`` that does it, where there is one."""
+
+    words: str
+    command: str = ''
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A quantity of a sheet: its value with unit, and its ``origin`` in a word or two."""
+
+    name: str
+    value: str
+    unit: str = ''
+    origin: str = ''
+    note: str = ''
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The facts about one thing, such as a link."""
+
+    title: str
+    facts: tuple[Fact, ...]
+    text: str = ''
+
+
+@dataclass(frozen=True)
 class Section:
-    """A part of a document; everything but the title may be absent."""
+    """A part of a document; everything but the title may be absent.
+
+    A page shows figures that are ``beside`` each other in columns, and of a ``folded`` section
+    the title.
+    """
 
     title: str
     text: str = ''
-    status: Verdict | None = None
+    status: Conclusion | None = None
     cards: tuple[Card, ...] = ()
     warnings: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     beside: bool = False
+    actions: tuple[Action, ...] = ()
+    sheets: tuple[Sheet, ...] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Sections that answer the question in the ``title``."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A document: its chapters, those without a section left out."""
+
+    title: str
+    subtitle: str
+    chapters: tuple[Chapter, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'chapters', tuple(c for c in self.chapters if c.sections))
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The sections of all chapters."""
+        return tuple(section for chapter in self.chapters for section in chapter.sections)
+
+
+def plain_document(report: Report) -> list[dict[str, Any]]:
+    """Return the chapters in plain types; of a figure its titles and the names of its curves."""
+    return [{'title': chapter.title, 'sections': [
+        {name: [_plain_figure(one) for one in value] if name == 'figures' else to_plain(value)
+         for name, value in vars(section).items() if value not in ('', None, (), False)}
+        for section in chapter.sections]} for chapter in report.chapters]
+
+
+def _plain_figure(figure: Figure) -> dict[str, Any]:
+    axes = {name: axis['title']['text'] for name, axis in figure.spec['layout'].items()
+            if 'axis' in name and isinstance(axis, Mapping) and 'title' in axis}
+    names = [curve['name'] for curve in figure.spec['data'] if 'name' in curve]
+    return {'title': figure.title, 'text': figure.text, 'axes': axes,
+            'curves': list(dict.fromkeys(names))}

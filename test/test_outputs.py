@@ -26,6 +26,7 @@ from synthetic_recordings import write_recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.cli.states import write_rows
+from robot_dynid.document import Report
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.export.urdf import Export
 from robot_dynid.files import atomic_write, atomic_writer, open_lock, open_log
@@ -33,7 +34,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag_writer import BagWriter, write_bag
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.trajectory_file import save_trajectory
-from robot_dynid.report.html import Report, write_report
+from robot_dynid.report.html import write_report
 from robot_dynid.ros.identifier.identification_job import write_below
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits

@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         if arguments.report:
-            from robot_dynid.report.html import identification_report, write_report
+            from robot_dynid.report.html import write_report
+            from robot_dynid.report.identification import identification_report
 
             progress('report', 0.9)
             with written_before(arguments.out):

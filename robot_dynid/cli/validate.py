@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress('forward dynamics', 0.85)
             forward = validate_forward(model, logs)
         if arguments.report:
-            from robot_dynid.report.html import validation_report, write_report
+            from robot_dynid.report.html import write_report
+            from robot_dynid.report.identification import validation_report
 
             progress('report', 0.9)
             write_report(validation_report(model, validation, logs, forward), arguments.report)

@@ -113,6 +113,12 @@ class TorqueModel:
             effort[rows] = np.tensordot(parameters, regression.columns(rows), (0, 1)).T
         return effort
 
+    def friction_effort(self, samples: Samples, parameters: FloatArray) -> FloatArray:
+        """Return the part (N, n) [N m] of `effort` that friction makes."""
+        owner = [isinstance(block, JointFriction) for block, chosen in zip(
+            self.blocks, self.kept_by_block, strict=True) for _ in chosen]
+        return self.effort(samples, np.where(owner, parameters, 0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class Regression:

@@ -67,7 +67,9 @@ class Trace:
     along the recording, ``steady`` those of joints that go on at constant velocity, and ``parts``
     those of what the model leaves, where they were asked for. ``warmed`` and ``adapted`` (N, n)
     [N m] are the effort with friction that warms up, and with all slow changes, None for a model
-    without any.
+    without any. ``position`` and ``velocity`` (N, m) [rad, rad/s; m, m/s] of the joints at those
+    stamps, filtered as for the fit; ``friction`` and ``ripple`` (N, n) [N m] are the parts of the
+    modelled effort that friction and torque ripple make, the latter None for a model without.
     """
 
     source: str
@@ -85,6 +87,10 @@ class Trace:
     parts: ResidualParts | None = None
     warmed: FloatArray | None = None
     adapted: FloatArray | None = None
+    position: FloatArray | None = None
+    velocity: FloatArray | None = None
+    friction: FloatArray | None = None
+    ripple: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,11 +210,12 @@ def _trace(
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
-    predicted = (smooth + model.ripple_torque.along(samples, smooth))[own]
-    changed = (predicted + more[::stride] for more in slow(recording, samples, smooth)
-               ) if slow.any else (None, None)
+    ripple = model.ripple_torque.along(samples, smooth)[own]
+    predicted = smooth[own] + ripple
+    warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
+                       ) if slow.any else (None, None)
     rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
-    control = model.torque_model.effort(samples, model.control)
+    control, at_stamps = model.torque_model.effort(samples, model.control), samples.moved
     control = control + model.ripple_torque.along(samples, control)
     return Trace(
         recording.source, samples.instants[own], samples.measured[own], predicted,
@@ -219,7 +226,11 @@ def _trace(
             doubt(samples, samples.measured - smooth)))),
         model.trained.found(model.robot, measured(model.robot, samples)),
         rollouts, steady, residual_parts(model, samples, smooth) if in_full else None,
-        *changed,
+        warmed, adapted,
+        position=at_stamps.position[own, :model.robot.n],
+        velocity=at_stamps.velocity[own, :model.robot.n],
+        friction=model.torque_model.friction_effort(samples, model.values)[own],
+        ripple=ripple if any(model.ripples) else None,
     )
 
 

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from robot_dynid.document import Figure, Row, Section, Table, Verdict, number, percent
+from robot_dynid.document import (
+    Chapter,
+    Conclusion,
+    Figure,
+    Report,
+    Row,
+    Section,
+    Table,
+    number,
+    percent,
+)
 from robot_dynid.identification.validate import Validation
-from robot_dynid.identified.comparison import Difference
+from robot_dynid.identified.comparison import EFFECTS, Difference
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures
-from robot_dynid.report.html import Report
+from robot_dynid.report.figures import FROM_ZERO, Spec, axis
+from robot_dynid.report.texts import file_names
+from robot_dynid.report.trust import error_bars
 
 TEXT = (
     'Weight, friction and inertia of every joint as the models compute them at the same states, '
     'within the ranges both were trained in. "At most" is the difference that is furthest from '
     'zero in terms of its 95 % interval; "chance" is the probability of such a difference where '
     'nothing changed. Of all that is called changed, 5 % are so by chance.')
+BARS = 'Above the dashed line: beyond the 95 % interval of one difference by itself'
 COLUMNS = ('joint', 'effect', 'rms', 'differs by', 'at most', 'unit', 'chance')
 
 
@@ -28,13 +40,15 @@ def comparison_report(
 
     ``changes`` and ``scores`` by path, the latter may be empty.
     """
-    names = dict(zip(models, _short(list(models)), strict=True))
+    names = file_names(models)
     first = names[next(iter(models))]
-    parts = [_changes(f'{names[path]} beside {first}', found) for path, found in changes.items()]
+    chapters = [Chapter('What changed', tuple(
+        _changes(f'{names[path]} beside {first}', found) for path, found in changes.items()))]
     if scores:
-        parts.append(_errors({names[path]: one for path, one in scores.items()}))
+        chapters.append(Chapter('Which predicts better', (
+            _errors({names[path]: one for path, one in scores.items()}),)))
     robot = next(iter(models.values())).robot.name
-    return Report(f'{robot}: models compared', ', '.join(names.values()), tuple(parts))
+    return Report(f'{robot}: models compared', ', '.join(names.values()), tuple(chapters))
 
 
 def _changes(title: str, found: Sequence[Difference]) -> Section:
@@ -43,9 +57,24 @@ def _changes(title: str, found: Sequence[Difference]) -> Section:
              f'{number(one.most)} ± {number(one.half_interval, 2)}', one.unit,
              number(one.probability, 2)), 'poor' if one.changed else '') for one in found)
     changed = [f'{one.effect} of {one.joint}' for one in found if one.changed]
-    status = Verdict('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Verdict(
+    status = Conclusion('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Conclusion(
         'good', 'Nothing changed', 'beyond the intervals of both models.')
-    return Section(title, text=TEXT, status=status, tables=(Table(COLUMNS, rows),))
+    return Section(title, text=TEXT, status=status, figures=(Figure(changes(found), BARS),),
+                   tables=(Table(COLUMNS, rows, 'All differences', folded=True),))
+
+
+def changes(found: Sequence[Difference]) -> Spec:
+    """Return each difference beside its 95 % interval, as a figure of all joints."""
+    curves = []
+    for i, effect in enumerate(EFFECTS):
+        own = [one for one in found if one.effect == effect]
+        sizes = [abs(one.most) / one.half_interval if one.half_interval > 0.0 else 0.0
+                 for one in own]
+        curves.append(figures.bars([one.joint for one in own], sizes, effect, figures.series(i)))
+    line = {'type': 'line', 'x0': 0, 'x1': 1, 'xref': 'paper', 'y0': 1, 'y1': 1,
+            'line': {'color': figures.POOR, 'width': 1.5, 'dash': 'dash'}}
+    return figures.figure(curves, axis(), axis('difference / its 95 % interval', FROM_ZERO),
+                          {'height': 300, 'shapes': [line]})
 
 
 def _errors(scores: Mapping[str, Validation]) -> Section:
@@ -54,12 +83,6 @@ def _errors(scores: Mapping[str, Validation]) -> Section:
     joints = list(next(iter(by_model.values())))
     rows = tuple(Row((joint, *(percent(one[joint].relative_error) for one in by_model.values())))
                  for joint in joints)
-    drawn = Figure(figures.as_html(figures.errors(by_model)), 'Relative error')
-    return Section('Errors on the same recordings, in %', figures=(drawn,),
+    drawn = Figure(error_bars(by_model))
+    return Section('Relative error of the effort on the same recordings, in %', figures=(drawn,),
                    tables=(Table(('joint', *by_model), rows),))
-
-
-def _short(paths: Sequence[str]) -> list[str]:
-    """Return file names where they differ, else the paths."""
-    names = [Path(path).name for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)

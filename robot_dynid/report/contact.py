@@ -3,82 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from robot_dynid.document import Card, Figure, Row, Section, Table, number
+from robot_dynid.document import Card, Chapter, Figure, Report, Row, Section, Table, number
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import ContactEvents
 from robot_dynid.report import figures
-from robot_dynid.report.html import Report
-from robot_dynid.report.libraries import make_subplots
+from robot_dynid.report.figures import Spec, axis, line, points
+from robot_dynid.report.texts import effort_unit, file_names, unit, with_file_names
+from robot_dynid.report.thinning import extremes
+from robot_dynid.types import FloatArray
 
-ROW = 130  # pixels per joint
 POINTS = 4000  # per curve
+TEXT = ('External torque by the momentum observer, threshold dotted, contacts shaded. At rest '
+        'static friction hides what is smaller than it, and takes as much off the rest. While a '
+        'joint is blind, shaded in grey, nothing is known of its contact.')
 
 
 def contact_report(model: IdentifiedModel, found: Sequence[ContactEvents]) -> Report:
-    """Return one section per recording, with its figure."""
-    return Report(f'{model.robot.name}: external torque', f'{len(found)} recording(s)',
-                  tuple(_section(model, events) for events in found))
+    """Return one chapter per recording, with a figure per joint."""
+    names = file_names([events.source for events in found])
+    count = len(found)
+    return Report(f'{model.robot.name}: external torque',
+                  f'{count} recording{"" if count == 1 else "s"}, model by {model.method}',
+                  tuple(_chapter(model, events, names) for events in found))
 
 
-def _section(model: IdentifiedModel, events: ContactEvents) -> Section:
-    peak = np.abs(events.torque).max(axis=0)
+def _chapter(
+    model: IdentifiedModel, events: ContactEvents, names: dict[str, str]
+) -> Chapter:
+    name = names[events.source]
+    drawn = tuple(Figure(external_torque(model, events, j), joint, link=name)
+                  for j, joint in enumerate(model.joints))
+    return Chapter(name, (_summary(model, events, names),
+                          Section('External torque', text=TEXT, figures=drawn)))
+
+
+def _summary(model: IdentifiedModel, events: ContactEvents, names: dict[str, str]) -> Section:
+    peak, units = np.abs(events.torque).max(axis=0), effort_unit(model.robot)
     rows = tuple(
-        Row((joint, number(largest, 3), number(free, 3), number(hidden, 3),
-             str(sum(c.joint == joint for c in events.contacts)), number(blind, 3)))
+        Row((joint, str(sum(c.joint == joint for c in events.contacts)), number(largest, 3),
+             number(free, 3), number(hidden, 3), number(blind, 3)))
         for joint, largest, free, hidden, blind in zip(
             model.joints, peak, events.without_contact, events.static_friction,
             events.blind_seconds(model.joints), strict=True))
+    touched = tuple(Row((c.joint, number(c.start, 4), number(c.stop, 4), number(c.peak, 3)))
+                    for c in events.contacts)
     lost = tuple(Row((b.joint, number(b.start, 3), number(b.stop, 3), b.reason))
                  for b in events.blind if not b.begins)
-    columns = ('joint', 'largest [N m]', 'largest without contact [N m]',
-               'static friction may hide [N m]', 'contacts seen', 'blind [s]')
+    columns = ('joint', 'contacts seen', f'largest torque [{units}]',
+               f'largest without contact [{units}]', f'static friction may hide [{units}]',
+               'blind [s]')
+    tables = [Table(columns, rows)]
+    if touched:
+        tables.append(Table(('joint', 'from [s]', 'to [s]', f'peak [{units}]'), touched,
+                            'Contacts', folded=len(touched) > 12))
+    if lost:
+        tables.append(Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind', words=True,
+                            folded=len(lost) > 12))
     return Section(
-        Path(events.source).name,
-        text='External torque by the momentum observer, threshold dotted, contacts shaded. At '
-             'rest static friction hides what is smaller than it, and takes as much off the rest. '
-             'While a joint is blind nothing is known of its contact.',
+        'Contacts seen', tables=tuple(tables), warnings=with_file_names(events.notes, names),
         cards=(Card('contacts', str(len(events.contacts))),
-               Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')),
-        tables=(Table(columns, rows), *(
-            [Table(('joint', 'from [s]', 'to [s]', 'why'), lost, 'Blind')] if lost else [])),
-        figures=(Figure(figures.as_html(external_torque(model, events))),))
+               Card('joints touched', str(len({c.joint for c in events.contacts}))),
+               Card('length', number(float(events.time[-1] - events.time[0]), 3), 's')))
 
 
-def external_torque(model: IdentifiedModel, events: ContactEvents) -> Any:
-    """Return the external torque of every joint over time, thresholds and contacts."""
-    n = len(model.joints)
-    figure = make_subplots(rows=n, cols=1, shared_xaxes=True, vertical_spacing=0.02)
-    thin = slice(None, None, max(1, len(events.time) // POINTS))
-    time = events.time[thin].astype(np.float32)
-    for j, joint in enumerate(model.joints):
-        for side in (1.0, -1.0):
-            threshold = (events.claimed + side * events.threshold)[thin, j].astype(np.float32)
-            figure.add_scatter(
-                x=time, y=threshold, mode='lines', row=j + 1, col=1, name='threshold',
-                line={'color': figures.MEASURED, 'width': 1, 'dash': 'dot'},
-                showlegend=j == 0 and side > 0.0)
-        figure.add_scatter(
-            x=time, y=events.torque[thin, j].astype(np.float32), mode='lines', row=j + 1, col=1,
-            line={'color': figures.MODEL, 'width': 1.2}, name='external torque',
-            showlegend=j == 0)
-        for contact in events.contacts:
-            if contact.joint == joint:
-                figure.add_vrect(x0=contact.start, x1=contact.stop, row=j + 1, col=1,
-                                 fillcolor=figures.RESIDUAL, opacity=0.18, line_width=0)
-        for blind in events.blind:
-            if blind.joint == joint and not blind.begins:
-                figure.add_vrect(x0=blind.start, x1=blind.stop, row=j + 1, col=1,
-                                 fillcolor=figures.MEASURED, opacity=0.25, line_width=0)
-        figure.update_yaxes(title={'text': joint, 'font': {'size': 10}}, row=j + 1, col=1)
-    figure.update_xaxes(title='time [s]', row=n, col=1)
-    figure.update_layout(
-        template='none', height=ROW * n + 80, font=figures.FONT, hovermode='x unified',
-        margin={'l': 90, 'r': 16, 't': 40, 'b': 44},
-        legend={'orientation': 'h', 'x': 0.0, 'y': 1.0, 'yanchor': 'bottom'})
-    figure.update_xaxes(gridcolor=figures.GRID)
-    return figure.update_yaxes(gridcolor=figures.GRID, zerolinecolor='#b8bfcb')
+def external_torque(model: IdentifiedModel, events: ContactEvents, j: int) -> Spec:
+    """Return the external torque of a joint over time, its thresholds and contacts."""
+    high, low = (events.claimed[:, j] + side * events.threshold[:, j] for side in (1.0, -1.0))
+    rows = extremes((events.torque[:, j],), POINTS)
+    time, dotted = events.time[rows], {'line': {'dash': 'dot'}}
+    curves = [
+        line(time, high[rows], 'threshold', figures.SOFT, 1.0, dotted),
+        line(time, low[rows], 'threshold', figures.SOFT, 1.0, {**dotted, 'showlegend': False}),
+        line(time, events.torque[rows, j], 'external torque', figures.MODEL)]
+    joint = model.joints[j]
+    spans = [(c.start, c.stop, '@residual/18') for c in events.contacts if c.joint == joint]
+    blind = [(b.start, b.stop, '@measured/25') for b in events.blind
+             if b.joint == joint and not b.begins]
+    for name, there, colour in (('contact', spans, '@residual/18'),
+                                ('blind', blind, '@measured/25')):
+        if there:  # for the legend alone
+            curves.append(points(*_nothing(), name, colour, more={'marker': {'symbol': 'square',
+                                                                    'size': 12}}))
+    shapes = [{'type': 'rect', 'x0': start, 'x1': stop, 'y0': 0, 'y1': 1, 'yref': 'paper',
+               'fillcolor': colour, 'line': {'width': 0}} for start, stop, colour in
+              (*spans, *blind)]
+    return figures.figure(curves, axis('time [s]'),
+                          axis(f'external torque [{unit(model.robot, j)}]'),
+                          {'height': 260, 'shapes': shapes})
+
+
+def _nothing() -> tuple[FloatArray, FloatArray]:
+    return np.array([np.nan]), np.array([np.nan])

@@ -1,91 +1,30 @@
-"""The report: one HTML file that needs nothing else, neither network nor other files."""
+"""The page: a report as one HTML file that needs nothing else, neither network nor other files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-from robot_dynid.document import Section
+from robot_dynid.document import Report
 from robot_dynid.files import atomic_write
-from robot_dynid.identification.forward_scores import ForwardValidation
-from robot_dynid.identification.identify import IdentificationResult
-from robot_dynid.identification.validate import Validation
-from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.report import figures, sections
-from robot_dynid.report.categories import categories
-from robot_dynid.report.deflection import deflection
-from robot_dynid.report.forward_dynamics import forward_dynamics
-from robot_dynid.report.friction_curves import friction_curves
-from robot_dynid.report.friction_laws import friction_laws
-from robot_dynid.report.gears import elastic_joints
-from robot_dynid.report.libraries import jinja2
-from robot_dynid.report.links import links
-from robot_dynid.report.slow_changes import predictions_beside, slow_changes
-from robot_dynid.report.torque_ripple import torque_ripple
-from robot_dynid.types import RawLog
+from robot_dynid.report.libraries import get_plotlyjs, jinja2
 
 TEMPLATES = Path(__file__).parent / 'templates'
 #: in the head of every report; no other file is replaced by one
 MARK = b'<meta name="generator" content="robot_dynid">'
+#: the fastest level of compression within one per cent of the best
+LEVEL = 5
 
 
-@dataclass(frozen=True)
-class Report:
-    """A title and sections."""
-
-    title: str
-    subtitle: str
-    sections: tuple[Section, ...]
-
-
-def identification_report(
-    result: IdentificationResult, logs: Sequence[RawLog], extra: Sequence[Section] = ()
-) -> Report:
-    """Return the report of an identification; ``extra`` sections follow the summary."""
-    model, estimate, training = result.model, result.estimate, result.training
-    parts = (
-        sections.summary(result), *extra, sections.data(logs, model, result.choice),
-        sections.scores(training, 'Prediction of the files of the fit'),
-        *predictions_beside(training), *slow_changes(model), *elastic_joints(model),
-        *friction_laws(model), *friction_curves(model), sections.parameters(model),
-        *sections.method(model), *torque_ripple(model), *deflection(model), *links(model),
-        *categories(model),
-        *sections.predictions(training, model), sections.residuals(training, model),
-    )
-    return Report(f'{model.robot.name}: identified dynamics',
-                  f'{estimate.method}, {sections.recording_count(logs)} recording(s)', parts)
-
-
-def model_report(
-    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
-    extra: Sequence[Section] = (),
-) -> Report:
-    """Return the report of a saved model on recordings; ``extra`` sections follow the summary."""
-    parts = (
-        sections.validated(model, validation), *extra, sections.data(logs, model),
-        sections.scores(validation, 'Prediction'), *predictions_beside(validation),
-        *slow_changes(model), *elastic_joints(model),
-        *friction_laws(model), *friction_curves(model), sections.parameters(model),
-        *sections.method(model), *torque_ripple(model), *links(model),
-        *sections.predictions(validation, model), sections.residuals(validation, model),
-    )
-    return Report(f'{model.robot.name}: identified dynamics',
-                  f'{model.method}, {sections.recording_count(logs)} recording(s)', parts)
-
-
-def validation_report(
-    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
-    forward: ForwardValidation | None = None,
-) -> Report:
-    """Return the report of a validation on recordings the model was not fitted to.
-
-    With ``forward``, scores of forward dynamics follow the summary.
-    """
-    extra = () if forward is None else (forward_dynamics(model, forward),)
-    report = model_report(model, validation, logs, extra)
-    return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
-                   subtitle=f'{sections.recording_count(logs)} recording(s) not used for the fit')
+@cache
+def packed_plotly() -> str:
+    """Return plotly.js as the page embeds it: gzip, base64; browsers since 2023 unpack it."""
+    source: str = get_plotlyjs()
+    return base64.b64encode(gzip.compress(source.encode(), LEVEL, mtime=0)).decode('ascii')
 
 
 def render(report: Report) -> str:
@@ -93,9 +32,24 @@ def render(report: Report) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    style = (TEMPLATES / 'report.css').read_text(encoding='utf-8')
-    template = environment.get_template('report.html.j2')
-    return template.render(report=report, style=style, script=figures.script())
+    style, script = ((TEMPLATES / name).read_text(encoding='utf-8')
+                     for name in ('report.css', 'report.js'))
+    page: str = environment.get_template('report.html.j2').render(
+        report=report, style=style, script=script, plotly=packed_plotly(),
+        figures=_figures(report))
+    return page
+
+
+def _figures(report: Report) -> str:
+    """Return the figures of all sections, in their order, as JSON within a script element."""
+    text = json.dumps(list(_specs(report)), separators=(',', ':'))
+    return text.replace('<', '\\u003c')
+
+
+def _specs(report: Report) -> Iterator[object]:
+    for section in report.sections:
+        for figure in section.figures:
+            yield {'spec': figure.spec, 'link': figure.link}
 
 
 def write_report(report: Report, path: str | Path, inside: Path | None = None) -> None:

@@ -8,12 +8,21 @@ import numpy as np
 
 from robot_dynid.collision.clearance import RESOLUTION
 from robot_dynid.collision.scene import Scene
-from robot_dynid.document import Card, Figure, Row, Section, Table, Verdict, number, percent
+from robot_dynid.document import (
+    Card,
+    Chapter,
+    Conclusion,
+    Figure,
+    Report,
+    Row,
+    Section,
+    Table,
+    number,
+    percent,
+)
 from robot_dynid.dynamics.kinematics import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
-from robot_dynid.report.figures import as_html
-from robot_dynid.report.html import Report
 from robot_dynid.report.texts import name
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance
@@ -50,10 +59,12 @@ class Plan:
 
 def plan_report(plan: Plan) -> Report:
     """Return the report of a planned excitation."""
-    sections = (_summary(plan), _limits(plan), _motion(plan), _path(plan), *_clearance(plan),
-                *_stages(plan), *_search(plan))
+    chapters = (
+        Chapter('Can it run?', (_summary(plan), *_clearance(plan), _limits(plan))),
+        Chapter('See it', (_path(plan), _motion(plan))),
+        Chapter('How it was found', (*_stages(plan), *_search(plan))))
     return Report(f'{plan.robot.name}: planned excitation',
-                  f'{plan.kind}, {number(plan.found.trajectory.duration)} s', sections)
+                  f'{plan.kind}, {number(plan.found.trajectory.duration)} s', chapters)
 
 
 def _summary(plan: Plan) -> Section:
@@ -77,15 +88,15 @@ def _summary(plan: Plan) -> Section:
                    warnings=found.warnings)
 
 
-def _verdict(clearance: Clearance | None) -> Verdict:
+def _verdict(clearance: Clearance | None) -> Conclusion:
     kept = 'All limits are kept at every instant, between the points too.'
     if clearance is None:
-        return Verdict('fair', 'Collisions were not checked:',
-                       f'look at the way of the tip before it runs. {kept}')
+        return Conclusion('fair', 'Collisions were not checked:',
+                          f'look at the way of the tip before it runs. {kept}')
     if clearance.unchecked:
-        return Verdict('fair', 'Not everything was checked:',
+        return Conclusion('fair', 'Not everything was checked:',
                        f'{"; ".join(clearance.unchecked)}. {kept}')
-    return Verdict('good', 'Proven to keep clear:', f'at every instant of the motion. {kept}')
+    return Conclusion('good', 'Proven to keep clear:', f'at every instant of the motion. {kept}')
 
 
 def _limits(plan: Plan) -> Section:
@@ -110,10 +121,12 @@ def _motion(plan: Plan) -> Section:
     motion, inverse = plan.motion, plan.criteria.inverse
     effort = None if inverse is None else inverse(motion.position, motion.velocity,
                                                   motion.acceleration)
-    figure = draw.motion(plan.time, motion, effort, plan.found.limits)
-    return Section('Motion', figures=(Figure(as_html(figure)),),
-                   text='Dashed: limits. Efforts are those of the nominal (or given) model '
-                        'without friction.')
+    limits = plan.found.limits
+    return Section('Motion', figures=tuple(
+        Figure(draw.motion(plan.time, (motion, effort), limits, j), joint, link='time')
+        for j, joint in enumerate(limits.joints)),
+        text='Dashed: limits. Efforts are those of the nominal (or given) model without '
+             'friction. Drag over a part of one figure to zoom all of them.')
 
 
 def _path(plan: Plan) -> Section:
@@ -124,8 +137,8 @@ def _path(plan: Plan) -> Section:
     time, instants = (np.linspace(0.0, trajectory.duration, k) for k in (count, CHAINS))
     tip = tip_positions(plan.robot, trajectory.sample(time).position)
     chains = chain_points(plan.robot, trajectory.sample(instants).position)
-    return Section('Way of the tip', figures=(Figure(as_html(
-        draw.path(time, tip, chains, around))),), text=(
+    return Section('Way of the tip', figures=(Figure(
+        draw.path(time, tip, chains, around)),), text=(
         f'In the frame {plan.robot.base_link}. Lines join the origins of the joints; they are not '
         'the bodies.'))
 
@@ -147,7 +160,7 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     nearest = Table(('bodies', 'smallest [mm]', 'kept [mm]', 'at [s]'), rows, 'Nearest pairs')
     figure = draw.distances(plan.time, distances[:, order],
                             [' / '.join(scene.pairs[i]) for i in order])
-    return (Section('Clearance', tables=(nearest, bodies), figures=(Figure(as_html(figure)),),
+    return (Section('Clearance', tables=(nearest, bodies), figures=(Figure(figure),),
                     text='Distances of the collision shapes. Between the instants drawn the '
                          'clearance is proven by bounds of the motion.'),)
 
@@ -168,6 +181,6 @@ def _search(plan: Plan) -> tuple[Section, ...]:
     first, last = (np.array([getattr(row, key) for row in rows]) for key in ('first', 'value'))
     ended = sum(row.converged for row in rows)
     figure = draw.progress(first, last, 'logarithm of the objective')
-    return (Section('Search', figures=(Figure(as_html(figure)),), text=(
+    return (Section('Search', figures=(Figure(figure),), text=(
         f'{ended} of {len(rows)} starts converged. Where many ends are alike, a better motion is '
         'not to be expected.')),)

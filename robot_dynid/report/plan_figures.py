@@ -8,49 +8,43 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.collision.shapes import plain_box
-from robot_dynid.report.figures import CONTROL, GOOD, MODEL, POOR, styled
-from robot_dynid.report.libraries import go, make_subplots
+from robot_dynid.report import figures
+from robot_dynid.report.figures import Spec, axis, line, on, packed, points
 from robot_dynid.robot.surroundings import Surroundings
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray
 
-COLUMNS = ('position', 'velocity', 'acceleration', 'effort')
-ROW, PATH = 120, 620  # px
+PATH = 620  # px
+UNITS = {'position': 'rad, m', 'velocity': 'rad/s, m/s', 'acceleration': 'rad/s², m/s²',
+         'effort': 'N m, N'}
 CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 FACES = np.array([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7),
                   (2, 7, 6), (0, 2, 6), (0, 6, 4), (1, 5, 7), (1, 7, 3)])
 
 
 def motion(
-    time: FloatArray, planned: Motion, effort: FloatArray | None, limits: MotionLimits
-) -> Any:
-    """Return position, velocity, acceleration (and effort) of every joint with its limits.
+    time: FloatArray, planned: tuple[Motion, FloatArray | None], limits: MotionLimits, joint: int
+) -> Spec:
+    """Return position, velocity, acceleration (and effort) of a joint with its limits.
 
-    ``time`` (N,) s, ``effort`` (N, n) N m (N).
+    ``time`` (N,) s; ``planned`` motion with efforts (N, n) N m (N), None where not known.
     """
-    names = COLUMNS if effort is not None else COLUMNS[:3]
-    rows, columns = len(limits.joints), len(names)
-    figure = make_subplots(rows=rows, cols=columns, shared_xaxes=True, column_titles=list(names),
-                           vertical_spacing=0.22 / rows, horizontal_spacing=0.055)
-    for column, name in enumerate(names, start=1):
-        values: FloatArray = np.asarray(
-            effort if name == 'effort' else getattr(planned, name))
-        for row in range(rows):
-            place = {'row': row + 1, 'col': column}
-            figure.add_scatter(x=time.astype(np.float32), y=values[:, row].astype(np.float32),
-                               mode='lines', line={'color': MODEL, 'width': 1.3}, **place,
-                               name=f'{limits.joints[row]}, {name}', showlegend=False)
-            for bound in _bounds(name, limits, row):
-                figure.add_scatter(x=[time[0], time[-1]], y=[bound, bound], mode='lines', **place,
-                                   line={'color': POOR, 'width': 1, 'dash': 'dash'},
-                                   hoverinfo='skip', showlegend=False)
-    for row, joint in enumerate(limits.joints, start=1):
-        figure.update_yaxes(title=_short(joint), row=row, col=1, title_font={'size': 11})
-    figure.update_xaxes(title='time [s]', row=rows)
-    styled(figure, 90 + ROW * rows).update_layout(hovermode='x', margin={'t': 56})
-    figure.update_annotations(font_size=13)
-    return figure.update_yaxes(tickfont={'size': 10}, nticks=5)
+    moved, effort = planned
+    names = [name for name in UNITS if name != 'effort' or effort is not None]
+    silent = {'showlegend': False}
+    dashed = {**silent, 'hoverinfo': 'skip', 'line': {'dash': 'dash'}}
+    curves = []
+    for pane, name in enumerate(names, start=1):
+        values = np.asarray(effort if name == 'effort' else getattr(moved, name))[:, joint]
+        curves.append(on(line(time, values, name, figures.MODEL, 1.4, silent), pane))
+        ends = [time[0], time[-1]]
+        curves += [on(line(ends, [bound, bound], 'limit', figures.POOR, 1.0, dashed), pane)
+                   for bound in _bounds(name, limits, joint)]
+    panes = [(axis(f'{name} [{UNITS[name].split(",")[0]}]', {'nticks': 4}), 1.0)
+             for name in names]
+    return figures.stacked(curves, axis('time [s]'), panes,
+                           {'height': 120 * len(names), 'margin': {'t': 10}})
 
 
 def _bounds(name: str, limits: MotionLimits, joint: int) -> tuple[float, ...]:
@@ -61,77 +55,73 @@ def _bounds(name: str, limits: MotionLimits, joint: int) -> tuple[float, ...]:
     return tuple(float(value) for value in pair if np.isfinite(value))
 
 
-def _short(joint: str) -> str:
-    text = joint.removesuffix('_joint').replace('_', ' ')
-    return text if len(text) <= 14 else text[:13] + '…'
-
-
 def path(
     time: FloatArray, tip: FloatArray, chains: FloatArray, around: Surroundings
-) -> Any:
+) -> Spec:
     """Return the way of the tip (T, 3), the arm (k, m, 3) at some instants, floor and boxes."""
-    figure = go.Figure()
+    curves: list[Spec] = []
     if around.floor is not None:
-        _floor(figure, around.floor, np.vstack([tip, chains.reshape(-1, 3)]))
+        curves.append(_floor(around.floor, np.vstack([tip, chains.reshape(-1, 3)])))
     for index, box in enumerate(around.keep_out):
         shape = plain_box('', box.placement, box.size)
-        points = CORNERS * shape.edges @ shape.placement[:3, :3].T + shape.placement[:3, 3]
-        figure.add_mesh3d(x=points[:, 0], y=points[:, 1], z=points[:, 2], i=FACES[:, 0],
-                          j=FACES[:, 1], k=FACES[:, 2], color=POOR, opacity=0.35, flatshading=True,
-                          name=f'keep_out[{index}]', showlegend=True, hoverinfo='name')
+        corners = CORNERS * shape.edges @ shape.placement[:3, :3].T + shape.placement[:3, 3]
+        curves.append({'type': 'mesh3d', **_xyz(corners), **dict(zip('ijk', map(packed, FACES.T))),
+                       'color': figures.POOR, 'opacity': 0.35, 'flatshading': True,
+                       'name': f'keep_out[{index}]', 'showlegend': True, 'hoverinfo': 'name'})
     for index, chain in enumerate(chains):
         first = index == 0
-        figure.add_scatter3d(
-            x=chain[:, 0], y=chain[:, 1], z=chain[:, 2], mode='lines+markers',
-            line={'color': '#39424f' if first else '#b8bfcb', 'width': 7 if first else 3},
-            marker={'size': 4 if first else 2, 'color': '#39424f' if first else '#b8bfcb'},
-            name='axes at the start' if first else 'axes on the way', showlegend=index < 2,
-            hoverinfo='skip')
-    figure.add_scatter3d(
-        x=tip[:, 0], y=tip[:, 1], z=tip[:, 2], mode='lines', name='tip',
-        line={'color': time, 'colorscale': 'Viridis', 'width': 4, 'showscale': True,
-              'colorbar': {'title': 'time [s]', 'len': 0.6, 'thickness': 12}},
-        customdata=time, hovertemplate='%{customdata:.2f} s<extra></extra>')
-    axis = {'backgroundcolor': 'white', 'gridcolor': '#e6e9ef', 'showbackground': True}
-    styled(figure, PATH).update_layout(hovermode='closest', scene={
-        'xaxis': {**axis, 'title': 'x [m]'}, 'yaxis': {**axis, 'title': 'y [m]'},
-        'zaxis': {**axis, 'title': 'z [m]'}, 'aspectmode': 'data',
-        'camera': {'eye': {'x': 1.3, 'y': 1.3, 'z': 0.7},
-                   'center': {'x': 0, 'y': 0, 'z': -0.12}}}, margin={'l': 0, 'r': 0, 'b': 0})
-    return figure
+        colour = figures.INK if first else figures.MEASURED
+        curves.append({
+            'type': 'scatter3d', 'mode': 'lines+markers', **_xyz(chain),
+            'line': {'color': colour, 'width': 7 if first else 3},
+            'marker': {'size': 4 if first else 2, 'color': colour},
+            'name': 'axes at the start' if first else 'axes on the way', 'showlegend': index < 2,
+            'hoverinfo': 'skip'})
+    curves.append({
+        'type': 'scatter3d', 'mode': 'lines', **_xyz(tip), 'name': 'tip',
+        'line': {'color': packed(time), 'colorscale': 'Viridis', 'width': 4, 'showscale': True,
+                 'colorbar': {'title': {'text': 'time [s]'}, 'len': 0.6, 'thickness': 10,
+                              'outlinewidth': 0}},
+        'customdata': packed(time), 'hovertemplate': '%{customdata:.2f} s<extra></extra>'})
+    scene: dict[str, Any] = {f'{name}axis': axis(f'{name} [m]') for name in 'xyz'}
+    scene |= {'aspectmode': 'data', 'camera': {'eye': {'x': 1.3, 'y': 1.3, 'z': 0.7},
+                                               'center': {'x': 0, 'y': 0, 'z': -0.12}}}
+    return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest',
+                                       'margin': {'l': 0, 'r': 0, 'b': 0}}}
 
 
-def _floor(figure: Any, height: float, points: FloatArray) -> None:
-    low, high = points.min(axis=0) - 0.1, points.max(axis=0) + 0.1
-    figure.add_mesh3d(x=[low[0], high[0], high[0], low[0]], y=[low[1], low[1], high[1], high[1]],
-                      z=[height] * 4, i=[0, 0], j=[1, 2], k=[2, 3], color='#9aa3b2', opacity=0.3,
-                      name='floor', showlegend=True, hoverinfo='name')
+def _xyz(places: FloatArray) -> Spec:
+    return {name: packed(places[:, k]) for k, name in enumerate('xyz')}
 
 
-def distances(time: FloatArray, nearest: FloatArray, names: Sequence[str]) -> Any:
+def _floor(height: float, places: FloatArray) -> Spec:
+    low, high = places.min(axis=0) - 0.1, places.max(axis=0) + 0.1
+    corners = np.array([[low[0], low[1], height], [high[0], low[1], height],
+                        [high[0], high[1], height], [low[0], high[1], height]])
+    return {'type': 'mesh3d', **_xyz(corners), 'i': [0, 0], 'j': [1, 2], 'k': [2, 3],
+            'color': figures.MEASURED, 'opacity': 0.3, 'name': 'floor', 'showlegend': True,
+            'hoverinfo': 'name'}
+
+
+def distances(time: FloatArray, nearest: FloatArray, names: Sequence[str]) -> Spec:
     """Return the distances (T, m) of the nearest pairs along the motion."""
-    figure = go.Figure()
-    colours = (MODEL, CONTROL, GOOD, '#7a4fb5', '#3aa3b0', '#8a6d3b')
-    for name, values, colour in zip(names, nearest.T, colours):
-        figure.add_scatter(x=time, y=1e3 * values, name=name, mode='lines',
-                           line={'color': colour, 'width': 1.4})
-    figure.update_xaxes(title='time [s]')
-    figure.update_yaxes(title='distance [mm]', type='log', tickvals=[1, 3, 10, 30, 100, 300, 1000])
-    styled(figure, 340)
-    return figure.update_layout(margin={'t': 60})
+    curves = [line(time, 1e3 * values, name, figures.series(i))
+              for i, (name, values) in enumerate(zip(names, nearest.T, strict=True))]
+    ticks = [1, 3, 10, 30, 100, 300, 1000]
+    return figures.figure(curves, axis('time [s]'), axis('distance [mm]', {
+        'type': 'log', 'tickvals': ticks, 'ticktext': [str(t) for t in ticks]}), {'height': 340})
 
 
-def progress(first: FloatArray, last: FloatArray, title: str) -> Any:
+def progress(first: FloatArray, last: FloatArray, title: str) -> Spec:
     """Return the value of every start of the search at first and in the end, each (k,)."""
-    figure = go.Figure()
-    for index, (a, b) in enumerate(zip(first, last), start=1):
-        figure.add_scatter(x=[index, index], y=[a, b], mode='lines', showlegend=False,
-                           line={'color': '#b8bfcb', 'width': 2}, hoverinfo='skip')
     starts = np.arange(1, len(first) + 1)
-    figure.add_scatter(x=starts, y=first, mode='markers', name='random start',
-                       marker={'color': CONTROL, 'size': 8})
-    figure.add_scatter(x=starts, y=last, mode='markers', name='in the end',
-                       marker={'color': MODEL, 'size': 8})
-    figure.update_xaxes(title='start', dtick=1, range=[0.5, len(first) + 0.5])
-    figure.update_yaxes(title=title)
-    return styled(figure, 300).update_layout(hovermode='closest')
+    ways = np.full(3 * len(first), np.nan)
+    values = ways.copy()
+    ways[0::3] = ways[1::3] = starts
+    values[0::3], values[1::3] = first, last
+    curves = [line(ways, values, 'search', figures.MEASURED, 2.0,
+                   {'showlegend': False, 'hoverinfo': 'skip'}),
+              points(starts, first, 'random start', figures.CONTROL, more={'marker': {'size': 8}}),
+              points(starts, last, 'in the end', figures.MODEL, more={'marker': {'size': 8}})]
+    return figures.figure(curves, axis('start', {'dtick': 1, 'range': [0.5, len(first) + 0.5]}),
+                          axis(title), {'height': 300, 'hovermode': 'closest'})

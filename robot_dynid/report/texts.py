@@ -1,12 +1,15 @@
-"""Numbers and names as the report writes them."""
+"""Numbers, names and paths as the report writes them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.document import DASH, number
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 
 
 def setting(value: Any) -> str:
@@ -25,3 +28,39 @@ def setting(value: Any) -> str:
 def name(key: str) -> str:
     """Return the key of a setting as words."""
     return key.replace('_', ' ')
+
+
+def unit(robot: RobotModel, joint: int) -> str:
+    """Return the unit of a joint's effort."""
+    return 'N' if robot.types[joint] == PRISMATIC else 'N m'
+
+
+def length(robot: RobotModel, joint: int) -> str:
+    """Return the unit of a joint's position."""
+    return 'm' if robot.types[joint] == PRISMATIC else 'rad'
+
+
+def effort_unit(robot: RobotModel) -> str:
+    """Return the unit of efforts in the head of a column for all joints."""
+    return ' or '.join(dict.fromkeys(unit(robot, j) for j in range(robot.n)))
+
+
+def file_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return the names of files by their paths, with as many folders as tell them apart."""
+    known = list(dict.fromkeys(paths))
+    for depth in range(1, 8):
+        names = {path: '/'.join(PurePath(path).parts[-depth:]) for path in known}
+        if len(set(names.values())) == len(known):
+            break
+    return names
+
+
+def with_file_names(texts: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return texts with every path in ``names`` replaced, each text once."""
+    longest = sorted((path for path in names if '/' in path), key=len, reverse=True)
+    found = []
+    for text in texts:
+        for path in longest:
+            text = text.replace(path, names[path])
+        found.append(text)
+    return tuple(dict.fromkeys(found))

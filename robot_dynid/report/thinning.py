@@ -1,10 +1,9 @@
-"""Down-sampling of long signals for figures, and the autocorrelation of residuals."""
+"""Long signals made short: what a figure shows of hours of samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,29 @@ POINTS = 6000
 LONGEST_LAG = 2.0
 #: steps equal within this share are one rate; steps longer than so many typical ones are gaps
 SAME_STEP, GAP_STEPS = 0.01, 10.0
+#: errors this many interquartile ranges outside the quartiles are marked, so many at most
+FAR_OUTSIDE, MARKED = 3.0, 60
+#: reversals marked per joint at most
+REVERSALS = 600
+#: a joint reverses where its speed changes sign and is above this share of its RMS on both sides
+TURNING = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One joint over all recordings, one after the other, with NaN between them; each (P,)."""
+    """One joint over all recordings, one after the other, with NaN between them; each (P,).
+
+    ``gaps`` are pairs of instants between which nothing was measured, ``reversals`` (k,) those at
+    which the joint turns, ``outliers`` (m, 2) instants and residuals far from all others.
+    """
 
     time: FloatArray
     measured: FloatArray
     predicted: FloatArray
     control: FloatArray | None
+    gaps: tuple[tuple[float, float], ...]
+    reversals: FloatArray
+    outliers: FloatArray
 
 
 def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
@@ -37,14 +49,15 @@ def extremes(signals: Sequence[FloatArray], points: int) -> NDArray[np.int64]:
     count = len(signals[0])
     if count <= points:
         return np.arange(count)
-    stretches = max(points // (2 * len(signals)), 1)
-    edges = np.linspace(0, count, stretches + 1).astype(np.int64)
-    kept = {0, count - 1}
-    for first, stop in pairwise(edges):
-        for signal in signals:
-            kept.add(int(first + np.argmin(signal[first:stop])))
-            kept.add(int(first + np.argmax(signal[first:stop])))
-    return np.array(sorted(kept), dtype=np.int64)
+    width = -(-count // max(points // (2 * len(signals)), 1))
+    starts = np.arange(0, count, width)
+    kept = [np.array([0, count - 1])]
+    for signal in signals:
+        padded = np.pad(signal, (0, len(starts) * width - count), mode='edge')
+        rows = padded.reshape(len(starts), width)
+        kept += [np.minimum(starts + find(rows, axis=1), count - 1)
+                 for find in (np.argmin, np.argmax)]
+    return np.unique(np.concatenate(kept))
 
 
 def offsets(traces: Sequence[Trace]) -> list[float]:
@@ -55,23 +68,57 @@ def offsets(traces: Sequence[Trace]) -> list[float]:
     return [float(start) for start in starts[:-1]]
 
 
-def curve(traces: Sequence[Trace], joint: int, points: int = POINTS) -> Curve:
-    """Return one joint of all traces, thinned to about ``points``."""
+def curve(traces: Sequence[Trace], row: int, joint: int, points: int = POINTS) -> Curve:
+    """Return one equation of all traces, ``row``, thinned to about ``points``; its ``joint``."""
     total = max(sum(len(t.time) for t in traces), 1)
     columns: list[list[FloatArray]] = [[], [], [], []]
+    gaps: list[tuple[float, float]] = []
+    turns, outliers = [np.empty(0)], [np.empty((0, 2))]
     for trace, offset in zip(traces, offsets(traces)):
-        measured, predicted = trace.measured[:, joint], trace.predicted[:, joint]
-        share = max(points * len(trace.time) // total, 8)
-        if not len(measured):
+        if not len(trace.time):
             continue
-        rows = extremes((measured, measured - predicted), share)
-        control = trace.control[:, joint] if trace.control is not None else measured * np.nan
-        for column, values in zip(columns, (trace.time - trace.time[0] + offset, measured,
-                                            predicted, control)):
-            column += [values[rows], np.array([np.nan])]
+        measured, predicted = trace.measured[:, row], trace.predicted[:, row]
+        error, time = measured - predicted, trace.time - trace.time[0] + offset
+        share = max(points * len(time) // total, 8)
+        rows = extremes((measured, error), share)
+        before = _gaps(trace.time)
+        gaps += [(float(time[i]), float(time[i + 1])) for i in before]
+        breaks = np.append(np.searchsorted(rows, before, side='right'), len(rows))
+        control = trace.control[:, row] if trace.control is not None else measured * np.nan
+        for column, values in zip(columns, (time, measured, predicted, control)):
+            column.append(np.insert(values[rows], breaks, np.nan))
+        if trace.velocity is not None:
+            turns.append(time[_reversals(trace.velocity[:, joint])])
+        far = _far_outside(error)
+        outliers.append(np.column_stack([time[far], error[far]]))
     joined = [np.concatenate(c) if c else np.empty(0) for c in columns]
     known = all(t.control is not None for t in traces)
-    return Curve(joined[0], joined[1], joined[2], joined[3] if known else None)
+    turned = np.concatenate(turns)
+    return Curve(joined[0], joined[1], joined[2], joined[3] if known else None, tuple(gaps),
+                 turned[::max(1, -(-len(turned) // REVERSALS))], np.vstack(outliers)[:MARKED])
+
+
+def _gaps(time: FloatArray) -> NDArray[np.int64]:
+    """Return the samples (k,) after which stamps (N,) [s] have a gap."""
+    steps = np.diff(time)
+    return np.flatnonzero(steps > GAP_STEPS * np.median(steps)) if len(steps) else np.empty(0, int)
+
+
+def _reversals(velocity: FloatArray) -> NDArray[np.int64]:
+    """Return the samples at which a velocity (N,) changes its sign and keeps it."""
+    moves = np.flatnonzero(np.abs(velocity) > TURNING * np.sqrt(np.mean(velocity**2)))
+    turned = np.diff(np.sign(velocity[moves])) != 0.0
+    return (moves[:-1][turned] + moves[1:][turned]) // 2
+
+
+def _far_outside(error: FloatArray) -> NDArray[np.int64]:
+    """Return the peak of every run of errors (N,) that are far from all others, largest first."""
+    low, high = np.percentile(error, (25, 75))
+    reach = FAR_OUTSIDE * (high - low)
+    rows = np.flatnonzero((error < low - reach) | (error > high + reach))
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []
+    peaks = np.array([run[np.argmax(np.abs(error[run]))] for run in runs], dtype=np.int64)
+    return peaks[np.argsort(-np.abs(error[peaks]), kind='stable')][:MARKED]
 
 
 def residuals(traces: Sequence[Trace], joint: int) -> FloatArray:
@@ -84,11 +131,11 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
 
     Recordings sampled at another step than the first are left out.
     """
-    step = _mean_step(traces[0])
+    step = mean_step(traces[0])
     count = max(int(LONGEST_LAG / step), 1) + 1
     total = np.zeros(count)
     for trace in traces:
-        if len(trace.time) < 2 or abs(_mean_step(trace) / step - 1.0) > SAME_STEP:
+        if len(trace.time) < 2 or abs(mean_step(trace) / step - 1.0) > SAME_STEP:
             continue
         error = trace.measured[:, joint] - trace.predicted[:, joint]
         error = error - error.mean()
@@ -101,7 +148,7 @@ def autocorrelation(traces: Sequence[Trace], joint: int) -> tuple[FloatArray, Fl
     return np.asarray(step * keep, dtype=np.float64), np.asarray(total[keep] / scale)
 
 
-def _mean_step(trace: Trace) -> float:
+def mean_step(trace: Trace) -> float:
     """Return the mean time [s] between the stamps of a recording, its gaps left out."""
     if len(trace.time) < 2:
         return 1.0

@@ -31,7 +31,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
 from robot_dynid.plain import to_plain
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.report.sections import method as method_section
+from robot_dynid.report.effects import method as method_section
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.unfiltered import AsRecorded, unfiltered

@@ -17,7 +17,7 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.plain import to_plain
-from robot_dynid.report.sections import method
+from robot_dynid.report.effects import method
 from robot_dynid.robot.robot_file import load_robot
 
 ROBOT = load_robot('planar_3r')

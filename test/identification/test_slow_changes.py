@@ -20,7 +20,7 @@ from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.csv import read_csv
-from robot_dynid.report.slow_changes import predictions_beside, slow_changes
+from robot_dynid.report.effects import predictions_beside, slow_changes
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Repaired, repair

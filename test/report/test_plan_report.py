@@ -31,13 +31,13 @@ def plan():
 def test_the_report_shows_motion_way_clearance_and_search(plan):
     report = plan_report(plan)
     titles = [section.title for section in report.sections]
-    assert titles == ['Summary', 'Limits', 'Motion', 'Way of the tip', 'Clearance', 'Search']
+    assert titles == ['Summary', 'Clearance', 'Limits', 'Way of the tip', 'Motion', 'Search']
     page = render(report)
     for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance', 'acceleration [%]',
                  'Nearest pairs', *plan.robot.joints):
         assert text in page
     assert 'src="http' not in page
-    (nearest, _) = report.sections[4].tables
+    (nearest, _) = report.sections[1].tables
     shown = [float(row.cells[1]) for row in nearest.rows]
     assert min(shown) >= 1e3 * plan.found.clearance.smallest - 1.0
     assert np.all([float(row.cells[1]) >= float(row.cells[2]) for row in nearest.rows])
@@ -49,4 +49,4 @@ def test_a_plan_without_checks_says_so(plan):
     report = plan_report(Plan('fourier', plan.robot, free, DesignCriteria()))
     assert 'Collisions were not checked' in render(report)
     assert [section.title for section in report.sections][:4] == [
-        'Summary', 'Limits', 'Motion', 'Way of the tip']
+        'Summary', 'Limits', 'Way of the tip', 'Motion']

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from drawn import unpacked
 from synthetic_recordings import recording
 
-from robot_dynid.document import number, percent
+from robot_dynid.document import Chapter, Figure, Report, Section, number, percent, plain_document
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.validate import Trace, validate
+from robot_dynid.identified.suitability import USES, JointVerdict, NextAction, UseVerdict, Verdict
 from robot_dynid.identified.uncertainty import half_intervals
-from robot_dynid.report import figures, html, sections, thinning
+from robot_dynid.report import curves, errors, html, parameters, thinning, trust
+from robot_dynid.report.identification import (
+    QUESTIONS,
+    identification_report,
+    validation_report,
+)
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
-LARGEST = 8_000_000  # bytes
-JOINTS = tuple(f'joint_{i + 1}' for i in range(7))
+LARGEST = 10_000_000  # bytes
+#: processor time of writing the largest report, and of one plain step over as many numbers
+STEPS = 25.0
 
 
 @pytest.fixture(scope='module')
 def log() -> RawLog:
-    return recording(load_robot('planar_3r'), 1)
+    found = recording(load_robot('planar_3r'), 1)
+    return replace(found, source='/home/someone/runs/run.csv', findings=('one gap',))
 
 
 @pytest.fixture(scope='module')
@@ -34,8 +45,25 @@ def result(log: RawLog) -> IdentificationResult:
 
 
 @pytest.fixture(scope='module')
-def page(result: IdentificationResult, log: RawLog) -> str:
-    return html.render(html.identification_report(result, [log]))
+def report(result: IdentificationResult, log: RawLog) -> Report:
+    words = ('robot-dynid', 'identify', log.source, '--robot', 'planar_3r')
+    told = replace(result, warnings=(f'{log.source}: something',))
+    return identification_report(told, [log], verdict=verdict(result), command=words)
+
+
+@pytest.fixture(scope='module')
+def page(report: Report) -> str:
+    return html.render(report)
+
+
+def verdict(result: IdentificationResult) -> Verdict:
+    """Return one with every outcome."""
+    uses = tuple(UseVerdict(use, ok, 0.12, 0.1, 'N m', 'because it is so')
+                 for use, ok in zip(USES, (True, False, None, True)))
+    return Verdict('Good for some uses.', tuple(
+        JointVerdict(joint, uses, '') for joint in result.model.joints),
+        (NextAction('Record more.', 'robot-dynid design planar_3r --out T.yaml'),
+         NextAction('Tighten a screw.')))
 
 
 def without_scripts(page: str) -> str:
@@ -44,51 +72,112 @@ def without_scripts(page: str) -> str:
 
 def test_nothing_is_loaded_from_outside(page: str) -> None:
     text = without_scripts(page)
-    assert not re.search(r'(src|href)\s*=\s*["\'](?!#)', text)
+    assert not re.search(r'(src|href)\s*=\s*["\'](?!#|data:,")', text)
     assert '@import' not in text
     assert 'url(' not in text
     assert not re.search(r'<script[^>]+src', page)
-    assert page.count(figures.script()[:2000]) == 1
+    assert page.count(html.packed_plotly()) == 1
+    assert len(page) < LARGEST
 
 
-def test_everything_promised_is_in_it(page: str, result: IdentificationResult) -> None:
+def test_chapters_answer_the_questions_of_a_reader_in_their_order(
+    report: Report, page: str, result: IdentificationResult
+) -> None:
+    assert tuple(chapter.title for chapter in report.chapters) == QUESTIONS
     text = without_scripts(page)
-    for title in ('Summary', 'Data and preprocessing', 'Base parameters', 'Residuals',
-                  'Measured and predicted effort'):
-        assert f'<h2>{title}</h2>' in text
-    assert result.estimate.status.value in text
+    places = [text.index(f'</span>{title}</h2>') for title in QUESTIONS]
+    assert places == sorted(places)
     for name in (*result.model.names, *result.model.joints):
         assert name in text
     assert f'{result.model.preprocessing.cutoff:.4g} Hz' in text
-    assert page.count('plotly-graph-div') >= 3 + 4
-    assert len(page) < LARGEST
+
+
+def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report) -> None:
+    good_for, next_ = report.chapters[0].sections[0], report.chapters[1].sections[0]
+    assert good_for.status is not None and good_for.status.advice == 'Good for some uses.'
+    first = good_for.tables[0].rows[0].cells
+    assert [cell.mark for cell in first[1:]] == ['good', 'poor', '', 'good']
+    assert [cell.text for cell in first[1:]] == ['good', 'not', 'not judged', 'good']
+    assert first[2].note == '0.12 N m, at most 0.1'
+    assert [action.command for action in next_.actions] == [
+        'robot-dynid design planar_3r --out T.yaml', '']
+
+
+def test_folders_of_files_are_not_told(page: str) -> None:
+    assert '/home/someone' not in page
+    assert 'run.csv: something' in page
+    assert 'run.csv: one gap' in page
+    assert 'robot-dynid identify run.csv --robot planar_3r' in page
+
+
+def test_files_of_the_same_name_are_told_apart() -> None:
+    from robot_dynid.report.texts import file_names
+
+    assert list(file_names(['/a/b/run.csv', '/a/c/run.csv', '/a/x.csv']).values()) == [
+        'b/run.csv', 'c/run.csv', 'a/x.csv']
+
+
+def test_json_has_the_same_sections(report: Report) -> None:
+    found = json.loads(json.dumps(plain_document(report), allow_nan=False))
+    assert [chapter['title'] for chapter in found] == list(QUESTIONS)
+    assert [s['title'] for c in found for s in c['sections']] == [
+        section.title for section in report.sections]
+    figure = found[2]['sections'][0]['figures'][0]
+    assert figure['curves'][:3] == ['measured', 'nominal', 'predicted']
+    assert figure['axes']['yaxis'] == 'effort [N m]'
+    tables = sum(len(s.get('tables', ())) for c in found for s in c['sections'])
+    assert tables == sum(len(section.tables) for section in report.sections)
+
+
+def test_every_axis_has_a_title_and_every_colour_a_name(report: Report) -> None:
+    palette = set(re.findall(r'--(\w+):', (html.TEMPLATES / 'report.css').read_text()))
+    for section in report.sections:
+        for figure in section.figures:
+            named = set(re.findall(r'"@(\w+)', json.dumps(figure.spec)))
+            assert named <= palette
+            colours = re.findall(r'"(#[0-9a-f]{6}|rgba?\([^"]*)"', json.dumps(figure.spec))
+            assert not colours, figure.title
+            shown = [axis for key, axis in figure.spec['layout'].items()
+                     if 'axis' in key and axis.get('visible', True)]
+            ticks = [axis for axis in shown if 'title' not in axis]
+            # names of joints or parameters need no title
+            assert all(axis == {} or 'tickfont' in axis for axis in ticks), figure.title
 
 
 def test_text_from_outside_stays_text(result: IdentificationResult, log: RawLog) -> None:
     evil = replace(log, source='<script>alert(1)</script>', findings=('<b>bold</b>',))
     bad = replace(result, warnings=('<img src=x onerror=alert(1)>',))
-    text = without_scripts(html.render(html.identification_report(bad, [evil])))
+    text = without_scripts(html.render(identification_report(bad, [evil])))
     assert '<img' not in text
     assert '<b>' not in text
     assert '&lt;b&gt;bold' in text
+    trick = Figure({'data': [{'name': '</script><img src=x>'}], 'layout': {}})
+    page = html.render(Report('t', 's', (Chapter('c', (Section('s', figures=(trick,)),)),)))
+    assert '<img' not in page
 
 
-def test_status_and_warnings_lead(result: IdentificationResult) -> None:
+def test_status_is_told(result: IdentificationResult) -> None:
     from robot_dynid.estimation import Status
 
     estimate = replace(result.estimate, status=Status.NOT_IDENTIFIED)
-    section = sections.summary(replace(result, estimate=estimate, warnings=('look here',)))
+    section = trust.summary(replace(result, estimate=estimate))
     assert section.status is not None
     assert section.status.kind == 'poor'
     assert Status.NOT_IDENTIFIED.value in section.status.advice
-    assert section.warnings == ('look here',)
+
+
+def test_many_warnings_are_folded() -> None:
+    assert trust.warnings(()) == ()
+    assert not trust.warnings(['a'])[0].folded
+    (many,) = trust.warnings(list('abcdef'))
+    assert many.folded and many.warnings == tuple('abcdef')
 
 
 def test_validation_has_its_report(result: IdentificationResult, log: RawLog, tmp_path: Path
                                    ) -> None:
     validation = validate(result.model, [log, log])
     path = tmp_path / 'report.html'
-    html.write_report(html.validation_report(result.model, validation, [log, log]), path)
+    html.write_report(validation_report(result.model, validation, [log, log]), path)
     assert '2 recording(s) not used for the fit' in path.read_text()
 
 
@@ -96,32 +185,91 @@ def test_hopeless_numbers_are_drawn_too(result: IdentificationResult) -> None:
     """Parameters without deviation, zero values, a joint that is never explained."""
     model = replace(result.model, values=result.model.values * 0.0,
                     std=np.full_like(result.model.std, np.inf), not_identified=('joint_2',))
-    assert sections.parameters(model).tables[0].rows[0].cells[3] == '∞'
-    drawn = sections.predictions(validate(model, [recording(model.robot, 1)]), model)[0].figures
+    assert parameters.base_parameters(model).tables[0].rows[0].cells[4] == '∞'
+    validation = validate(model, [recording(model.robot, 1)])
+    drawn = curves.predictions(validation, model)[0].figures
     assert 'not identified' in drawn[1].title
+    assert html.render(validation_report(model, validation, []))
 
 
-def long_trace(count: int = 300_000) -> Trace:
+def long_trace(count: int) -> Trace:
+    """Return seven joints at 1 kHz with a spike, a gap, and what a model makes of them."""
     rng = np.random.default_rng(0)
-    measured = np.cumsum(rng.standard_normal((count, 7)), axis=0)
-    measured[count // 3] = 1e5  # a spike in one sample
-    return Trace('hour.csv', np.arange(count) * 0.01, measured, measured * 0.9, measured * 0.8,
-                 np.ones(count), None)
+    time = np.arange(count) * 1e-3
+    time[count // 2:] += 1.0
+    velocity = np.cos(time[:, None] * np.linspace(1.0, 2.0, 7))
+    measured = 10.0 * velocity + rng.standard_normal((count, 7))
+    measured[count // 3] = 1e4
+    return Trace('hour.csv', time, measured, 10.0 * velocity, 9.0 * velocity, np.ones(count),
+                 None, position=np.sin(time[:, None] * np.linspace(1.0, 2.0, 7)),
+                 velocity=velocity, friction=5.0 * np.sign(velocity))
 
 
-def test_an_hour_stays_small_and_keeps_its_extremes() -> None:
-    trace = long_trace()
-    size = 0
-    for i in range(7):
-        text = figures.as_html(figures.prediction([trace], i, 'N m'))
-        size += len(text)
-    assert size < LARGEST - len(figures.script()) - 500_000
-    curve = thinning.curve([trace, trace], 3)
-    assert len(curve.time) < 1.2 * thinning.POINTS
-    assert np.nanmax(curve.measured) == 1e5
-    assert np.nanmin(curve.measured) == trace.measured[:, 3].min()
-    assert np.isnan(curve.time).sum() == 2
+def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
+    trace = long_trace(30_000)
+    curve = thinning.curve([trace, trace], 3, 3)
+    assert len(curve.time) < 1.3 * thinning.POINTS
+    assert np.nanmax(curve.measured) == 1e4
+    inside = np.delete(trace.measured[:, 3], 10_000)
+    assert np.nanmin(curve.measured) == inside.min()
+    assert np.isnan(curve.time).sum() == 4  # after either recording, and in either gap
     assert np.all(np.diff(curve.time[np.isfinite(curve.time)]) > 0.0)
+    assert curve.gaps[0] == pytest.approx((14.999, 16.0))
+    assert curve.outliers[0, 0] == pytest.approx(10.0)
+    turns = np.arccos(0.0) / 1.5 + np.pi / 1.5 * np.arange(14)  # of cos(1.5 t)
+    turns = np.where((turns > 15.0) & (turns < 16.0), 14.999, turns)  # somewhere in the gap
+    np.testing.assert_allclose(curve.reversals[:len(turns)], turns[turns < 31.0], atol=2e-3)
+
+
+def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResult) -> None:
+    """Curves, errors, friction: as many samples as are scored of an hour, all seven joints."""
+    from robot_dynid.identification.validate import SCORED, Validation
+
+    robot = load_robot('seven_axis')
+    trace = long_trace(SCORED)
+    model = replace(result.model, robot=robot, not_identified=())
+    validation = Validation({}, {}, (trace,), ())
+    begin = time.process_time()
+    np.sort(trace.measured, axis=0)
+    step = time.process_time() - begin
+    begin = time.process_time()
+    sections = (*curves.predictions(validation, model), *curves.friction_data(validation, model),
+                *errors.errors(validation, model), errors.residuals(validation, model))
+    page = html.render(Report('hour', '', (Chapter('c', sections),)))
+    assert time.process_time() - begin < STEPS * step
+    assert len(sections[0].figures) == 7
+    assert len(page) < LARGEST
+
+
+def test_errors_are_found_where_they_are() -> None:
+    """An error at slow speed, and one of 5 Hz, are told from one that is everywhere."""
+    trace = long_trace(20_000)
+    slow = np.abs(trace.velocity[:, 0]) < 0.1
+    error = np.where(slow, 4.0, 1.0) * np.random.default_rng(1).standard_normal(len(slow))
+    spoilt = replace(trace, measured=trace.predicted + error[:, None])
+    found = errors.profiles([spoilt], 0, 0)
+    speed = found[errors.SPEED]
+    assert speed.edges[speed.worst + 1] < 0.12
+    assert speed.error[speed.worst] == pytest.approx(4.0, rel=0.1)
+    assert speed.whole == pytest.approx(float(np.sqrt(np.mean(error**2))))
+    assert speed.error[-1] == pytest.approx(1.0, rel=0.1)
+    assert speed.share.sum() == pytest.approx(1.0)
+    wave = 3.0 * np.sin(2.0 * np.pi * 5.0 * trace.time)
+    frequency, band, _ = errors.spectrum(
+        [replace(trace, measured=trace.predicted + wave[:, None])], 0)
+    assert frequency[np.argmax(band)] == pytest.approx(5.0, rel=0.15)
+    assert np.sqrt(np.sum(band**2)) == pytest.approx(3.0 / np.sqrt(2.0), rel=0.05)
+
+
+def test_friction_is_drawn_with_its_data() -> None:
+    trace = long_trace(20_000)
+    spoilt = trace.friction[:, 0] + 2.0  # what the law misses
+    spec = curves.friction(trace.velocity[:, 0], spoilt, trace.friction[:, 0], ('rad/s', 'N m'))
+    drawn = {curve['name']: curve for curve in spec['data']}
+    median, law = (unpacked(drawn[name]['y']) for name in (
+        'measured, median and middle half', 'model'))
+    np.testing.assert_allclose(median - law, 2.0, atol=1e-5)
+    assert spec['layout']['xaxis']['title']['text'] == 'speed [rad/s]'
 
 
 def test_short_signals_are_drawn_whole() -> None:
@@ -144,14 +292,15 @@ def test_autocorrelation_of_a_known_process() -> None:
 
 
 def test_truth_section_marks_what_is_outside() -> None:
-    parameters = [
+    told = [
         {'name': 'm1', 'true': 1.0, 'value': 1.1, 'std': 0.1, 'deviations': 1.0,
          'half_interval': 0.2},
         {'name': 'm2', 'true': 1.0, 'value': 2.0, 'std': 0.1, 'deviations': 10.0,
          'half_interval': 0.2},
     ]
-    rows = sections.truth(parameters, 0.1, 0.2).tables[0].rows
-    assert [row.mark for row in rows] == ['', 'fair']
+    section = parameters.truth(told, 0.1, 0.2)
+    assert [row.mark for row in section.tables[0].rows] == ['', 'fair']
+    assert [curve['x'] for curve in section.figures[0].spec['data']] == [['m1'], ['m2']]
 
 
 def test_numbers_as_text() -> None:

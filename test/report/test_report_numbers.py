@@ -12,7 +12,8 @@ from nominal import nominal_model
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.document import Section
 from robot_dynid.identification.validate import Validation, joint_score
-from robot_dynid.report.sections import data, parameters, truth
+from robot_dynid.report.parameters import base_parameters, truth
+from robot_dynid.report.provenance import data
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 
@@ -43,7 +44,10 @@ def test_noise_of_a_mean_falls_with_the_root_of_the_periods() -> None:
 def test_parameters_stand_with_their_relative_deviations() -> None:
     model = replace(MODEL, values=np.full(len(MODEL.values), -2.0),
                     std=np.full(len(MODEL.values), 0.05))
-    assert {cells[1:4] for cells in rows(parameters(model))} == {('-2', '0.05', '2.5')}
+    found = rows(base_parameters(model))
+    assert {(*cells[1:3], cells[4]) for cells in found} == {('-2', '0.05', '2.5')}
+    told = {cells[0].text: (cells[0].note, cells[3]) for cells in found}
+    assert told['fc2'] == ('joint_2: dry (Coulomb) friction', 'N m')
 
 
 def test_the_share_inside_the_intervals_is_counted() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from drawn import unpacked
 from nominal import nominal_model
 
 from robot_dynid.estimation.feasible.certificate import CertificateSummary
@@ -21,10 +22,14 @@ from robot_dynid.identified.link_table import link_table
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_card import comment_lines, parameter_card
 from robot_dynid.identified.record import FitRecord, JointRipple
-from robot_dynid.report.friction_curves import curve_figure, friction_curves
-from robot_dynid.report.links import links
-from robot_dynid.report.sections import method
-from robot_dynid.report.torque_ripple import torque_ripple
+from robot_dynid.report.effects import (
+    curve_figure,
+    friction,
+    friction_curves,
+    method,
+    torque_ripple,
+)
+from robot_dynid.report.parameters import links, outline
 from robot_dynid.ripple.fit import Wave
 
 
@@ -36,7 +41,9 @@ def plain() -> IdentifiedModel:
 
 def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedModel) -> None:
     assert link_table(plain) == ()
-    assert links(plain) == () and method(plain) == () and friction_curves(plain) == ()
+    assert method(plain) == () and friction_curves(plain) == ()
+    (section,) = links(plain)
+    assert section.figures == () and 'identify with --method feasible' in section.text
 
 
 def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> None:
@@ -64,10 +71,36 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     assert rows[0].mass == rows[0].nominal_mass == 4.5
     assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
     assert all(row.smallest_eigenvalue > 0.0 for row in rows)
-    section, told = links(model)
-    assert len(told.tables[0].rows) == len(card)
+    (section,) = links(model)
+    beside, told = section.tables
+    assert len(told.rows) == len(card)
     assert 'inertia of link_3 at its least' in section.text
-    assert [row.cells[0] for row in section.tables[0].rows] == ['link_1', 'link_2', 'link_3']
+    assert [row.cells[0] for row in beside.rows] == ['link_1', 'link_2', 'link_3']
+    assert [sheet.title for sheet in section.sheets] == ['link_1', 'link_2', 'link_3']
+    mass, centre, inertia = section.sheets[0].facts
+    assert (mass.value, mass.unit, mass.origin) == ('4.5', 'kg', 'prior')
+    assert (centre.unit, inertia.origin) == ('mm', 'prior')
+
+
+def test_bodies_are_drawn_where_they_are(plain: IdentifiedModel) -> None:
+    """A rod of mass m along x of its link at zero: its outline is as long and as thin."""
+    half, mass, centre = 0.3, 2.0, 0.5
+    about = mass * half**2 / 5.0  # second moment of an ellipsoid with this half axis
+    rod = np.array([mass, mass * centre, 0.0, 0.0, 0.0, 0.0, about + mass * centre**2, 0.0, 0.0,
+                    about + mass * centre**2])
+    turned = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # x goes down
+    origin = np.array([1.0, 2.0, 3.0])
+    x, z = outline(rod, (turned, origin), (0, 2))
+    assert np.ptp(x) == pytest.approx(0.0, abs=1e-9)
+    assert (z.min(), z.max()) == pytest.approx((3.0 - centre - half, 3.0 - centre + half))
+
+
+def test_friction_is_told_in_words_and_units(plain: IdentifiedModel) -> None:
+    (section,) = friction(plain)
+    assert [sheet.title for sheet in section.sheets] == list(plain.joints)
+    found = {fact.origin: fact for fact in section.sheets[1].facts}
+    assert found['fv2'].name == 'viscous friction' and found['fv2'].unit == 'N m s/rad'
+    assert found['fv2'].value.startswith(f'{plain.standard["fv2"]:.3g} ± ')
 
 
 def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
@@ -89,11 +122,12 @@ def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> Non
     assert 'fv 2 ±' in rows[0][2] and 'fc 3 ±' in rows[0][2]
     assert rows[1][:2] == ('joint_3', 'none')
     assert [figure.title for figure in section.figures] == ['joint_1', 'joint_3']
-    drawn = {trace.name: trace for trace in curve_figure(curves[0], 'N m').data}
+    units = ('rad/s', 'N m')
+    drawn = {trace['name']: trace for trace in curve_figure(curves[0], units)['data']}
     assert set(drawn) == {'95 % band', 'coulomb', 'sweeps'}
-    assert list(drawn['sweeps'].y) == pytest.approx(2.0 * speeds + 3.0)
-    assert drawn['sweeps'].error_y.array[0] == pytest.approx(known[0].half_width)
-    assert [trace.name for trace in curve_figure(curves[1], 'N m').data] == ['sweeps']
+    assert unpacked(drawn['sweeps']['y']) == pytest.approx(2.0 * speeds + 3.0)
+    assert unpacked(drawn['sweeps']['error_y']['array'])[0] == pytest.approx(known[0].half_width)
+    assert [trace['name'] for trace in curve_figure(curves[1], units)['data']] == ['sweeps']
 
 
 def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) -> None:

@@ -241,7 +241,8 @@ def _sentences(job: Job, result: IdentificationResult) -> tuple[str, ...]:
 def _write_report(
     result: IdentificationResult, logs: Parts, path: Path, inside: Path
 ) -> None:
-    from robot_dynid.report.html import identification_report, write_report
+    from robot_dynid.report.html import write_report
+    from robot_dynid.report.identification import identification_report
 
     write_report(identification_report(result, logs), path, inside)
 

@@ -1,0 +1,292 @@
+"""Effects beyond rigid links: friction, torque ripple, slow changes, gears and what they hide."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynid.document import DASH, Fact, Figure, Row, Section, Sheet, Table, number, percent
+from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
+from robot_dynid.identification.gears import ATTENUATED
+from robot_dynid.identification.validate import Validation
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.parameter_words import parameter_words
+from robot_dynid.regressor import JointFriction
+from robot_dynid.report import figures
+from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
+from robot_dynid.report.texts import length, unit
+
+#: laws shown for each axis, those with the least error
+SHOWN = 6
+FAR = 100  # a law that misses by more deviations has nothing to say at that speed
+SWEEPS = (
+    'One joint there and back at constant speed while the others rest: half the difference of the '
+    'torques at equal positions is friction alone, without gravity and inertia. Bars: 95 % '
+    'interval of every speed, from stretches of time, so coloured residuals count. Line and band: '
+    'the law named and its 95 % band. What laws miss at speeds left out of their fit counts in '
+    'deviations of the points, 1 % of the friction added. What friction has in common forward and '
+    'backward (an offset) stays with gravity and does not show here.')
+RIPPLE = (
+    'What the model leaves of the unfiltered effort waves with the position of a joint: gears and '
+    'motors make torque that repeats with every turn of theirs. Errors are root mean squares on '
+    'stretches of the recordings left out in turn, without and with the waves. A wave is there '
+    'only where it lowers them, and where noise of the same spectrum gives one so large with a '
+    'probability below 1 in 1000. Delay: by how much the wave comes before the position of its '
+    'row, negative where it comes later.')
+STIFFNESS = (
+    'Torque twists a gear, and shifts the waves of its motor against the encoder behind it. The '
+    'stiffness that this implies, with its 95 % interval, is experimental; it holds where the '
+    'encoder sits behind the gear, and its orders are known.')
+SLOW = (
+    'Friction falls as a joint is warmed by the power it dissipates, and is another in the '
+    'morning. Warm-up: friction follows that power, without any measured effort. Adaptive: '
+    'coefficients of friction and ripple follow what was left over before each sample. Either is '
+    'used where it takes more off recordings left out than chance does. ')
+GEARS = (
+    'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
+    'joint side. The deflection is what both encoders differ by, so their steps and noise decide '
+    'what is known of K: the noise share is by how much they draw K down in least squares. The '
+    'offset is what the motor reads more than the link where nothing bends the gear.')
+BESIDE = (
+    'The same recordings were fitted as if all joints were rigid, with the lag of the effort that '
+    'suits that: errors are root mean squares of the whole effort of each joint on stretches left '
+    'out of both fits in turn, by weighted least squares. ')
+
+
+def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section with what was tried on each axis, none where nothing was chosen."""
+    choices = model.record.friction
+    if not choices:
+        return ()
+    rows = []
+    for choice in choices:
+        tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
+        best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
+        rows.append(Row((
+            choice.axis, choice.law, number(tried.get(choice.law)),
+            ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note)))
+    columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')
+    text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
+            'Coulomb friction. A law with more parameters is taken only where it lowers the error '
+            'by 2 % and in most of the stretches. Axes count from one; m marks a motor that turns '
+            'with several joints.')
+    return (Section('Friction laws', text=text,
+                    tables=(Table(columns, tuple(rows), words=True),)),)
+
+
+def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section with the friction of every joint that sweeps, none where none does."""
+    curves = model.record.friction_curves
+    if not curves:
+        return ()
+    rows = tuple(Row((c.joint, c.law or 'none', _parameters(c), _shapes(c), _errors(c)))
+                 for c in curves)
+    columns = ('joint', 'law', 'parameters', 'shapes', 'missed at speeds left out')
+    drawn = tuple(Figure(curve_figure(c, _units(model, c)), c.joint) for c in curves)
+    return (Section('Friction over speed, from sweeps', text=SWEEPS, beside=True, figures=drawn,
+                    tables=(Table(columns, rows, words=True),)),)
+
+
+def curve_figure(curve: CurveSummary, units: tuple[str, str]) -> Spec:
+    """Return the points of a curve with their intervals, and the law with its band.
+
+    ``units`` of speed and friction.
+    """
+    curves, points, law = [], curve.points, curve.curve
+    if law is not None:
+        speed, friction, low, high = (np.asarray(one) for one in (
+            law.speed, law.friction, law.lower, law.upper))
+        curves = [figures.band(speed, low, high, '95 % band', figures.MODEL),
+                  line(speed, friction, curve.law, figures.MODEL, width=2)]
+    curves.append(figures.points(
+        [p.speed for p in points], [p.friction for p in points], 'sweeps', figures.CONTROL,
+        more={'marker': {'size': 7}, 'error_y': {
+            'type': 'data', 'array': figures.packed([p.upper - p.friction for p in points]),
+            'color': figures.CONTROL, 'thickness': 1.6, 'width': 4}}))
+    ticks = figures.tick_names(points[0].speed, points[-1].speed)
+    return figures.figure(curves, axis(f'speed [{units[0]}]', {'type': 'log', **ticks}),
+                          axis(f'friction [{units[1]}]', FROM_ZERO), {'height': 320})
+
+
+def _units(model: IdentifiedModel, curve: CurveSummary) -> tuple[str, str]:
+    joint = model.joints.index(curve.joint)
+    return f'{length(model.robot, joint)}/s', unit(model.robot, joint)
+
+
+def _parameters(curve: CurveSummary) -> str:
+    return ', '.join(f'{p.name} {number(p.value)} ± {number(p.std, 2)}'
+                     for p in curve.parameters)
+
+
+def _shapes(curve: CurveSummary) -> str:
+    """Return the shapes that matter at the speeds of the sweeps."""
+    return ', '.join(f'{name} {number(curve.settings[name], 3)}'
+                     for name in curve.shapes) or DASH
+
+
+def _errors(curve: CurveSummary) -> str:
+    errors = curve.errors_at_speeds_left_out
+    return ', '.join(f'{law} {number(errors[law], 2) if errors[law] < FAR else f"> {FAR}"}'
+                     for law in sorted(errors, key=lambda law: errors[law]))
+
+
+def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about torque ripple, none where it was not looked for."""
+    found = model.record.ripple
+    if not found:
+        return ()
+    silent = ', '.join(one.joint for one in found if not one.waves)
+    text = f'{RIPPLE} {STIFFNESS}' if any(one.stiffness for one in found) else RIPPLE
+    if silent:
+        text = f'{text} None beyond chance at {silent}.'
+    errors = tuple(Row((one.joint, number(one.before), number(one.after),
+                        percent(one.gain), number(len(one.waves)), _stiffness(one.stiffness)))
+                   for one in found if one.waves)
+    waves = tuple(Row((one.joint, number(wave.order), number(wave.amplitude),
+                       f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
+                       f'{wave.chance:.0e}'))
+                  for one in found for wave in one.waves)
+    tables = () if not errors else (
+        Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
+               'stiffness [kN m/rad]'), errors, 'Error that is left'),
+        Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), waves, 'Waves'))
+    return (Section('Torque ripple', text=text, tables=tables),)
+
+
+def _stiffness(found: tuple[float, float, float] | None) -> str:
+    if found is None:
+        return ''
+    low, value, high = (1e-3 * one for one in found)
+    return f'{number(value, 3)} ({number(low, 3)} to {number(high, 3)})'
+
+
+def slow_changes(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about slow changes, none where they were not looked for."""
+    looked = model.record.slow_changes
+    if not looked:
+        return ()
+    by_joint = dict(zip(model.joints, model.adaptations)) if model.adaptations else {}
+    rows, laws = [], []
+    for one in looked:
+        known = by_joint.get(one.joint)
+        warming, slow = (known.warming, known.slow) if known else (None, None)
+        rows.append(Row((
+            one.joint, percent(one.warming), number(one.warming_deviations, 2),
+            'yes' if warming else 'no', percent(one.slow), number(one.slow_deviations, 2),
+            'yes' if slow else 'no', number(slow.viscous if slow else None),
+            number(slow.dry if slow else None), number(slow.seconds if slow else None))))
+        for i, seconds in enumerate(warming.seconds.tolist() if warming else ()):
+            assert warming is not None
+            laws.append(Row((
+                one.joint, f'{seconds:.3g} ± {1.96 * float(warming.seconds_std[i]):.2g}',
+                number(warming.power, 3),
+                *(f'{100.0 * value:.1f} ± {196.0 * std:.1f}' for value, std in zip(
+                    warming.fall[:, i].tolist(), warming.fall_std[:, i].tolist())))))
+    warm = [one.joint for one in looked if (k := by_joint.get(one.joint)) and k.warming]
+    text = SLOW + (f'Friction that warms up shows at {", ".join(warm)}.' if warm else
+                   'The recordings show no friction that warms up.')
+    columns = ('joint', 'warm-up gain [%]', 'in deviations', 'used', 'adaptive gain [%]',
+               'in deviations', 'used', 'viscous share', 'dry share', 'over [s]')
+    tables = [Table(columns, tuple(rows), 'Squared error taken off data left out')]
+    if laws:
+        titles = ('joint', 'time constant [s]', 'at [W]', 'viscous friction falls by [%]',
+                  'dry friction falls by [%]')
+        tables.append(Table(titles, tuple(laws), 'Friction that warms up, with 95 % intervals'))
+    return (Section('Slow changes', text=text, tables=tuple(tables)),)
+
+
+def predictions_beside(validation: Validation) -> tuple[Section, ...]:
+    """Return one section with static, warm-up and adaptive scores, none for a model without."""
+    if not validation.adaptive:
+        return ()
+    kinds = [scores['all'] for scores in (
+        validation.model, validation.warm_up, validation.adaptive)]
+    rows = tuple(
+        Row((joint, *(number(one[joint].rmse) for one in kinds),
+             *(percent(one[joint].relative_error) for one in kinds),
+             percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
+             if kinds[0][joint].rmse > 0.0 else DASH)) for joint in kinds[0])
+    columns = ('joint', 'static RMSE', 'warm-up', 'adaptive', 'static error [%]', 'warm-up [%]',
+               'adaptive [%]', 'RMSE less by [%]')
+    return (Section('Static, warm-up and adaptive prediction', text=SLOW,
+                    tables=(Table(columns, rows),)),)
+
+
+def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about elastic joints, none where all are rigid."""
+    gears = model.record.gears
+    if not gears:
+        return ()
+    rows = tuple(
+        Row((g.joint, _with_std(g.stiffness, g.stiffness_std),
+             _with_std(g.damping, g.damping_std), _with_std(g.rotor_inertia, g.rotor_inertia_std),
+             f'{1e3 * g.offset:.4g} ± {1e3 * g.offset_std:.2g}',
+             number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
+             ' / '.join(number(1e3 * step, 3) if step else 'none seen'
+                        for step in (g.resolution_link, g.resolution_motor)),
+             number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2)),
+            'poor' if g.attenuation > ATTENUATED else '') for g in gears)
+    columns = ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
+               'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]',
+               'noise [mrad]', 'noise share of K [%]')
+    beside = model.record.rigid_beside
+    stiff = tuple(Row((r.joint, 'elastic' if r.elastic else 'rigid',
+                       number(r.rigid_error), number(r.elastic_error),
+                       number(r.rigid_error / r.elastic_error, 3),
+                       'elasticity matters' if r.matters else 'no more than 10 % apart'))
+                  for r in beside)
+    matters = ', '.join(r.joint for r in beside if r.matters)
+    conclusion = f'Elasticity matters at {matters}.' if matters else \
+        'The rigid model predicts these efforts as well; only the elastic one predicts where ' \
+        'the links are, and accelerations of links and motors.'
+    titles = ('joint', 'fitted as', 'rigid model [N m]', 'elastic model [N m]', 'ratio', '')
+    return (Section('Elastic joints', text=f'{GEARS} {BESIDE}{conclusion}', tables=(
+        Table(columns, rows, 'Gears and encoders'),
+        Table(titles, stiff, 'Rigid beside elastic', words=True))),)
+
+
+def _with_std(value: float, std: float) -> str:
+    return f'{number(value)} ± {number(std, 2)}'
+
+
+def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section about the residual models and the loops, none where there are none."""
+    record = model.record.residual
+    if record is None:
+        return ()
+    tables = []
+    if record.joints:
+        rows = tuple(Row((r.joint, number(r.friction), number(r.physics),
+                          number(r.with_residual), (r.kind or 'yes') if r.used else 'no', r.note))
+                     for r in record.joints)
+        columns = ('joint', 'friction', '+ links', '+ deflection', 'used', 'remark')
+        tables.append(Table(columns, rows, 'Error that is left [N m]', words=True))
+    if record.seconds:
+        loops = tuple(Row((loop, number(seconds))) for loop, seconds in record.seconds.items())
+        tables.append(Table(('loop', 'seconds'), loops))
+    how = 'Friction from sweeps, links and residual were fitted in turn' \
+        if record.loops == 'three' else 'Friction and links were fitted at once'
+    text = (f'{how}, {record.rounds} round(s). Root mean squared errors on stretches of '
+            'the recordings left out of all fits in turn. A model of the deflection is used only '
+            'where it lowers the error by 1 % and by more than chance.')
+    return (Section('Loops and deflection', text=text, tables=tuple(tables)),)
+
+
+def friction(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the friction of every joint, and of motors that turn with several, in words."""
+    words, described = parameter_words(model), model.structure.described
+    deviations = dict(zip(model.names, model.std.tolist(), strict=True))
+    by_part: dict[str, list[Fact]] = {}
+    for block in model.torque_model.blocks:
+        for name in block.names if isinstance(block, JointFriction) else ():
+            one, std = words[name], deviations.get(name)
+            by_part.setdefault(one.part, []).append(Fact(
+                one.words, number(model.standard[name], 3) + (
+                    '' if std is None else f' ± {number(std, 2)}'), one.unit, name))
+    sheets = tuple(Sheet(part, tuple(facts)) for part, facts in by_part.items())
+    return (Section('Friction of the joints', sheets=sheets, text=(
+        f'Laws: {"; ".join(described)}. After ±: one standard deviation.')),) if sheets else ()
+
+
+def method(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the sections that the method of the fit has of its own."""
+    return model.record.details.sections(model.method, model.robot.row_names)

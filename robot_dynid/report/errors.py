@@ -1,0 +1,223 @@
+"""Errors by speed, position, load, time and frequency: the fourth chapter of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynid.document import Cell, Figure, Row, Section, Table, number, percent
+from robot_dynid.identification.validate import Trace, Validation
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.report import figures, thinning
+from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
+from robot_dynid.report.texts import effort_unit, length
+from robot_dynid.types import FloatArray
+
+#: bins of a range, of the time axis, and of the frequency axis per decade
+BINS, SPANS, PER_DECADE = 20, 60, 12
+#: share of the samples that a bin must hold; ratio to the error of all from which one stands out
+LEAST, STANDS_OUT = 0.01, 1.5
+#: samples of the stretches whose spectra are averaged
+STRETCH = 1024
+SPEED, POSITION, LOAD, TIME = 'speed', 'position', 'load', 'time'
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorProfile:
+    """RMS error of one equation in bins of a quantity.
+
+    ``edges`` (k + 1,) of the bins, ``error`` (k,) [N m, N], NaN where a bin holds too little, and
+    the ``share`` (k,) of the samples in each; ``whole`` is the RMS error of all.
+    """
+
+    edges: FloatArray
+    error: FloatArray
+    share: FloatArray
+    whole: float
+
+    @property
+    def middle(self) -> FloatArray:
+        """The middle of each bin (k,)."""
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    @property
+    def worst(self) -> int:
+        """The bin with the largest error."""
+        return int(np.nanargmax(self.error))
+
+
+def profile(quantity: FloatArray, error: FloatArray, edges: FloatArray) -> ErrorProfile:
+    """Return the RMS of errors (N,) in bins of a quantity (N,) with ``edges`` (k + 1,)."""
+    square = error**2
+    bins = np.searchsorted(edges[1:-1], quantity)
+    count = np.bincount(bins, minlength=len(edges) - 1).astype(np.float64)
+    total = np.bincount(bins, square, minlength=len(edges) - 1)
+    share = count / max(len(error), 1)
+    enough = share >= LEAST * min(1.0, BINS / len(count))
+    found = np.sqrt(np.divide(total, count, out=np.zeros_like(total), where=count > 0.0))
+    return ErrorProfile(edges, np.where(enough & (count > 0.0), found, np.nan), share,
+                        float(np.sqrt(np.mean(square))))
+
+
+def profiles(traces: Sequence[Trace], row: int, joint: int) -> dict[str, ErrorProfile]:
+    """Return the profiles of an equation by quantity; without motion, that over time alone.
+
+    Speed [rad/s, m/s] without its sign; position [rad, m]; load [N m, N], the modelled effort
+    without friction, without its sign; time [s], recordings one after the other.
+    """
+    error = thinning.residuals(traces, row)
+    time = np.concatenate([t.time - t.time[0] + start for t, start in zip(
+        traces, thinning.offsets(traces), strict=True)])
+    found = {}
+    known = [(t.position, t.velocity, t.friction, t.predicted) for t in traces
+             if t.position is not None and t.velocity is not None and t.friction is not None]
+    if len(known) == len(traces):
+        speed = np.abs(np.concatenate([velocity[:, joint] for _, velocity, _, _ in known]))
+        position = np.concatenate([own[:, joint] for own, _, _, _ in known])
+        load = np.abs(np.concatenate([all_[:, row] - own[:, row] for _, _, own, all_ in known]))
+        finer = np.linspace(0.0, 1.0, BINS + 1)**2
+        found = {SPEED: profile(speed, error, float(speed.max()) * finer),
+                 POSITION: profile(position, error, _even(position, BINS)),
+                 LOAD: profile(load, error, _even(load, BINS))}
+    return {**found, TIME: profile(time, error, _even(time, SPANS))}
+
+
+def _even(values: FloatArray, count: int) -> FloatArray:
+    return np.linspace(float(values.min()), float(values.max()), count + 1)
+
+
+def spectrum(traces: Sequence[Trace], row: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return frequencies (f,) [Hz] and the RMS (f,) of error and effort in bands about them.
+
+    Welch: half-overlapping stretches under a Hann window; the longest recording counts.
+    Source: IEEE Trans. Audio Electroacoust. 1967, 15, 70.
+    """
+    trace = max(traces, key=lambda t: len(t.time))
+    size = min(STRETCH, len(trace.time))
+    starts = np.arange(0, len(trace.time) - size + 1, max(size // 2, 1))
+    window = np.hanning(size + 1)[:-1]
+    step, scale = thinning.mean_step(trace), max(float(np.sum(window**2)), 1e-12)
+    found = []
+    for signal in (trace.measured[:, row] - trace.predicted[:, row], trace.measured[:, row]):
+        cut = np.lib.stride_tricks.sliding_window_view(signal, size)[starts]
+        power = np.abs(np.fft.rfft((cut - cut.mean(axis=1, keepdims=True)) * window))**2
+        found.append(2.0 * power.mean(axis=0)[1:] / scale / size)  # of each line
+    frequency = np.fft.rfftfreq(size, step)[1:]
+    decades = np.log10(frequency[-1] / frequency[0])
+    edges = np.geomspace(frequency[0] * 0.999, frequency[-1] * 1.001,
+                         max(int(PER_DECADE * decades), 1) + 1)
+    bins = np.searchsorted(edges[1:-1], frequency)
+    kept = np.unique(bins)
+    bands = [np.sqrt(np.bincount(bins, one)[kept]) for one in found]
+    return np.sqrt(edges[:-1] * edges[1:])[kept], bands[0], bands[1]
+
+
+def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the errors of all joints by each quantity, as a table and as figures."""
+    robot, traces = model.robot, validation.traces
+    rows = list(zip(robot.row_names, robot.row_joints, strict=True))
+    found = {name: profiles(traces, i, joint) for i, (name, joint) in enumerate(rows)}
+    spectra = {name: spectrum(traces, i) for i, name in enumerate(found)}
+    sizes = {name: float(np.sqrt(np.mean(np.concatenate(
+        [t.measured[:, i] for t in traces])**2))) or 1.0 for i, name in enumerate(found)}
+    text = ('Root mean square of the error in bins, in per cent of the effort of the joint. Error '
+            'that grows at low speed is friction; with load, gears or inertials; with position, '
+            'cables, ripple or a wrong axis; over time, warming up.')
+    at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
+    rate = at.replace('rad', 'rad/s').replace('m', 'm/s')
+    titles = {SPEED: ('By speed', f'speed [{rate}]'),
+              POSITION: ('By position', f'position [{at}]'),
+              LOAD: ('By load', 'load: effort without friction [% of its largest]'),
+              TIME: ('Over time', 'time [s], recordings one after the other')}
+    drawn = [Figure(_by(found, sizes, kind, title), head, link='time' if kind == TIME else '')
+             for kind, (head, title) in titles.items() if kind in next(iter(found.values()))]
+    drawn.append(Figure(_spectra(effort_unit(robot), spectra), 'By frequency', link='frequency'))
+    return (Section('By speed, position, load, time and frequency', text=text,
+                    tables=(_largest(effort_unit(robot), found, spectra),), figures=tuple(drawn),
+                    beside=True),)
+
+
+def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind: str,
+        title: str) -> Spec:
+    """Return one curve per joint over the bins of a quantity."""
+    curves = []
+    for i, (name, own) in enumerate(found.items()):
+        one = own[kind]
+        x = 100.0 * one.middle / max(float(one.edges[-1]), 1e-12) if kind == LOAD else one.middle
+        y, colour = 100.0 * one.error / sizes[name], figures.series(i)
+        curves.append(line(x, y, name, colour, more={} if kind == TIME else {
+            'mode': 'lines+markers', 'marker': {'size': 4}, 'connectgaps': True}))
+    return figures.figure(curves, axis(title), axis('error / effort, RMS [%]', FROM_ZERO),
+                          {'height': 320})
+
+
+def _spectra(units: str, spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> Spec:
+    curves = [line(frequency, error, name, figures.series(i))
+              for i, (name, (frequency, error, _)) in enumerate(spectra.items())]
+    decades = {'type': 'log', 'dtick': 1}
+    return figures.figure(curves, axis('frequency [Hz]', decades), axis(
+        f'error in each band, RMS [{units}]', decades), {'height': 320})
+
+
+def _largest(units: str, found: dict[str, dict[str, ErrorProfile]],
+             spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> Table:
+    """Return the largest errors of every joint by each quantity, as ratios to its RMS."""
+    kinds = list(next(iter(found.values())))
+    rows = []
+    for name, own in found.items():
+        frequency, error, _ = spectra[name]
+        power = np.cumsum(error**2)
+        half = float(frequency[np.searchsorted(power, 0.5 * power[-1])])
+        rows.append(Row((name, number(next(iter(own.values())).whole, 3),
+                         *(_place(own[kind]) for kind in kinds), f'half of it below '
+                         f'{number(half, 2)} Hz')))
+    columns = ('joint', f'RMS error [{units}]', *(f'largest by {kind}' if kind != TIME
+                                                else 'largest over time' for kind in kinds),
+               'frequency')
+    return Table(columns, tuple(rows), 'Where the error is largest, as multiples of the RMS error')
+
+
+def _place(one: ErrorProfile) -> Cell:
+    if not np.isfinite(one.error).any() or not one.whole > 0.0:
+        return Cell('–')
+    k = one.worst
+    ratio = float(one.error[k]) / one.whole
+    place = f'{number(float(one.edges[k]), 3)} to {number(float(one.edges[k + 1]), 3)}'
+    return Cell(f'{ratio:.1f} ×', 'fair' if ratio > STANDS_OUT else '',
+                f'{place}: {percent(float(one.share[k]))} % of all')
+
+
+def residuals(validation: Validation, model: IdentifiedModel) -> Section:
+    """Return autocorrelation and distribution of the residuals."""
+    traces, names = validation.traces, model.robot.row_names
+    text = ('What the model leaves over. A slow autocorrelation means an effect the model lacks '
+            '(friction near zero speed, elasticity, temperature), not noise.')
+    return Section('Residuals: noise, or something the model lacks?', text=text, beside=True,
+                   figures=(Figure(correlation(traces, names), 'Autocorrelation'),
+                            Figure(histogram(traces, names), 'Distribution')))
+
+
+def correlation(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
+    """Return the autocorrelation of all residuals."""
+    curves = [line(*thinning.autocorrelation(traces, i), joint, figures.series(i))
+              for i, joint in enumerate(joints)]
+    return figures.figure(curves, axis('lag [s]'), axis(
+        'autocorrelation of the residual', more={'range': [-1.05, 1.05]}), more={'height': 320})
+
+
+def histogram(traces: Sequence[Trace], joints: Sequence[str]) -> Spec:
+    """Return the densities of the residuals, each in units of its RMS, beside the normal one."""
+    edges = np.linspace(-4.0, 4.0, 81)
+    middle = 0.5 * (edges[1:] + edges[:-1])
+    normal = np.exp(-0.5 * middle**2) / np.sqrt(2 * np.pi)
+    curves = [line(middle, normal, 'normal', figures.LINE, 0.0,
+                   {'fill': 'tozeroy', 'fillcolor': '@measured/25'})]
+    for i, joint in enumerate(joints):
+        error = thinning.residuals(traces, i)
+        size = float(np.sqrt(np.mean(error**2))) or 1.0
+        density = np.histogram(error / size, edges)[0] / max(len(error), 1) / (edges[1] - edges[0])
+        curves.append(line(middle, density, joint, figures.series(i)))
+    return figures.figure(curves, axis('residual / RMS of the residual'),
+                          axis('density', FROM_ZERO), more={'height': 320})

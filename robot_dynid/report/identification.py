@@ -1,0 +1,100 @@
+"""Reports of an identification, of a model, of a validation: six questions of a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from robot_dynid.document import Chapter, Report, Section
+from robot_dynid.identification.forward_scores import ForwardValidation
+from robot_dynid.identification.identify import IdentificationResult
+from robot_dynid.identification.validate import Validation
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.suitability import Verdict
+from robot_dynid.report import curves, effects, errors, parameters, provenance, trust
+from robot_dynid.report.forward_dynamics import forward_dynamics
+from robot_dynid.report.texts import file_names, with_file_names
+from robot_dynid.types import RawLog
+
+TRUST, NEXT, SEE, WHERE, PARAMETERS, DATA = QUESTIONS = (
+    'Can I trust it?', 'What next?', 'See it', 'Where is the error?', 'Parameters',
+    'Data and provenance')
+
+
+def identification_report(
+    result: IdentificationResult, logs: Sequence[RawLog], extra: Sequence[Section] = (),
+    verdict: Verdict | None = None, command: Sequence[str] = (),
+) -> Report:
+    """Return the report of an identification.
+
+    ``extra`` sections follow the summary; ``verdict`` leads where it is known; ``command`` are
+    the words of the command line, if any.
+    """
+    model, training = result.model, result.training
+    return _report(
+        (model, training), logs, verdict, result.warnings, {
+            TRUST: (trust.summary(result), *extra,
+                    trust.scores(model, training, 'Prediction of the files of the fit')),
+            DATA: (provenance.data(logs, model, result.choice),
+                   provenance.excitation(model, result.estimate),
+                   provenance.provenance(model, logs, command))})
+
+
+def model_report(
+    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
+    extra: Sequence[Section] = (), verdict: Verdict | None = None, command: Sequence[str] = (),
+) -> Report:
+    """Return the report of a saved model on recordings; arguments as above."""
+    return _report(
+        (model, validation), logs, verdict, validation.warnings, {
+            TRUST: (trust.validated(model, validation), *extra,
+                    trust.scores(model, validation, 'Prediction')),
+            DATA: (provenance.data(logs, model), provenance.excitation(model),
+                   provenance.provenance(model, logs, command))})
+
+
+def validation_report(
+    model: IdentifiedModel, validation: Validation, logs: Sequence[RawLog],
+    forward: ForwardValidation | None = None, verdict: Verdict | None = None,
+    command: Sequence[str] = (),
+) -> Report:
+    """Return the report of a validation on recordings the model was not fitted to.
+
+    With ``forward``, scores of forward dynamics follow the summary; other arguments as above.
+    """
+    extra = () if forward is None else (forward_dynamics(model, forward),)
+    report = model_report(model, validation, logs, extra, verdict, command)
+    return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
+                   subtitle=f'{len(provenance.recordings_of(logs))} recording(s) not used for the '
+                            f'fit, method {model.method}')
+
+
+def _report(
+    shown: tuple[IdentifiedModel, Validation], logs: Sequence[RawLog], verdict: Verdict | None,
+    warnings: Sequence[str], own: dict[str, tuple[Section, ...]],
+) -> Report:
+    """Return the chapters that all of these reports share around their ``own`` sections."""
+    model, validation = shown
+    names = file_names([*model.record.recordings, *(
+        log.source for log in provenance.recordings_of(logs)), *(
+        trace.source for trace in validation.traces)])
+    led = (trust.suitability(verdict),) if verdict else ()
+    next_ = trust.actions(verdict) if verdict else ()
+    chapters = {
+        TRUST: (*led, *own[TRUST]),
+        NEXT: (*next_, *trust.warnings(with_file_names(warnings, names))),
+        SEE: (*curves.predictions(validation, model), *curves.friction_data(validation, model),
+              *effects.friction_curves(model), *curves.ripple_data(validation, model)),
+        WHERE: (*errors.errors(validation, model), errors.residuals(validation, model),
+                *effects.predictions_beside(validation)),
+        PARAMETERS: (*parameters.links(model), *effects.friction(model),
+                     *effects.elastic_joints(model), *effects.torque_ripple(model),
+                     *effects.slow_changes(model), *effects.deflection(model),
+                     *parameters.correlations(model), parameters.base_parameters(model),
+                     *effects.friction_laws(model), *effects.method(model),
+                     *parameters.categories(model)),
+        DATA: own[DATA]}
+    count = len(provenance.recordings_of(logs))
+    return Report(f'{model.robot.name}: identified dynamics',
+                  f'{model.method}, {count} recording{"" if count == 1 else "s"}',
+                  tuple(Chapter(title, sections) for title, sections in chapters.items()))

@@ -1,0 +1,341 @@
+"""Parameters: the links on the robot, what is known of each, base parameters, correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.document import (
+    Card,
+    Cell,
+    Fact,
+    Figure,
+    Row,
+    Section,
+    Sheet,
+    Table,
+    number,
+    percent,
+)
+from robot_dynid.dynamics.kinematics import chain_points, link_poses
+from robot_dynid.identified.link_table import link_table
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.parameter_card import ParameterRow, parameter_card
+from robot_dynid.identified.parameter_words import parameter_words
+from robot_dynid.identified.uncertainty import half_intervals
+from robot_dynid.reduction.identifiability import (
+    CATEGORIES,
+    DEPENDENT,
+    INDEPENDENT,
+    UNIDENTIFIABLE,
+    lifted_by,
+    with_advice,
+)
+from robot_dynid.reduction.origins import COMBINED, MEASURED, PRIOR, kind_of
+from robot_dynid.reduction.sensor_configurations import SENSOR_CONFIGURATIONS
+from robot_dynid.report import figures
+from robot_dynid.report.figures import Spec, axis, line
+from robot_dynid.types import FloatArray
+
+WELL, FAIRLY = 0.1, 0.3  # relative standard deviations
+CLIP = 1.0  # half width of the forest plot, as a share of the value
+STRONG, PAIRS = 0.9, 8  # correlations that are named, at most so many
+#: points of a drawn outline
+AROUND = 61
+AXES = 'xyz'
+
+
+def links(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the links on the robot, a sheet for each, and the card of all their parameters."""
+    card = parameter_card(model)
+    bodies = model.feasible_links
+    active = model.record.details.active_constraints
+    if bodies is None:
+        text = ('Efforts show combinations of parameters, and this method asks for no more. '
+                'Masses, centres and inertias of single links that a real robot can have need a '
+                'prior: identify with --method feasible.')
+    else:
+        text = ('Every link is a body that can exist. Ellipsoids are bodies of even density with '
+                'the same mass, centre and inertia. "Measured": the efforts show it by itself; '
+                '"combination": they show it together with others only; "prior": the recordings '
+                'say nothing, and the nominal robot decided. The last two may be far off although '
+                'efforts are right. '
+                + (f'At a bound: {", ".join(active)}.' if active else ''))
+    drawn = () if bodies is None else tuple(
+        Figure(on_robot(model, bodies, side), f'Links on the robot, {words}')
+        for words, side in (('from the side', 0), ('from the front', 1)))
+    sheets = tuple(_sheet(model, j, card) for j in range(model.robot.n))
+    return (Section('Links', text=text, figures=drawn, beside=True, sheets=sheets,
+                    tables=(*_link_table(model), _card(card))),)
+
+
+def _link_table(model: IdentifiedModel) -> tuple[Table, ...]:
+    table = link_table(model)
+    rows = tuple(Row((r.link, number(r.mass), number(r.nominal_mass),
+                      ' '.join(number(c, 3) for c in r.centre), number(r.smallest_eigenvalue, 2),
+                      ', '.join(r.from_prior) or 'none', ', '.join(r.combined) or 'none'))
+                 for r in table)
+    columns = ('link', 'mass [kg]', 'nominal [kg]', 'centre of mass [m]', 'least eigenvalue',
+               'decided by the prior', 'only in combination')
+    return (Table(columns, rows, 'Links beside the nominal ones', words=True, folded=True),
+            ) if table else ()
+
+
+def _card(card: Sequence[ParameterRow]) -> Table:
+    """Return the parameter card: where every standard parameter comes from."""
+    rows = tuple(Row((
+        r.part, r.name, number(r.value), r.origin,
+        '' if r.deviation is None else number(r.deviation, 2),
+        '' if r.share is None else f'{100.0 * r.share:.2g} %',
+        '; '.join(r.combinations), r.measurement)) for r in card)
+    columns = ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
+               'known combinations', 'to know it by itself')
+    return Table(columns, rows, 'Parameter card: where every standard parameter comes from',
+                 words=True, folded=True)
+
+
+def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Sheet:
+    """Return mass, centre and inertia of one link with their origins, as far as known."""
+    own = {kind_of(row.name): row for row in card
+           if kind_of(row.name) and row.part == model.robot.bodies[j]
+           and row.name.endswith(str(j + 1))}
+    counts = {origin: sum(row.origin == origin for row in own.values())
+              for origin in (MEASURED, COMBINED, PRIOR)}
+    told = ', '.join(f'{count} {words}' for count, words in zip(
+        counts.values(), ('measured', 'only in combination', 'from the prior')) if count)
+    bodies = model.feasible_links
+    if bodies is None:
+        facts = tuple(Fact(row.name, number(row.value), _unit_of(kind), 'measured',
+                           f'± {number(row.deviation, 2)}') for kind, row in own.items()
+                      if row.origin == MEASURED)
+        return Sheet(model.robot.bodies[j], facts, told)
+    mass, first, inertia = _about_centre(bodies[j])
+    nominal = float(model.robot.nominal[j, 0])
+    origins = [_origin(own, kinds) for kinds in (
+        ('m',), ('m', 'mx', 'my', 'mz'),
+        ('Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz'))]
+    moments = np.sort(np.linalg.eigvalsh(inertia))
+    return Sheet(model.robot.bodies[j], (
+        Fact('mass', number(mass, 3), 'kg', origins[0], f'nominal {number(nominal, 3)} kg'),
+        Fact('centre of mass', ', '.join(f'{1e3 * c:.0f}' for c in first), 'mm', origins[1],
+             'x, y, z in the frame of the link'),
+        Fact('inertia', ', '.join(number(m, 2) for m in moments), 'kg m²', origins[2],
+             'principal moments about the centre of mass')), told)
+
+
+def _origin(own: Mapping[str, ParameterRow], kinds: Sequence[str]) -> str:
+    """Return the origin of what several parameters make: that of the least known of them."""
+    found = {row.origin for kind, row in own.items() if kind in kinds}
+    return 'prior' if PRIOR in found else 'combination' if COMBINED in found else 'measured'
+
+
+def _unit_of(kind: str) -> str:
+    return 'kg' if kind == 'm' else 'kg m' if kind.startswith('m') else 'kg m²'
+
+
+def _about_centre(link: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Return mass, centre (3,) and inertia about it (3, 3) of a link (10,) in its frame."""
+    mass = float(link[0])
+    c = link[1:4] / mass
+    xx, xy, yy, xz, yz, zz = link[4:]
+    about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return mass, c, about_origin - mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
+
+
+def on_robot(model: IdentifiedModel, bodies: FloatArray, side: int) -> Spec:
+    """Return the robot halfway through its motion with ellipsoids of ``bodies`` (n, 10).
+
+    Seen along a horizontal axis of the base, so that the axis ``side`` (0: x, 1: y) goes across.
+    """
+    robot = model.robot
+    ranges = model.trained.quantities.get('position')
+    q = np.full((1, robot.n), 0.3) if ranges is None else ranges.mean(axis=1)[None]
+    chain, poses = chain_points(robot, q)[0], link_poses(robot, q)
+    seen = [side, 2]
+    curves: list[Spec] = []
+    for nominal, links in ((True, robot.nominal), (False, bodies)):
+        for j in range(robot.n):
+            if not links[j, 0] > 0.0:
+                continue
+            around = outline(links[j], (poses.rotations[0, j], poses.origins[0, j]), seen)
+            colour = figures.SOFT if nominal else figures.series(j)
+            more: Spec = {'legendgroup': 'nominal', 'visible': 'legendonly',
+                          'line': {'dash': 'dot'}, 'showlegend': not curves} if nominal else {
+                'fill': 'toself', 'fillcolor': f'{colour}/30'}
+            name = 'nominal' if nominal else robot.bodies[j]
+            curves.append(line(around[0], around[1], name, colour,
+                               more={'hoverinfo': 'name', **more}))
+    curves.append(line(chain[:, side], chain[:, 2], 'joints', figures.INK, 2.5, {
+        'hoverinfo': 'skip', 'mode': 'lines+markers',
+        'marker': {'size': 6, 'color': figures.INK}}))
+    return figures.figure(curves, axis(f'{AXES[side]} of the base [m]'),
+                          axis('z of the base [m]', {'scaleanchor': 'x'}),
+                          {'height': 460, 'hovermode': 'closest'})
+
+
+def outline(
+    link: FloatArray, pose: tuple[FloatArray, FloatArray], seen: Sequence[int]
+) -> FloatArray:
+    """Return the outline (2, N) of a link (10,) at a ``pose``, on the two axes ``seen``.
+
+    The second moments of a body about its centre are tr(I) / 2 - I, those of an ellipsoid of even
+    density m a^2 / 5; its shadow is the ellipse of the two rows and columns that are seen.
+    """
+    rotation, origin = pose
+    mass, centre, inertia = _about_centre(link)
+    moments = rotation @ (0.5 * np.trace(inertia) * np.eye(3) - inertia) @ rotation.T
+    values, vectors = np.linalg.eigh(5.0 * moments[np.ix_(seen, seen)] / mass)
+    angle = np.linspace(0.0, 2.0 * np.pi, AROUND)
+    circle = np.sqrt(np.maximum(values, 0.0))[:, None] * np.stack([np.cos(angle), np.sin(angle)])
+    return np.asarray((origin + rotation @ centre)[list(seen), None] + vectors @ circle)
+
+
+def base_parameters(model: IdentifiedModel) -> Section:
+    """Return every base parameter with its deviation, as a table and as a forest plot."""
+    rows, words = [], parameter_words(model)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        shares = model.std / np.abs(model.values)
+    for i, (label, relative) in enumerate(zip(model.labels, shares.tolist())):
+        mark = 'poor' if relative > FAIRLY else 'fair' if relative > WELL else ''
+        told = words.get(model.names[i])
+        cells = (Cell(model.names[i], note=told.sentence if told else ''),
+                 number(float(model.values[i])), number(float(model.std[i]), 2),
+                 told.unit if told else '', percent(relative), label)
+        rows.append(Row(cells, mark))
+    columns = ('parameter', 'value', 'std', 'unit', 'std / value [%]', 'combination')
+    text = ('What the efforts show: combinations of standard parameters, in SI units. '
+            'Standard deviations hold for coloured residuals: they are computed from whole '
+            'stretches of time, not from single samples. What friction differs by from '
+            f'one recording to the next: {model.record.spread_sentence}.')
+    drawn = forest(model.names, model.values, (model.std, half_intervals(model)))
+    return Section(f'All {len(model.names)} base parameters', text=text, folded=True,
+                   tables=(Table(columns, tuple(rows), words=True),),
+                   figures=(Figure(drawn, '95 % intervals'),))
+
+
+def forest(
+    names: Sequence[str], values: FloatArray, spread: tuple[FloatArray, FloatArray]
+) -> Spec:
+    """Return the 95 % interval of every parameter as a share of its value, clipped.
+
+    ``spread`` are deviations and halves of the intervals, (b,) each.
+    """
+    with np.errstate(divide='ignore', invalid='ignore'):
+        relative, reach = (np.where(values != 0.0, part / np.abs(values), np.inf)
+                           for part in spread)
+    relative, reach = (np.where(np.isnan(part), np.inf, part) for part in (relative, reach))
+    curves = []
+    for name, low, high, colour in (
+            ('std below 10 %', -1.0, WELL, figures.GOOD), ('10 to 30 %', WELL, FAIRLY,
+                                                           figures.FAIR),
+            ('above 30 %: hardly determined', FAIRLY, np.inf, figures.POOR)):
+        rows = np.flatnonzero((relative > low) & (relative <= high))
+        half = 100.0 * np.minimum(reach[rows], CLIP)
+        curves.append({
+            **figures.points(np.zeros(len(rows)), [], name, colour),
+            'y': [names[int(i)] for i in rows],
+            'customdata': figures.packed(np.minimum(100 * relative[rows], 1e6)),
+            'error_x': {'type': 'data', 'array': figures.packed(half), 'thickness': 2, 'width': 0,
+                        'color': colour},
+            'hovertemplate': '%{y}: std %{customdata:.3g} % of the value<extra></extra>'})
+    return figures.figure(
+        curves, axis('95 % interval about the value [% of the value, clipped at 100]',
+                     {'range': [-105, 105]}),
+        axis(more={'categoryorder': 'array', 'categoryarray': list(reversed(names)), 'dtick': 1,
+                   'range': [-0.8, len(names) - 0.2], 'tickfont': {'size': 10}}),
+        {'height': 110 + 15 * len(names), 'hovermode': 'closest'})
+
+
+def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return the correlations of the base parameters, none where they are not known."""
+    factor = model.correlation_factor
+    if factor is None:
+        return ()
+    matrix = factor.T @ factor
+    known = np.flatnonzero(np.isfinite(model.std) & (np.diag(matrix) > 0.0))
+    names, matrix = [model.names[int(i)] for i in known], matrix[np.ix_(known, known)]
+    pairs = [(float(matrix[i, k]), names[i], names[k]) for i, k in zip(
+        *np.triu_indices(len(names), 1)) if abs(matrix[i, k]) > STRONG]
+    pairs.sort(key=lambda pair: -abs(pair[0]))
+    told = ', '.join(f'{a} and {b} ({r:+.2f})' for r, a, b in pairs[:PAIRS])
+    text = ('Where a cell is dark the recordings tell two parameters apart badly: an error of one '
+            'is made up for by the other. A motion that moves them differently helps. '
+            + (f'Strongest: {told}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
+               f'No pair is correlated by more than {STRONG:g}.'))
+    small = {'tickfont': {'size': 9}, 'showgrid': False}
+    spec = {'data': [{
+        'type': 'heatmap', 'z': [[round(v, 3) for v in row] for row in matrix.tolist()],
+        'x': names, 'y': names, 'zmin': -1, 'zmax': 1, 'hoverongaps': False,
+        'colorscale': [[0.0, '@series5'], [0.5, '@paper'], [1.0, '@series0']],
+        'colorbar': {'thickness': 10, 'len': 0.6, 'outlinewidth': 0, 'tickvals': [-1, 0, 1]},
+        'hovertemplate': '%{x}, %{y}: %{z:.2f}<extra></extra>'}],
+        'layout': {'height': 520, 'hovermode': 'closest',
+                   'xaxis': axis(more=small),
+                   'yaxis': axis(more={**small, 'autorange': 'reversed'})}}
+    return (Section('Which parameters the recordings cannot tell apart', text=text,
+                    figures=(Figure(spec, 'Correlations of the base parameters'),)),)
+
+
+CATEGORIES_TEXT = (
+    'Unidentifiable parameters act on no measured effort. What linearly dependent ones do, others '
+    'can do as well: only the base parameters they appear in are known. Independently '
+    'identifiable ones are known by themselves, given a motion that excites them. Other sensor '
+    'configurations were tried: their equations joined those of the robot, and the whole was '
+    'reduced anew.')
+
+
+def categories(model: IdentifiedModel) -> tuple[Section, ...]:
+    """Return one section with the category of every standard parameter."""
+    torque = model.torque_model
+    found = with_advice(torque.robot, torque.blocks, model.reduction)
+    counted = [one.category for one in found.values()]
+    cards = tuple(Card(category, str(counted.count(category))) for category in CATEGORIES)
+    rows = tuple(
+        Row((name, one.category, ', '.join(one.combinations), one.advice),
+            {UNIDENTIFIABLE: 'poor', DEPENDENT: 'fair'}.get(one.category, ''))
+        for name, one in found.items())
+    more = tuple(
+        Row((SENSOR_CONFIGURATIONS[key].words, ', '.join(lifted[INDEPENDENT]) or 'none',
+             ', '.join(lifted[DEPENDENT]) or 'none')) for key, lifted in lifted_by(found).items())
+    tables = (
+        Table(('parameter', 'category', 'in', 'sensor configuration'), rows, words=True),
+        Table(('sensor configuration', 'identifiable alone', 'in combinations'), more,
+              'Parameters identifiable with other sensor configurations', words=True))
+    return (Section('What can be identified', text=CATEGORIES_TEXT, cards=cards, tables=tables,
+                    folded=True),)
+
+
+def truth(parameters: Sequence[Mapping[str, Any]], distance: float, acceleration: float
+          ) -> Section:
+    """Return identified beside true parameters of a simulated robot.
+
+    ``parameters`` hold name, true, value, std, deviations, and half of the 95 % interval;
+    ``distance`` and ``acceleration`` are relative errors of all parameters and of the served
+    accelerations.
+    """
+    off = [float(p['deviations']) for p in parameters]
+    inside = [abs(p['value'] - p['true']) <= p['half_interval'] for p in parameters]
+    rows = tuple(
+        Row((p['name'], number(p['true']), number(p['value']), number(p['std'], 2),
+             number(d, 2)), '' if held else 'fair')
+        for p, d, held in zip(parameters, off, inside))
+    cards = (Card('parameters', percent(distance), '% from the truth'),
+             Card('acceleration', percent(acceleration), '% from MuJoCo'),
+             Card('inside their 95 % interval', percent(float(np.mean(inside))), '%'))
+    curves = [{**figures.points([], [off[i] for i in rows_], name, colour),
+               'x': [parameters[i]['name'] for i in rows_]}
+              for name, colour, rows_ in (
+                  ('inside their 95 % interval', figures.GOOD,
+                   [i for i, held in enumerate(inside) if held]),
+                  ('outside', figures.POOR, [i for i, held in enumerate(inside) if not held]))]
+    names = [p['name'] for p in parameters]
+    plot = figures.figure(
+        curves, axis(more={'tickfont': {'size': 9}, 'dtick': 1, 'tickangle': -60,
+                           'categoryorder': 'array', 'categoryarray': names}),
+        axis('(identified − true) / std'), {'height': 320, 'hovermode': 'closest'})
+    columns = ('parameter', 'true', 'identified', 'std', 'deviation / std')
+    return Section('Against the truth', cards=cards, figures=(
+        Figure(plot, 'Deviation in standard deviations'),),
+        tables=(Table(columns, rows, 'All parameters beside the truth', folded=True),))

@@ -1,0 +1,200 @@
+"""Data quality, excitation, and provenance: what went in, how, and how to repeat it."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import PurePath
+
+import numpy as np
+
+from robot_dynid.document import Action, Card, Cell, Figure, Row, Section, Table, number, percent
+from robot_dynid.estimation import Estimate
+from robot_dynid.identification.selection import Choice
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.report import figures
+from robot_dynid.report.figures import axis
+from robot_dynid.report.texts import file_names, length, setting, unit, with_file_names
+from robot_dynid.signals.parts import HEAD, Parts
+from robot_dynid.signals.prepare import Averaging
+from robot_dynid.types import RawLog, StoredRecording
+from robot_dynid.version import VERSION
+
+#: share of a limit that a motion should use at least, for its parameters to show
+USED = 0.3
+#: packages whose versions are told
+PACKAGES = ('numpy', 'scipy', 'numba')
+
+
+def recordings_of(logs: Sequence[RawLog]) -> Sequence[RawLog | StoredRecording]:
+    """Return the recordings, whose parts count as one."""
+    return logs.recordings if isinstance(logs, Parts) else logs
+
+
+def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None = None) -> Section:
+    """Return the files with their findings, and the preprocessing with its reasons."""
+    recordings = recordings_of(logs)
+    names = file_names([log.source for log in recordings])
+    rows = tuple(Row(_recording(log, names)) for log in recordings)
+    columns = ('recording', 'samples', 'seconds', 'rate [Hz]', 'channels')
+    tables = (Table(columns, rows, words=True),
+              Table((), _settings(model), 'Preprocessing and model', words=True),
+              *(_averaged(model, mean) for mean in model.record.averaging))
+    found = tuple(f'{names[log.source]}: {text}' for log in recordings
+                  for text in with_file_names(log.findings, names))
+    drawn: tuple[Figure, ...] = ()
+    if choice is not None and len(choice.cutoffs) > 1:
+        drawn = (Figure(cutoffs(choice.cutoffs, choice.preprocessing.cutoff),
+                        'Choice of the cut-off by the error on stretches left out of the fit'),)
+    return Section('Data and preprocessing', warnings=found, tables=tables, figures=drawn)
+
+
+def _settings(model: IdentifiedModel) -> tuple[Row, ...]:
+    settings = model.preprocessing
+    rate = "the recording's own" if settings.rate is None else f'{number(settings.rate)} Hz'
+    pairs = (
+        ('low-pass', f'{number(settings.cutoff)} Hz, zero phase, motion and effort alike'),
+        ('grid', rate), ('lag of the effort', f'{number(1e3 * settings.effort_lag)} ms, removed'),
+        ('thinned to the cut-off', setting(settings.decimate)),
+        ('weights near reversals', ', '.join(
+            number(w) for w in model.record.weights_near_reversals) or 'not known'),
+        ('rest at both ends dropped', setting(settings.trim_rest)),
+        ('friction', '; '.join(model.structure.described)),
+        ('rotor inertia', setting(model.structure.rotor_inertia)),
+        ('effort kind', model.robot.drive.kind), ('method', model.method),
+    )
+    return tuple(Row(pair) for pair in pairs)
+
+
+def _averaged(model: IdentifiedModel, mean: Averaging) -> Table:
+    """Return the noise of an averaged recording: of one period, and of their mean."""
+    share = mean.periods ** -0.5
+    rows = tuple(
+        Row((joint, number(position), number(effort), number(share * position),
+             number(share * effort)))
+        for joint, position, effort in zip(
+            model.joints, mean.position_noise, mean.effort_noise, strict=True))
+    title = (f'{PurePath(mean.source).name}: {mean.periods} periods of {mean.period:.7g} s '
+             'averaged; noise of one period and of the mean')
+    return Table(('joint', 'position', 'effort', 'mean position', 'mean effort'), rows, title)
+
+
+def _recording(
+    recording: RawLog | StoredRecording, names: Mapping[str, str]
+) -> tuple[str, ...]:
+    if isinstance(recording, RawLog):
+        head, count = recording, len(recording.time)
+        steps = np.diff(head.time[np.isfinite(head.time)])
+        seconds = float(steps.sum())
+    else:
+        count = len(recording)
+        head = recording.read(0, min(HEAD, count))
+        end = recording.read(max(count - HEAD, 0), count)
+        steps = np.diff(head.time[np.isfinite(head.time)])
+        known = end.time[np.isfinite(end.time)]
+        seconds = float(known[-1] - head.time[0]) if len(known) else np.nan
+    step = float(np.median(steps)) if len(steps) else np.nan
+    present = [c for c in ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity',
+                           'joint_torque', 'external_torque') if getattr(head, c) is not None]
+    return (names[recording.source], str(count), number(seconds),
+            number(1.0 / step if step > 0.0 else np.nan),
+            ', '.join(one.replace('_', ' ') for one in present))
+
+
+def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> figures.Spec:
+    """Return the held-out score of every cut-off that was tried."""
+    x, y = np.array(tried).T
+    curve = figures.line(x, y, 'tried', figures.MODEL,
+                         more={'mode': 'lines+markers', 'showlegend': False})
+    span = np.log10([tried[0][0] / 1.2, tried[-1][0] * 1.2])
+    mark = {'type': 'line', 'x0': chosen, 'x1': chosen, 'y0': 0, 'y1': 1, 'yref': 'paper',
+            'line': {'color': figures.CONTROL, 'width': 1.5, 'dash': 'dash'}}
+    note = {'x': float(np.log10(chosen)), 'y': 1.0, 'yref': 'paper', 'showarrow': False,
+            'xanchor': 'left', 'xshift': 6, 'text': f'chosen: {chosen:g} Hz'}
+    return figures.figure(
+        [curve], axis('cut-off [Hz]', {
+            'type': 'log', 'range': span.tolist(), 'tickvals': x.tolist(),
+            'ticktext': [f'{c:g}' for c, _ in tried]}),
+        axis('error on data left out'), {'height': 260, 'shapes': [mark], 'annotations': [note]})
+
+
+def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Section:
+    """Return the ranges of the motion of the fit beside the limits, and what it left open."""
+    ranges, robot = model.trained.quantities, model.robot
+    cards: tuple[Card, ...] = ()
+    text = ''
+    if estimate is not None:
+        cards = (Card('condition number', number(estimate.condition, 3), 'unit columns'),
+                 Card('condition number', number(estimate.condition_raw, 3), 'raw'),
+                 Card('rank', f'{estimate.rank} of {len(estimate.values)}'))
+        if estimate.not_excited:
+            text = f'Not excited: {", ".join(estimate.not_excited)}. '
+    rows = []
+    for j, joint in enumerate(robot.joints if ranges else ()):
+        at = length(robot, j)
+        cells = [joint]
+        for name, of in (('position', at), ('velocity', f'{at}/s'), ('acceleration', f'{at}/s²'),
+                         ('effort', unit(robot, j))):
+            own = ranges.get(name)
+            cells.append('–' if own is None else
+                         f'{number(own[j, 0], 3)} to {number(own[j, 1], 3)} {of}')
+        rows.append(Row((*cells, _share(model, j, 'position'), _share(model, j, 'velocity'))))
+    columns = ('joint', 'position', 'velocity', 'acceleration', 'effort', 'of its range [%]',
+               'of its top speed [%]')
+    tables = (Table(columns, tuple(rows), 'Motion of the fit'),) if rows else ()
+    text += ('Outside these ranges the model extrapolates, and says so. A joint that uses little '
+             'of its range or speed shows little of its parameters.')
+    return Section('Excitation', text=text, cards=cards, tables=tables)
+
+
+def _share(model: IdentifiedModel, j: int, quantity: str) -> str | Cell:
+    """Return the share of a limit that the motion of the fit used, marked if it is little."""
+    limits, own = model.robot.limits, model.trained.quantities.get(quantity)
+    if own is None:
+        return '–'
+    low, high = (float(v) for v in own[j])
+    whole = float(limits.upper[j] - limits.lower[j]) if quantity == 'position' \
+        else float(limits.velocity[j])
+    used = (high - low if quantity == 'position' else max(-low, high)) / whole \
+        if np.isfinite(whole) and whole > 0.0 else np.nan
+    if np.isnan(used):
+        return '–'
+    return Cell(percent(used), 'fair') if used < USED else percent(used)
+
+
+def provenance(
+    model: IdentifiedModel, logs: Sequence[RawLog], command: Sequence[str] = ()
+) -> Section:
+    """Return hashes, versions and the command that repeats the work."""
+    record = model.record
+    names = file_names(record.recordings)
+    rows = [('robot_dynid', VERSION), ('Python', platform.python_version()),
+            *((package, metadata.version(package)) for package in PACKAGES),
+            ('robot', f'{model.robot.name}, {PurePath(model.robot.source or "").name}'),
+            ('robot, geometry and gravity', model.robot.hash()),
+            ('robot, SHA-256 of its description', record.robot_digest or 'not known'),
+            ('recipe, SHA-256', record.recipe_digest or 'not known')]
+    digests = record.recording_digests or ('',) * len(record.recordings)
+    rows += [(f'fitted to {names[source]}, SHA-256', digest or 'not a file')
+             for source, digest in zip(record.recordings, digests, strict=False)]
+    fitted = set(record.recordings)
+    others = file_names([log.source for log in recordings_of(logs) if log.source not in fitted])
+    rows += [('also shown here', name) for name in others.values()]
+    words = [shown(word) for word in command] or _identify(model, names)
+    return Section('Provenance', actions=(
+        Action('The command that repeats this:', shlex.join(words)),),
+        tables=(Table((), tuple(Row(pair) for pair in rows), 'What it came from', words=True),))
+
+
+def shown(word: str) -> str:
+    """Return a word of a command line without the folders of an absolute path."""
+    return PurePath(word).name if PurePath(word).is_absolute() else word
+
+
+def _identify(model: IdentifiedModel, names: Mapping[str, str]) -> list[str]:
+    """Return the words of the command that fits such a model."""
+    return ['robot-dynid', 'identify', *(PurePath(path).name for path in names), '--robot',
+            model.robot.name, *(['--method', model.method] if model.method else []),
+            '--out', 'model.yaml']
