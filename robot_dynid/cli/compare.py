@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import add_accept, check_outputs, load_logs, load_model, report_mark
+from robot_dynid.cli.files import (
+    add_accept,
+    check_outputs,
+    load_logs,
+    load_model,
+    report_mark,
+    reported,
+)
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.cli.terminal import percent
 from robot_dynid.errors import UsageError
@@ -31,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read models and recordings, compare, write the report."""
     from robot_dynid.identified.comparison import differences
+    from robot_dynid.report.comparison import comparison_report
 
     paths = [path for path in arguments.files if path.lower().endswith(MODELS)]
     data = [path for path in arguments.files if path not in paths]
@@ -44,21 +52,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             progress(f'comparing {path}', 0.1)
             changes[path] = differences(models[0], model)
         scores = _scores(models, data, arguments.accept, progress)
-        if arguments.report:
-            from robot_dynid.report.comparison import comparison_report
-            from robot_dynid.report.html import write_report
-
-            progress('report', 0.9)
-            write_report(comparison_report(
-                dict(zip(paths, models, strict=True)), changes, dict(zip(paths, scores))),
-                arguments.report)
+        progress('report', 0.9)
+        chapters = reported(arguments, lambda: comparison_report(
+            dict(zip(paths, models, strict=True)), changes, dict(zip(paths, scores))))
     return {
         'ok': True, 'robot': models[0].robot.name, 'models': paths, 'files': data,
         'changes': {path: [vars(one) for one in found] for path, found in changes.items()},
         'not_identified': {path: model.not_identified for path, model in zip(paths, models)},
         'joints': {path: joint_scores(one) for path, one in zip(paths, scores)},
         'warnings': list(dict.fromkeys(text for one in scores for text in one.warnings)),
-        'report': arguments.report,
+        'report': arguments.report, 'chapters': chapters,
     }
 
 

@@ -15,6 +15,7 @@ from robot_dynid.cli.files import (
     load_logs,
     load_model,
     report_mark,
+    reported,
 )
 from robot_dynid.cli.terminal import number
 
@@ -46,6 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.monitoring.contact import ContactSettings
     from robot_dynid.monitoring.contact_events import contact_events
     from robot_dynid.monitoring.monitor import MonitorSettings
+    from robot_dynid.report.contact import contact_report
 
     started = time.perf_counter()
     check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
@@ -57,12 +59,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             'contact detection')
         progress('observing', 0.8)
         found = contact_events(model, logs, settings)
-        if arguments.report:
-            from robot_dynid.report.contact import contact_report
-            from robot_dynid.report.html import write_report
-
-            progress('report', 0.9)
-            write_report(contact_report(model, found), arguments.report)
+        progress('report', 0.9)
+        chapters = reported(arguments, lambda: contact_report(model, found))
     accepted = model.not_identified if arguments.accept_partial else ()
     return {
         'ok': usable(model, arguments.accept_partial) and all(
@@ -77,7 +75,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             'contacts': [asdict(c) for c in p.contacts], 'watched': p.watched,
             'blind': [asdict(b) for b in p.blind]} for p in found},
         'warnings': [note for p in found for note in p.notes],
-        'seconds': time.perf_counter() - started}
+        'seconds': time.perf_counter() - started, 'chapters': chapters}
 
 
 def _blind_by_reason(blind: Iterable[dict[str, Any]]) -> dict[tuple[str, str], float]:

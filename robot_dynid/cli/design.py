@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, report_mark, written_before
+from robot_dynid.cli.files import check_outputs, report_mark, reported, written_before
 from robot_dynid.cli.option_text import with_text
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.errors import DynIdError, UsageError
@@ -81,6 +81,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.execution.sampled import check_points
     from robot_dynid.io.trajectory_file import MARK, save_trajectory
     from robot_dynid.plain import to_plain
+    from robot_dynid.report.plan import Plan, plan_report
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.trajectories.elements import elements
 
@@ -115,13 +116,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         found = design(robot, request, keeping_clear(criteria, scene))
     _check_points(found, arguments.rate)
     save_trajectory(found.trajectory, arguments.out, robot.name)
-    if arguments.report is not None:
-        from robot_dynid.report.html import write_report
-        from robot_dynid.report.plan import Plan, plan_report
-
-        with written_before(arguments.out):
-            write_report(plan_report(Plan(request.kind, robot, found, criteria, scene)),
-                         arguments.report)
+    with written_before(arguments.out):
+        chapters = reported(arguments, lambda: plan_report(
+            Plan(request.kind, robot, found, criteria, scene)))
     return {
         'robot': robot.name, 'type': request.kind, 'out': arguments.out,
         'report': arguments.report, **_figures(found),
@@ -129,6 +126,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
         'stages': [vars(stage) for stage in found.stages], 'session': to_plain(found.session),
         'elements': elements(found.trajectory), 'warnings': found.warnings,
+        'chapters': chapters,
         'seconds': time.perf_counter() - started,
     }
 

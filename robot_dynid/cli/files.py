@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from robot_dynid.errors import DynIdError, UsageError
 from robot_dynid.files import check_target, open_regular
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from robot_dynid.cli.terminal import Progress
+    from robot_dynid.document import Report
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
@@ -59,6 +60,22 @@ def report_mark(path: str | None) -> bytes | None:
     from robot_dynid.report.html import MARK
 
     return MARK
+
+
+def reported(
+    arguments: argparse.Namespace, report: Callable[[], Report]
+) -> list[dict[str, Any]]:
+    """Write the ``report`` where one is asked for; return its sections for JSON, if that is."""
+    from robot_dynid.document import plain_document
+
+    if not (arguments.report or arguments.json):
+        return []
+    made = report()
+    if arguments.report:
+        from robot_dynid.report.html import write_report
+
+        write_report(made, arguments.report)
+    return plain_document(made) if arguments.json else []
 
 
 @contextmanager

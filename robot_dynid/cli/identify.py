@@ -13,6 +13,7 @@ from robot_dynid.cli.files import (
     check_outputs,
     load_logs,
     report_mark,
+    reported,
     written_before,
 )
 from robot_dynid.cli.scores import joint_scores, show_scores
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
+    from robot_dynid.report.identification import identification_report
     from robot_dynid.robot.robot_file import load_robot
     from robot_dynid.signals.windows import file_of
 
@@ -88,20 +90,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         result = with_recordings(result, {file: file_digest(file) for file in files})
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
-        if arguments.report:
-            from robot_dynid.report.html import write_report
-            from robot_dynid.report.identification import identification_report
-
-            progress('report', 0.9)
-            with written_before(arguments.out):
-                write_report(identification_report(result, logs), arguments.report)
+        verdict = result.verdict_with(Names(arguments.robot, arguments.out))
+        progress('report', 0.9)
+        with written_before(arguments.out):
+            chapters = reported(arguments, lambda: identification_report(
+                result, logs, verdict=verdict, command=arguments.command))
     found = {'ok': usable(result.model, arguments.accept_partial), **_result(result),
-             'verdict': result.verdict_with(Names(arguments.robot, arguments.out)).plain()}
+             'verdict': verdict.plain()}
     if arguments.urdf:
         with written_before(arguments.out, arguments.report):
             found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
-            'findings': logs.findings}
+            'findings': logs.findings, 'chapters': chapters}
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

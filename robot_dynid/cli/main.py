@@ -111,6 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     options = parser(words).parse_args(words)
+    options.command = (PROGRAM, *words)
     if options.version:
         from robot_dynid import __version__
 

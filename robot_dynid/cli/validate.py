@@ -13,6 +13,7 @@ from robot_dynid.cli.files import (
     load_logs,
     load_model,
     report_mark,
+    reported,
 )
 from robot_dynid.cli.scores import (
     forward_scores,
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.validate import validate
     from robot_dynid.identification.verdict import judged
     from robot_dynid.identified.caution import caution, usable
+    from robot_dynid.report.identification import validation_report
 
     started = time.perf_counter()
     check_outputs((arguments.report, report_mark(arguments.report)), inputs=(
@@ -75,12 +77,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         if arguments.forward:
             progress('forward dynamics', 0.85)
             forward = validate_forward(model, logs)
-        if arguments.report:
-            from robot_dynid.report.html import write_report
-            from robot_dynid.report.identification import validation_report
-
-            progress('report', 0.9)
-            write_report(validation_report(model, validation, logs, forward), arguments.report)
+        verdict = judged(model, validation, forward=forward, names=Names(
+            arguments.robot or model.robot.name, arguments.model))
+        progress('report', 0.9)
+        chapters = reported(arguments, lambda: validation_report(
+            model, validation, logs, forward, verdict, arguments.command))
     joints = joint_scores(validation)
     above = [joint for joint, most in allowed.items() if not joints[joint]['nrmse'] <= most]
     return {
@@ -91,13 +92,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'outside': {t.source: [vars(one) for one in t.outside]
                     for t in validation.traces if t.outside},
         'rollout': rollout_score(validation),
-        'verdict': judged(model, validation, forward=forward, names=Names(
-            arguments.robot or model.robot.name, arguments.model)).plain(),
+        'verdict': verdict.plain(),
         'forward': {} if forward is None else forward_scores(model, forward),
         'findings': logs.findings,
         'warnings': tuple(dict.fromkeys((*validation.warnings, *(
             () if forward is None else forward.warnings)))), 'report': arguments.report,
-        'seconds': time.perf_counter() - started,
+        'seconds': time.perf_counter() - started, 'chapters': chapters,
     }
 
 

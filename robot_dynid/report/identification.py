@@ -9,6 +9,7 @@ from robot_dynid.document import Chapter, Report, Section
 from robot_dynid.identification.forward_scores import ForwardValidation
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.validate import Validation
+from robot_dynid.identification.verdict import judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import Verdict
 from robot_dynid.report import curves, effects, errors, parameters, provenance, trust
@@ -27,12 +28,12 @@ def identification_report(
 ) -> Report:
     """Return the report of an identification.
 
-    ``extra`` sections follow the summary; ``verdict`` leads where it is known; ``command`` are
-    the words of the command line, if any.
+    ``extra`` sections follow the summary; the ``verdict`` leads, that of the result where none is
+    given; ``command`` are the words of the command line, if any.
     """
     model, training = result.model, result.training
     return _report(
-        (model, training), logs, verdict, result.warnings, {
+        (model, training), logs, verdict or result.verdict, result.warnings, {
             TRUST: (trust.summary(result), *extra,
                     trust.scores(model, training, 'Prediction of the files of the fit')),
             DATA: (provenance.data(logs, model, result.choice),
@@ -46,7 +47,7 @@ def model_report(
 ) -> Report:
     """Return the report of a saved model on recordings; arguments as above."""
     return _report(
-        (model, validation), logs, verdict, validation.warnings, {
+        (model, validation), logs, verdict or judged(model, validation), validation.warnings, {
             TRUST: (trust.validated(model, validation), *extra,
                     trust.scores(model, validation, 'Prediction')),
             DATA: (provenance.data(logs, model), provenance.excitation(model),
@@ -63,6 +64,7 @@ def validation_report(
     With ``forward``, scores of forward dynamics follow the summary; other arguments as above.
     """
     extra = () if forward is None else (forward_dynamics(model, forward),)
+    verdict = verdict or judged(model, validation, forward=forward)
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
                    subtitle=f'{len(provenance.recordings_of(logs))} recording(s) not used for the '
@@ -70,7 +72,7 @@ def validation_report(
 
 
 def _report(
-    shown: tuple[IdentifiedModel, Validation], logs: Sequence[RawLog], verdict: Verdict | None,
+    shown: tuple[IdentifiedModel, Validation], logs: Sequence[RawLog], verdict: Verdict,
     warnings: Sequence[str], own: dict[str, tuple[Section, ...]],
 ) -> Report:
     """Return the chapters that all of these reports share around their ``own`` sections."""
@@ -78,11 +80,9 @@ def _report(
     names = file_names([*model.record.recordings, *(
         log.source for log in provenance.recordings_of(logs)), *(
         trace.source for trace in validation.traces)])
-    led = (trust.suitability(verdict),) if verdict else ()
-    next_ = trust.actions(verdict) if verdict else ()
     chapters = {
-        TRUST: (*led, *own[TRUST]),
-        NEXT: (*next_, *trust.warnings(with_file_names(warnings, names))),
+        TRUST: (trust.suitability(verdict), *own[TRUST]),
+        NEXT: (*trust.actions(verdict), *trust.warnings(with_file_names(warnings, names))),
         SEE: (*curves.predictions(validation, model), *curves.friction_data(validation, model),
               *effects.friction_curves(model), *curves.ripple_data(validation, model)),
         WHERE: (*errors.errors(validation, model), errors.residuals(validation, model),

@@ -81,7 +81,7 @@ def summary(result: IdentificationResult) -> Section:
              Card('base parameters', str(len(estimate.values)), f'rank {estimate.rank}'),
              Card('condition number', number(estimate.condition, 3), 'unit columns'),
              Card('samples of the fit', f'{result.experiment.information.samples}'))
-    shown = conclusion(estimate.status)
+    shown = None if estimate.status is Status.OK else conclusion(estimate.status)
     if result.model.not_identified:  # comes first, whatever else there is
         shown = Conclusion('poor', 'Not identified:', f'{result.model.status}.')
     return Section('The fit', status=shown, cards=cards)
