@@ -269,6 +269,7 @@ WRITERS = {
         'into a temporary folder',
     ('robot_dynid/io/storage.py', 'plain.open'): 'into a temporary folder',
     ('robot_dynid/io/sqlite.py', 'os.truncate'): 'in a temporary folder',
+    ('robot_dynid/io/information_file.py', 'np.savez_compressed'): 'into memory',
     ('robot_dynid/cli/main.py', 'os.open'): 'the null device, when nobody reads the output',
 }
 WRITING = {'write_text', 'write_bytes', 'rename', 'renames', 'symlink_to', 'hardlink_to', 'touch',

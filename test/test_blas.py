@@ -37,7 +37,7 @@ WITHOUT_ALGEBRA = {
     'refused_recordings', 'require_any_joint', 'save_trajectory', 'scene_of', 'set_load',
     'set_payload', 'shortage',
     'total_duration', 'unguarded', 'unseen', 'usable', 'validation_report', 'verdict',
-    'with_moves', 'with_recordings', 'write_report',
+    'with_digests', 'with_moves', 'with_recordings', 'write_report',
 }
 THREADS, MANY = 2, 20_000
 #: s: what the waiting threads of BLAS spin at least, and what all else in a process may take

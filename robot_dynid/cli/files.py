@@ -120,6 +120,15 @@ def load_logs(
     return replace(opened.parts, accepted=tuple(accept))
 
 
+def recording_digests(paths: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of the files of recordings, of windows that of the whole, by path."""
+    from robot_dynid.files import file_digest
+    from robot_dynid.signals.windows import file_of
+
+    files = {str(Path(file_of(path))) for path in paths}
+    return {file: file_digest(file) for file in files}
+
+
 def is_robot(path: str) -> bool:
     """Return whether ``path`` is a robot, by its name, URDF or robot YAML, not a model file."""
     from robot_dynid.files import read_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -12,6 +11,7 @@ from robot_dynid.cli.files import (
     add_accept_partial,
     check_outputs,
     load_logs,
+    recording_digests,
     report_mark,
     reported,
     written_before,
@@ -22,10 +22,13 @@ from robot_dynid.cli.verdict import show_verdict
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
-    from robot_dynid.cli.terminal import Terminal
+    from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.estimation import Estimator
     from robot_dynid.identification.identify import IdentificationResult
+    from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.identification.recorded_information import RecordedInformation
     from robot_dynid.robot.model import RobotModel
+    from robot_dynid.signals.parts import Parts
 
 HELP = 'identify a dynamic model from recordings'
 #: prefix by which the options that are settings of a method are known among the others
@@ -42,8 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
                         help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, all of one '
-                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]')
-    parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML')
+                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]; and '
+                             'information of recordings, X.info, see the verb information')
+    parser.add_argument('--robot', help='name, URDF file or robot YAML; without it that of the '
+                                        'information')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
     parser.add_argument('--method', metavar='METHOD',
@@ -63,15 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.export import urdf as urdf_file
-    from robot_dynid.files import file_digest
-    from robot_dynid.identification.identify import identify, with_recordings
     from robot_dynid.identification.next_actions import Names
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
     from robot_dynid.report.identification import identification_report
-    from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.signals.windows import file_of
 
     started = time.perf_counter()
     outputs = ((arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
@@ -80,14 +81,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     recipe = recipe.with_estimator_settings(_settings(arguments))
     estimator = recipe.estimator_for(arguments.method)
-    robot = load_robot(arguments.robot)
+    robot, information = _inputs(arguments)
     check_outputs(*outputs, inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
     with terminal.progress('identify') as progress:
-        logs = load_logs(arguments.data, robot, progress, arguments.accept)
-        result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
-        files = {str(Path(file_of(path))) for path in arguments.data}
-        result = with_recordings(result, {file: file_digest(file) for file in files})
+        result, logs = _identified(arguments, (robot, information), recipe, progress)
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         verdict = result.verdict_with(Names(arguments.robot, arguments.out))
@@ -102,6 +100,64 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             found |= _exported(result, urdf, arguments.urdf)
     return {**found, 'out': arguments.out, 'report': arguments.report, 'seconds': seconds,
             'findings': logs.findings, 'chapters': chapters}
+
+
+def _inputs(
+    arguments: argparse.Namespace
+) -> tuple[RobotModel, list[RecordedInformation]]:
+    """Return the robot, and the information files among the data.
+
+    Raises UsageError where neither is there, or they are of different robots.
+    """
+    from robot_dynid.io.information_file import load_information
+    from robot_dynid.robot.robot_file import load_robot
+
+    information = [load_information(path) for path in arguments.data if _is_information(path)]
+    if arguments.robot is None and not information:
+        raise UsageError('--robot is missing: which robot was recorded? A name, URDF file or '
+                         'robot YAML')
+    robot = load_robot(arguments.robot) if arguments.robot else information[0].robot
+    for one in information:
+        if one.robot.hash() != robot.hash():
+            raise UsageError(f'the information of {", ".join(one.record.recordings)} is of '
+                             f'{one.robot.name}, not of {robot.name}')
+    return robot, information
+
+
+def _is_information(path: str) -> bool:
+    from robot_dynid.io.information_file import SUFFIX
+
+    return path.endswith(SUFFIX)
+
+
+def _identified(
+    arguments: argparse.Namespace, inputs: tuple[RobotModel, list[RecordedInformation]],
+    recipe: Recipe, progress: Progress,
+) -> tuple[IdentificationResult, Parts]:
+    """Identify from recordings, from information, or from information and recordings like it."""
+    from dataclasses import replace
+
+    from robot_dynid.identification.identify import identify, with_digests, with_recordings
+    from robot_dynid.identification.recorded_information import (
+        identify_information,
+        information,
+    )
+    from robot_dynid.signals.parts import Parts
+
+    robot, known = inputs
+    paths = [path for path in arguments.data if not _is_information(path)]
+    if not known:
+        logs = load_logs(paths, robot, progress, arguments.accept)
+        result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
+        return with_recordings(result, recording_digests(paths)), logs
+    if paths:
+        logs = load_logs(paths, robot, progress, arguments.accept)
+        more = information(known[0].robot, logs, recipe, known[0], progress)
+        record = with_digests(more.record, recording_digests(paths))
+        known = [*known, replace(more, record=record)]
+    excerpts = tuple(log for one in known for log in one.excerpt)
+    result = identify_information(known, arguments.method, recipe, progress)
+    return result, Parts(excerpts)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

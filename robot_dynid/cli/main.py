@@ -50,7 +50,7 @@ class Verb(Protocol):
 VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'resonance', 'repair', 'check', 'doctor')},
+        'payload', 'contact', 'resonance', 'information', 'repair', 'check', 'doctor')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
 

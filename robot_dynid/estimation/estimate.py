@@ -100,6 +100,8 @@ class Estimator(ABC):
     seeks_elastic_joints: ClassVar[bool] = False
     #: the fit gives standard parameters of bodies that can exist
     physically_feasible: ClassVar[bool] = False
+    #: the fit needs the information of the recordings alone, not their samples
+    fits_information: ClassVar[bool] = False
     #: value of the parameters that the data leaves open, in words
     open_parameters: ClassVar[str] = ''
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.dynamics.regressor_columns import chunk_length
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.information import Accumulator, Information
+from robot_dynid.estimation.information import MAX_BATCHES, Accumulator, Information
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.reduction.numeric import entries, reduce_numeric, states_at
 from robot_dynid.regressor.assembly import Assembly, SampleColumns
@@ -183,15 +183,18 @@ class Experiment:
 
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
+        information: Information | None = None
         accumulator: Accumulator | None = None
         expected = sum(map(len, recordings)) if isinstance(recordings, Sequence) else 0
         for samples, goes_on in in_parts(recordings):
-            if accumulator is None:
+            if not goes_on:
+                information = joined(information, accumulator)
                 accumulator = Accumulator(model.reduction.names, model.structure,
                                           batch_samples(samples), expected)
+            assert accumulator is not None
             accumulator.begin(len(samples), samples.noise, goes_on)
             accumulate_all(model, samples, accumulator, reversal_weights)
-        information = accumulator.information() if accumulator else None
+        information = joined(information, accumulator)
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
         if information is None or count < parameters:
@@ -227,8 +230,18 @@ class Experiment:
         ``structure`` (n, b) is true where a parameter acts on a joint.
         """
         known = self.information
+        sizes = tuple(batch.samples for batch in known.batches)
         return Accumulator(names or known.names, known.structure if structure is None else
-                           structure, known.batches[0].samples)
+                           structure, sizes[0], sizes)
+
+
+def joined(before: Information | None, recording: Accumulator | None) -> Information | None:
+    """Return the information of one more recording beside that of those ``before``."""
+    if recording is None:
+        return before
+    own = recording.information()
+    whole = own if before is None else before.merge(own)
+    return whole.condensed() if len(whole.batches) > 2 * MAX_BATCHES else whole
 
 
 def _room(model: TorqueModel, accumulator: Accumulator | None = None) -> Callable[[], int]:

@@ -121,6 +121,27 @@ class Information:
         later = tuple(replace(b, recording=first + b.recording) for b in other.batches)
         return replace(self, batches=self.batches + later, noise=noise)
 
+    def condensed(self, most: int = MAX_BATCHES) -> Information:
+        """Return the information in about ``most`` batches where there are more.
+
+        Neighbours of the same recording merge; where there are more recordings than ``most``,
+        neighbours of any.
+        """
+        if len(self.batches) <= most:
+            return self
+        shortest = self.samples / most
+        across = len({batch.recording for batch in self.batches}) > most
+        groups: list[list[int]] = []
+        for number, batch in enumerate(self.batches):
+            before = groups[-1] if groups else []
+            held = sum(self.batches[i].samples for i in before)
+            same = before and self.batches[before[0]].recording == batch.recording
+            if before and held < shortest and (same or across):
+                before.append(number)
+            else:
+                groups.append([number])
+        return self.grouped(groups)
+
     def expanded(self, joint: int, batch: Batch | None = None) -> FloatArray:
         """Return the factor (m, b + 3) of one joint with all columns (rows unchanged)."""
         factor = (batch or self.total).factors[joint]
@@ -196,15 +217,19 @@ class Accumulator:
     """Builds Information from chunks, in constant memory.
 
     Batches are ``batch_samples`` long; when there are more than MAX_BATCHES, neighbours merge and
-    the length doubles. Where so many samples are ``expected``, it is doubled before.
+    the length doubles. Where so many samples are ``expected``, it is doubled before. Where
+    ``sizes`` are given, batches are as long as these, one after another.
     """
 
     names: tuple[str, ...]
     structure: NDArray[np.bool_]
     batch_samples: int
     expected: int = 0
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.sizes:
+            self.batch_samples = self.sizes[0]
         while self.expected >= (MAX_BATCHES + 1) * self.batch_samples:
             self.batch_samples *= 2
         self._done: list[Batch] = []
@@ -241,9 +266,9 @@ class Accumulator:
         """
         efforts, first = _paired(effort, measured), 0
         while first < len(effort):
-            # no further than to where neighbours merge
-            whole = (MAX_BATCHES - len(self._done)) * self.batch_samples + self.room
-            rows = slice(first, min(first + whole, len(effort)))
+            # no further than to where neighbours merge, or another length begins
+            whole = 0 if self.sizes else (MAX_BATCHES - len(self._done)) * self.batch_samples
+            rows = slice(first, min(first + whole + self.room, len(effort)))
             count = rows.stop - first
             borders = np.array([0, *range(self.room, count, self.batch_samples), count])
             self._add(columns[:, :, rows], efforts[:, :, rows], borders)
@@ -282,7 +307,9 @@ class Accumulator:
         if self._open is not None:
             self._done.append(self._open)
             self._open = None
-        if len(self._done) > MAX_BATCHES:
+        if self.sizes:
+            self.batch_samples = self.sizes[min(len(self._done), len(self.sizes) - 1)]
+        elif len(self._done) > MAX_BATCHES:
             if len(self._done) % 2:
                 self._open = self._done.pop()
             pairs = [self._done[i:i + 2] for i in range(0, len(self._done), 2)]

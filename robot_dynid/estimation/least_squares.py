@@ -64,6 +64,7 @@ class LeastSquares(Estimator):
     """
 
     weighted: bool = True
+    fits_information = True
 
     @property
     def name(self) -> str:

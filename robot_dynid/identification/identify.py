@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import UsageError, reported
+from robot_dynid.errors import reported
 from robot_dynid.estimation import Estimate, Estimator, Status
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
@@ -30,29 +30,19 @@ from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
 from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
-from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.fit import (
     check_sequence,
     fit_deflection,
-    identify_sweeps,
     with_sequential_values,
 )
+from robot_dynid.identification.gathered import Gathered, Request, gather
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identification.next_actions import Names
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recordings import Prepared, Recordings
-from robot_dynid.identification.reversal_weights import reversal_weights
-from robot_dynid.identification.selection import (
-    Choice,
-    Excerpt,
-    between,
-    choose,
-    with_laws_of,
-)
+from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sensor_side import sensor_warnings
 from robot_dynid.identification.sequential_fit import Stopwatch
-from robot_dynid.identification.single_joint_selection import SingleJointExcerpt
 from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identification.torque_ripple import with_ripple
 from robot_dynid.identification.validate import Validation, score
@@ -61,15 +51,12 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
 from robot_dynid.identified.suitability import Verdict
-from robot_dynid.identified.trained import Extent, Trained
+from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.monitoring.noise_levels import with_noise_levels
-from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
-from robot_dynid.signals.parts import Parts
-from robot_dynid.signals.prepare import Repaired
-from robot_dynid.signals.windows import file_of, with_windows
+from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
 
 
@@ -117,39 +104,26 @@ def identify(
     reported in the status.
     """
     recipe, progress, watch = recipe or Recipe(), progress or (lambda *_: None), Stopwatch(clock)
-    estimator = recipe.estimator_for(method)
-    _check(robot, logs)
-    logs = with_windows(Parts.of(logs), recipe.windows)
-    if recipe.periodic is not None and isinstance(logs, Parts):
-        logs = logs.in_one_piece('averaging over periods')
+    estimator = recipe.estimator_for(method).for_robot(robot)
     check_sequence(recipe, estimator)
-    estimator = estimator.for_robot(robot)
-    recipe.check_robot(robot)
-    robot = with_elastic_joints(robot, logs, estimator, recipe)
+    gathered = gather(robot, logs, Request(estimator, recipe), progress, watch)
+    return fitted(gathered, estimator, recipe, progress, watch)
 
-    progress('reading and repairing the recordings', 0.0)
-    logs, findings = plausible_recordings(robot, logs, recipe.accept)
-    logs, sweeps = identify_sweeps(robot, logs, recipe, watch)
-    recordings = Recordings(robot, logs, recipe)
-    part = recordings.excerpt()
-    twice = estimator.estimates_motion and recipe.chooses_friction(robot)
-    early = between(progress, 0.0, 0.5 if twice else 1.0)
-    choice = choose(robot, part, recipe, early, sweeps.structure if sweeps else None,
-                    SingleJointExcerpt if estimator.single_joint_motions else Excerpt)
-    experiment, prepared = _experiment(recordings, part, choice, estimator, early)
-    if twice:
-        choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))
-        experiment, prepared = _experiment(recordings, part, choice, estimator, progress)
+
+def fitted(
+    gathered: Gathered, estimator: Estimator, recipe: Recipe, progress: Progress,
+    watch: Stopwatch,
+) -> IdentificationResult:
+    """Fit what was gathered from recordings, and score it on the excerpt of these."""
+    experiment, choice, part = gathered.experiment, gathered.choice, gathered.excerpt
     torque_model, alone = experiment.model, estimator.single_joint_motions
-    notes, record = prepared.found(recipe)
-
     progress('fitting', 0.9)
     held = held_out(experiment.information)
-    deflected = fit_deflection(experiment, estimator, recipe, sweeps, watch)
+    deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
     estimate = with_sequential_values(estimator.fit(experiment), deflected)
     estimate, refused = _with_refusals(estimate, experiment, held, estimator)
     refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
-    extent = Extent.merged(tuple(prepared.extents.values()))
+    robot, extent = gathered.robot, gathered.extent
     model = IdentifiedModel(
         robot=robot, structure=choice.structure.within(extent), reduction=torque_model.reduction,
         values=estimate.values, std=estimate.std,
@@ -158,45 +132,31 @@ def identify(
         correlation_factor=correlation_factor(estimate.covariance, estimate.std),
         preprocessing=choice.preprocessing, method=estimate.method,
         status='; '.join([*refusal_notes, *_advice_of(estimate)]),
-        record=replace(_record(record, experiment, estimate, choice), refused=refused,
-                       residual=deflected.record, recordings=_sources(logs),
-                       robot_digest=digest_of(robot_to_plain(robot)),
+        record=replace(_record(gathered.record, experiment, estimate, choice), refused=refused,
+                       residual=deflected.record, robot_digest=digest_of(robot_to_plain(robot)),
                        recipe_digest=digest_of(recipe)),
         feasible=estimate.standard, residual_models=deflected.models,
         trained=Trained(extent.quantities))
-    model, gear_notes = with_gears(model, logs[0], part, recipe)
+    model, gear_notes = with_gears(model, gathered.logs[0], part, recipe)
     warnings = (
-        *refusal_notes, *findings, *robot.warnings, *torque_model.reduction.warnings, *notes,
-        *estimate.warnings, *_advice(estimate, estimator, choice),
+        *refusal_notes, *gathered.findings, *robot.warnings, *torque_model.reduction.warnings,
+        *gathered.notes, *estimate.warnings, *_advice(estimate, estimator, choice),
         *_unexplained(experiment, estimator),
         *sensor_warnings(experiment, held, part, choice), *deflected.warnings, *gear_notes,
         *impossible(model))
-    prepared.kept.release()
+    gathered.release()
     progress('looking for torque ripple', 0.92)
     if not alone:  # swings over part of a turn do not tell its orders apart
         model = with_ripple(model, part, recipe)
     progress('looking for slow changes', 0.94)
     model = with_slow_changes(model, part, recipe, estimator)
-    model = with_noise_levels(with_motor_encoders(model, logs), logs)
+    model = with_noise_levels(with_motor_encoders(model, gathered.logs), gathered.logs)
 
     progress('scoring', 0.95)
     training = score(model, part, in_full=True)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)
-
-
-def _experiment(
-    recordings: Recordings, part: Sequence[Repaired], choice: Choice, estimator: Estimator,
-    progress: Progress,
-) -> tuple[Experiment, Prepared]:
-    """Reduce the recordings with what was chosen; return also what they were prepared by."""
-    model = choice.structure.torque_model(recordings.robot)
-    alone = estimator.single_joint_motions
-    weights = None if alone else reversal_weights(model, part, choice.preprocessing)
-    prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
-    experiment = Experiment.of(model, prepared, weights)
-    return replace(experiment, as_recorded=prepared.as_recorded), prepared
 
 
 def with_recordings(
@@ -207,21 +167,14 @@ def with_recordings(
     ``digests`` by file; '' stands for a recording without one. Copies were left out, and windows
     have the digest of all of their file.
     """
-    record = result.model.record
-    record = replace(record, recording_digests=tuple(
-        digests.get(source) or digests.get(file_of(source), '') for source in record.recordings))
+    record = with_digests(result.model.record, digests)
     return replace(result, model=replace(result.model, record=record))
 
 
-def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:
-    """Raise UsageError without recordings, or without the kind of effort."""
-    if not len(logs):
-        raise UsageError('no recording to identify from')
-    if not robot.drive.kind:
-        raise UsageError(
-            f'{robot.name}: the kind of its effort is not stated, and a wrong guess would go '
-            'unnoticed; put effort_kind: torque, current or gravity_compensated_torque into a '
-            'robot YAML (two lines: urdf and effort_kind) and give that')
+def with_digests(record: FitRecord, digests: Mapping[str, str]) -> FitRecord:
+    """Return the record with the digest of the file of every recording, '' without one."""
+    return replace(record, recording_digests=tuple(
+        digests.get(source) or digests.get(file_of(source), '') for source in record.recordings))
 
 
 def _with_refusals(
@@ -275,10 +228,6 @@ def _advice(estimate: Estimate, estimator: Estimator, choice: Choice) -> list[st
                      'than the motion; '
                      f'{"corrected" if applied else "correcting it does not help"}')
     return found
-
-
-def _sources(logs: Sequence[RawLog]) -> tuple[str, ...]:
-    return tuple(str(s) for s in getattr(logs, 'sources', None) or [log.source for log in logs])
 
 
 def _record(

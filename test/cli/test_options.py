@@ -46,7 +46,7 @@ OPTIONS = [
     ('identify', '--robust --instrument-cutoff --procedure --prior --prior-weight --bounds '
      '--sweeps --generations --start', 'test_cli.py::test_settings_of_methods_are_options'),
     *((verb, '--accept', 'test_verdict.py::test_the_command_line_refuses_and_accepts')
-      for verb in ('identify', 'validate', 'compare', 'contact', 'payload')),
+      for verb in ('identify', 'information', 'validate', 'compare', 'contact', 'payload')),
     *((verb, '--accept-partial', 'test_verdict.py::test_exit_codes_of_refused_joints')
       for verb in ('forward', 'inverse', 'validate', 'contact')),
     ('doctor', '--robot --json', 'test_environment.py::'
@@ -85,6 +85,8 @@ OPTIONS = [
     ('contact', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('resonance', '--robot --joint --band --json',
      'test_resonance.py::test_the_command_warns_of_what_spoils_it'),
+    ('information', '--robot --recipe --like --out --json',
+     'test_recorded_information.py::test_from_the_command_line'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),
     ('check', '--node --timeout --json', 'test_check.py::test_a_robot_in_order_is_ready'),
     ('demo', '--robot --excitation --out --json',

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_data import NAMES, NOISE, STRUCTURE, TRUE, Data
-from tolerances import COVARIANCE, LEAST_SQUARES
+from tolerances import COVARIANCE, LEAST_SQUARES, SAME_FORMULA
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.information import (
@@ -97,6 +97,37 @@ def test_information_of_other_parameters_is_not_merged():
     other = np.ones((2, 5), dtype=bool)
     with pytest.raises(UsageError, match='different parameter sets'):
         data.accumulated(10).merge(data.accumulated(10, structure=other))
+
+
+@pytest.mark.parametrize('recordings', [3, 40])
+def test_many_batches_are_condensed_within_their_recordings(recordings):
+    parts = [Data(25 + i).accumulated(5) for i in range(recordings)]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.merge(part)
+    few = whole.condensed(12)
+    assert few.samples == whole.samples
+    for ours, expected in zip(few.total.factors, whole.total.factors, strict=True):
+        np.testing.assert_allclose(ours.T @ ours, expected.T @ expected, rtol=SAME_FORMULA,
+                                   atol=SAME_FORMULA * np.abs(expected.T @ expected).max())
+    numbers = [batch.recording for batch in few.batches]
+    assert numbers == sorted(numbers)
+    if recordings == 3:  # none holds samples of two
+        sizes = [sum(b.samples for b in few.batches if b.recording == i) for i in range(3)]
+        assert sizes == [25, 26, 27]
+    assert 6 <= len(few.batches) <= 12 + (recordings == 3) * 3
+    assert whole.condensed(len(whole.batches)) is whole
+
+
+def test_batches_are_as_long_as_those_that_are_known():
+    data = Data(60)
+    known = Accumulator(NAMES, STRUCTURE, 7, (7, 20, 3, 30))
+    known.begin()
+    known.extend(data.columns, data.effort, data.raw)
+    found = known.information()
+    assert [batch.samples for batch in found.batches] == [7, 20, 3, 30]
+    assert solve(found, np.ones(2)).values == pytest.approx(
+        np.linalg.lstsq(*data.stacked(), rcond=None)[0], rel=LEAST_SQUARES)
 
 
 def test_number_of_batches_stays_bounded_and_lengths_alike():

@@ -110,6 +110,8 @@ def test_the_command_line_refuses_and_accepts(
         ['identify', data, '--robot', 'planar_3r', '--recipe', str(tmp_path / 'r.yaml'),
          '--out', str(tmp_path / 'o.yaml')], ['validate', model, data], ['contact', model, data],
         ['compare', model, model, data], ['payload', data, '--model', model],
+        ['information', data, '--robot', 'planar_3r', '--recipe', str(tmp_path / 'r.yaml'),
+         '--out', str(tmp_path / 'o.info')],
     ):
         assert main([*words, '--json']) == 1
         assert words[0] != 'identify' or not (tmp_path / 'o.yaml').exists()

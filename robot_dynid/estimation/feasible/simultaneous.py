@@ -206,6 +206,7 @@ class Feasible(Estimator):
     summary = 'parameters of bodies that can exist, all links at once'
     details_type = FeasibleDetails
     physically_feasible = True
+    fits_information = True
     open_parameters = 'what the data leaves open is near the nominal robot'
 
     def __post_init__(self) -> None:

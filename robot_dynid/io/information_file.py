@@ -1,0 +1,156 @@
+"""Information files: numbers of NumPy in a ZIP archive, a head in JSON, one digest over all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.errors import DynIdError, ModelError
+from robot_dynid.estimation.information import Batch, Information
+from robot_dynid.files import atomic_write, open_regular
+from robot_dynid.identification.recorded_information import RecordedInformation
+from robot_dynid.identification.selection import Choice
+from robot_dynid.identified.record import FitRecord
+from robot_dynid.identified.trained import Extent
+from robot_dynid.plain import from_plain, to_plain
+from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
+from robot_dynid.types import CHANNELS, FloatArray, Part, RawLog, channels
+from robot_dynid.version import VERSION
+
+#: end of the names of such files
+SUFFIX = '.info'
+#: name of the first entry of the archive, in the head of every file
+HEAD = 'robot_dynid_information_1'
+MARK = HEAD.encode()
+#: largest file, and largest content, that is read [bytes]
+FILE_BYTES, CONTENT_BYTES = 1 << 30, 4 << 30
+DIGEST = 'digest'
+
+
+def save_information(info: RecordedInformation, path: str | Path) -> str:
+    """Write information to a file and return the SHA-256 of its bytes.
+
+    Raises UsageError for a target that cannot be, DynIdError when it cannot be written.
+    """
+    arrays: dict[str, Any] = {'structure': info.information.structure}
+    for joint in range(len(info.information.structure)):
+        arrays[f'factors_{joint}'] = np.array([b.factors[joint] for b in info.information.batches])
+    arrays['batches'] = np.array([[b.samples, b.recording] for b in info.information.batches])
+    if info.information.noise is not None:
+        arrays['noise'] = info.information.noise
+    if info.reversal_weights is not None:
+        arrays['reversal_weights'] = info.reversal_weights
+    for number, log in enumerate(info.excerpt):
+        arrays |= {f'log_{number}_{name}': values for name, values in _channels(log).items()}
+    head = json.dumps({
+        'software': f'robot_dynid {VERSION}', 'robot': robot_to_plain(info.robot),
+        'names': info.information.names, 'choice': to_plain(info.choice),
+        'extent': to_plain(info.extent), 'record': info.record.plain(), 'notes': info.notes,
+        'excerpt': [_described(log) for log in info.excerpt]})
+    first = {HEAD: np.frombuffer(head.encode(), dtype=np.uint8)}
+    content = {**first, **arrays}
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **content, **{DIGEST: _digest(content)})
+    return atomic_write(path, buffer.getvalue(), MARK)
+
+
+def load_information(path: str | Path) -> RecordedInformation:
+    """Read what `save_information` wrote.
+
+    Raises UsageError without such a file, ModelError where it is damaged or something else.
+    """
+    content = _content(path)
+    if not np.array_equal(content.pop(DIGEST, None), _digest(content)):
+        raise ModelError(f'{path}: was changed after it was written, or is damaged: its digest is '
+                         'not that of its content; copy or make it again')
+    try:
+        return _read(json.loads(bytes(content[HEAD])), content, str(path))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelError(f'{path}: damaged: {error.__class__.__name__} {error}; make it again '
+                         'with robot-dynid information') from None
+    except ModelError:
+        raise
+    except DynIdError as error:
+        raise ModelError(f'{path}: {error}') from None
+
+
+def _content(path: str | Path) -> dict[str, Any]:
+    """Return the arrays of a file. Raises ModelError for anything else."""
+    with open_regular(path) as file:
+        data = file.read(FILE_BYTES + 1)
+    if len(data) > FILE_BYTES or MARK not in data[:len(MARK) + 100]:
+        raise ModelError(f'{path}: is no information file of robot_dynid (format 1)')
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > CONTENT_BYTES:
+                raise ModelError(f'{path}: unpacks to more than {CONTENT_BYTES} bytes')
+        with np.load(BytesIO(data), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (zipfile.BadZipFile, OSError, ValueError, EOFError, KeyError, NotImplementedError,
+            zlib.error) as error:
+        raise ModelError(f'{path}: damaged or cut off ({error}); copy or make it again') from None
+
+
+def _digest(content: Mapping[str, Any]) -> Any:
+    """Return the SHA-256 (32,) of names, kinds, shapes and bytes of arrays."""
+    digest = hashlib.sha256()
+    for name in sorted(content):
+        array = np.ascontiguousarray(content[name])
+        digest.update(f'{name} {array.dtype.str} {array.shape}\0'.encode() + array.tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+def _read(head: dict[str, Any], content: dict[str, Any], source: str) -> RecordedInformation:
+    robot = robot_from_plain(head['robot'], source)
+    choice = from_plain(Choice, head['choice'])
+    structure = content['structure']
+    factors = [content[f'factors_{joint}'] for joint in range(len(structure))]
+    batches = tuple(
+        Batch(tuple(own[i] for own in factors), int(samples), int(recording))
+        for i, (samples, recording) in enumerate(content['batches']))
+    model = choice.structure.torque_model(robot)
+    names = tuple(head['names'])
+    if names != model.reduction.names or not np.array_equal(structure, model.structure):
+        raise ModelError(f'{source}: its parameters are not those of its robot and its friction '
+                         'laws in this version; make it again from the recordings')
+    return RecordedInformation(
+        robot, choice, Information(names, structure, batches, content.get('noise')),
+        content.get('reversal_weights'), from_plain(Extent, head['extent']),
+        FitRecord.from_plain(head['record'], ''), tuple(head['notes']),
+        tuple(_log(one, i, content) for i, one in enumerate(head['excerpt'])))
+
+
+def _channels(log: RawLog) -> dict[str, FloatArray]:
+    stamps, effort = log.effort_messages or (None, None)
+    own = {} if stamps is None or effort is None else {
+        'message_stamps': stamps, 'message_effort': effort}
+    return {'time': log.time, **channels(log), **own}
+
+
+def _described(log: RawLog) -> dict[str, Any]:
+    return {
+        'source': log.source, 'joints': log.joints, 'findings': log.findings,
+        'accepted': log.accepted, 'epoch': log.epoch, 'began': log.began,
+        'part': None if log.part is None else to_plain(log.part)}
+
+
+def _log(described: dict[str, Any], number: int, content: dict[str, Any]) -> RawLog:
+    own: dict[str, Any] = {
+        name: content.get(f'log_{number}_{name}') for name in ('time', *CHANNELS)}
+    stamps, effort = (content.get(f'log_{number}_{name}') for name in (
+        'message_stamps', 'message_effort'))
+    own |= described
+    own |= {name: tuple(described[name]) for name in ('joints', 'findings', 'accepted')}
+    if described['part'] is not None:
+        own['part'] = from_plain(Part, described['part'])
+    if stamps is not None and effort is not None:
+        own['effort_messages'] = stamps, effort
+    return RawLog(**own)

@@ -1,0 +1,173 @@
+"""Information of recordings: what identify makes of it, alone, added up, and from files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+from tolerances import SAME_FORMULA
+
+from robot_dynid.cli.main import main
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.identification.identify import identify
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recorded_information import (
+    RecordedInformation,
+    identify_information,
+    information,
+)
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import digest_of
+from robot_dynid.io.csv import write_csv
+from robot_dynid.io.information_file import load_information, save_information
+from robot_dynid.robot.robot_file import load_robot
+
+ROBOT = load_robot('planar_3r')
+RECIPE = Recipe(cutoff=12.0, friction='coulomb', ramp_width=0.02, effort_lag=0.0)
+LOGS = [recording(ROBOT, seed, 8.0) for seed in range(4)]
+
+
+@pytest.fixture(scope='module')
+def early() -> RecordedInformation:
+    """Return the information of the first two recordings."""
+    return information(ROBOT, LOGS[:2], RECIPE)
+
+
+@pytest.fixture(scope='module')
+def late(early: RecordedInformation) -> RecordedInformation:
+    """Return that of the others, reduced like the first."""
+    return information(ROBOT, LOGS[2:], RECIPE, early)
+
+
+def test_it_gives_the_model_that_the_recordings_give(early: RecordedInformation) -> None:
+    ours, plain = identify_information([early], recipe=RECIPE), identify(
+        ROBOT, LOGS[:2], recipe=RECIPE)
+    np.testing.assert_array_equal(ours.estimate.values, plain.estimate.values)
+    np.testing.assert_array_equal(ours.estimate.std, plain.estimate.std)
+    np.testing.assert_array_equal(ours.model.control, plain.model.control)
+    assert digest_of(ours.model.record) == digest_of(plain.model.record)
+    assert ours.warnings == plain.warnings
+    assert ours.model.noise_levels is not None
+    assert ours.training.model == plain.training.model
+
+
+def test_it_adds_up(early: RecordedInformation, late: RecordedInformation) -> None:
+    whole = information(ROBOT, LOGS, RECIPE, early)
+    ours = identify_information([early, late], recipe=RECIPE)
+    plain = identify_information([whole], recipe=RECIPE)
+    np.testing.assert_allclose(ours.estimate.values, plain.estimate.values, rtol=SAME_FORMULA)
+    np.testing.assert_allclose(ours.estimate.std, plain.estimate.std, rtol=SAME_FORMULA)
+    assert ours.model.record.recordings == plain.model.record.recordings
+    assert ours.model.record.friction_spread is not None
+    alone = identify_information([early], recipe=RECIPE)
+    assert np.mean(ours.estimate.std) < np.mean(alone.estimate.std)
+    ranges = [one.model.trained.quantities['position'] for one in (ours, plain)]
+    np.testing.assert_array_equal(*ranges)
+
+
+@pytest.mark.parametrize('name', ESTIMATORS)
+def test_methods_that_need_samples_are_refused_and_no_others(
+    name: str, early: RecordedInformation
+) -> None:
+    if ESTIMATORS[name].fits_information:
+        found = identify_information([early], name, RECIPE)
+        assert found.estimate.method == name
+        expected = identify(ROBOT, LOGS[:2], name, RECIPE)
+        np.testing.assert_array_equal(found.estimate.values, expected.estimate.values)
+    else:
+        with pytest.raises(UsageError, match='choose one of ols, wls'):
+            identify_information([early], name, RECIPE)
+
+
+def test_what_does_not_belong_together_is_refused(
+    early: RecordedInformation, late: RecordedInformation
+) -> None:
+    with pytest.raises(UsageError, match='no information'):
+        identify_information([])
+    other = information(ROBOT, LOGS[2:], replace(RECIPE, ramp_width=0.03))
+    with pytest.raises(UsageError, match=r'another choice of filters or friction laws.*--like'):
+        identify_information([early, other])
+    weighed = replace(late, reversal_weights=np.full(3, 0.5))
+    with pytest.raises(UsageError, match='another choice'):
+        early.merged(weighed)
+    heavier = replace(late, robot=replace(ROBOT, nominal=1.1 * ROBOT.nominal))
+    with pytest.raises(UsageError, match='another robot'):
+        early.merged(heavier)
+    digests = [replace(one, record=replace(one.record, recording_digests=digest))
+               for one, digest in ((early, ('a', 'b')), (late, ('c', 'a')))]
+    with pytest.raises(UsageError, match='counts twice'):
+        digests[0].merged(digests[1])
+
+
+def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> None:
+    path = tmp_path / 'early.info'
+    save_information(early, path)
+    again = load_information(path)
+    ours, plain = (identify_information([one], recipe=RECIPE) for one in (again, early))
+    np.testing.assert_array_equal(ours.estimate.values, plain.estimate.values)
+    np.testing.assert_array_equal(ours.estimate.std, plain.estimate.std)
+    assert digest_of(ours.model.record) == digest_of(plain.model.record)
+    assert ours.training.model == plain.training.model
+    assert again.merged(information(ROBOT, LOGS[2:], RECIPE, again)).information.samples > \
+        early.information.samples
+
+
+def test_damage_is_noticed(early: RecordedInformation, tmp_path: Path) -> None:
+    path = tmp_path / 'early.info'
+    save_information(early, path)
+    content, rng = path.read_bytes(), np.random.default_rng(3)
+    expected = early.information.total.factors
+    for place in rng.integers(0, len(content), 40):
+        spoiled = bytearray(content)
+        spoiled[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(spoiled)
+        try:  # a few bytes of an archive say nothing, such as dates
+            found = load_information(path).information.total.factors
+        except ModelError:
+            continue
+        np.testing.assert_array_equal(found[0], expected[0])
+    for spoiled in (content[:len(content) // 2], b'', b'PK', content[:200]):
+        path.write_bytes(spoiled)
+        with pytest.raises(ModelError, match=r'early\.info'):
+            load_information(path)
+    with pytest.raises(UsageError, match='cannot be read'):
+        load_information(tmp_path / 'missing.info')
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = [tmp_path / f'{i}.csv' for i in range(3)]
+    for path, log in zip(data, LOGS, strict=False):
+        write_csv(path, log)
+    recipe = tmp_path / 'recipe.yaml'
+    recipe.write_text('{cutoff: 12, friction: coulomb, ramp_width: 0.02, effort_lag: 0}')
+    first, second, model = (str(tmp_path / name) for name in ('a.info', 'b.info', 'm.yaml'))
+
+    def run(*words: object) -> int:
+        return main([*map(str, words), '--json'])
+
+    assert run('information', data[0], '--robot', 'planar_3r', '--recipe', recipe,
+               '--out', first) == 0
+    assert json.loads(capsys.readouterr().out)['samples'] > 0
+    assert run('information', data[1], '--robot', 'planar_3r', '--like', first,
+               '--out', second) == 0
+    capsys.readouterr()
+    assert run('identify', first, second, data[2], '--out', model, '--report',
+               tmp_path / 'r.html') == 0
+    found = json.loads(capsys.readouterr().out)
+    record = IdentifiedModel.load(model).record
+    assert [Path(name).name for name in record.recordings] == ['0.csv', '1.csv', '2.csv']
+    assert all(record.recording_digests)
+    assert found['samples'] == IdentifiedModel.load(model).record.samples
+    for words, code, said in (
+            (('identify', first, first), 2, 'counts twice'),
+            (('identify', data[0]), 2, '--robot is missing'),
+            (('identify', first, '--robot', 'tx40'), 2, 'not of tx40'),
+            (('identify', first, '--method', 'gls'), 2, 'goes through the samples')):
+        assert run(*words, '--out', tmp_path / 'no.yaml') == code
+        assert said in json.loads(capsys.readouterr().out)['error']
+    assert run('information', data[0], '--robot', 'planar_3r', '--out', tmp_path / 'x') == 2
