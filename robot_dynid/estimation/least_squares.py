@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,22 +39,31 @@ class Solution:
     """A weighted least-squares solution and what it was made of.
 
     ``values`` (b,); ``root`` (b, rank) of their covariance with noise one; ``design`` (k, b) the
-    triangle of the weighted columns that are not negligible; ``condition`` with columns scaled to
-    one; ``open_columns`` that the data does not determine.
+    triangle of the weighted columns that are not negligible; ``open_columns`` that the data does
+    not determine.
     """
 
     values: FloatArray
     root: FloatArray
     design: FloatArray
-    condition: float
     rank: int
     open_columns: tuple[int, ...]
 
     @property
+    def condition(self) -> float:
+        """Condition number of the columns scaled to one."""
+        norms = np.linalg.norm(self.design, axis=0)
+        return _condition(self.design / np.where(norms > 0.0, norms, 1.0))
+
+    @property
     def condition_raw(self) -> float:
-        """Condition number of the columns as they are, not scaled to one."""
-        raw = np.linalg.svd(self.design, compute_uv=False)
-        return float(raw[0] / raw[-1]) if raw[-1] > 0.0 else np.inf
+        """Condition number of the columns as they are."""
+        return _condition(self.design)
+
+
+def _condition(columns: FloatArray) -> float:
+    values = np.linalg.svd(columns, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
 
 
 @dataclass(frozen=True)
@@ -195,7 +205,7 @@ def weighted_factor(
 
 
 def solve(information: Information, weights: FloatArray) -> Solution:
-    """Solve by SVD of the column-scaled factor; directions without information get zero.
+    """Solve with columns scaled to one; directions without information get zero.
 
     ``weights`` (n,) are those of the joints.
     """
@@ -203,24 +213,28 @@ def solve(information: Information, weights: FloatArray) -> Solution:
 
 
 def solve_rows(tall: FloatArray) -> Solution:
-    """Solve equations [A, y] (m, b + 1) as `solve` does."""
+    """Solve equations [A, y] (m, b + 1) as `solve` does.
+
+    By the inverse of their triangle, and by its singular values where one is next to zero.
+    """
     tall = triangle(tall)
     design, target = tall[:, :-1], tall[:, -1]
     norms = np.linalg.norm(design, axis=0)
     present = norms > NEGLIGIBLE * norms.max(initial=0.0)
     design = np.where(present, design, 0.0)
     scale = np.where(present, norms, 1.0)
+    with suppress(np.linalg.LinAlgError):
+        inverse = np.linalg.inv(design[:-1] / scale)
+        # bounds of the least and of the largest singular value
+        if RANK_TOLERANCE * np.sqrt(len(scale)) * np.linalg.norm(inverse) < 1.0:
+            root = inverse / scale[:, None]
+            return Solution(root @ target[:-1], root, design, len(scale), ())
     u, s, vt = np.linalg.svd(design / scale, full_matrices=False)
     kept = s > RANK_TOLERANCE * s[0]
-    values = vt[kept].T @ ((u[:, kept].T @ target) / s[kept]) / scale
     root = vt[kept].T / s[kept] / scale[:, None]
     share = np.sum(vt[~kept] ** 2, axis=0)
     open_columns = tuple(int(i) for i in np.flatnonzero(share > OPEN_SHARE))
-    return Solution(
-        values=values, root=root, design=design,
-        condition=float(s[0] / s[-1]) if s[-1] > 0.0 else np.inf,
-        rank=int(kept.sum()), open_columns=open_columns,
-    )
+    return Solution(root @ (u[:, kept].T @ target), root, design, int(kept.sum()), open_columns)
 
 
 def solved_part(

@@ -115,17 +115,17 @@ class LawScores:
 
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
-        return self._bounded(law, self._fitted([law])[0][-1], self.train[-1])
+        fit = self._fitted([law])[0][-1:]
+        return np.asarray(self._bounded(law, fit, self.train[-1:])[0])
 
     def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
         """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
         energy = np.empty((len(laws), len(self.test)))
         for own, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
-            index = self.dictionary.place(law)
-            for fold, test in enumerate(self.test):
-                values = self._bounded(law, fits[fold], self.train[fold])
-                left = test[:, -1] - test[:, index] @ values
-                own[fold] = left @ left
+            values = self._bounded(law, fits[:-1], self.train)
+            columns = self.test[:, :, self.dictionary.place(law)]
+            left = self.test[:, :, -1] - (columns @ values[:, :, None])[:, :, 0]
+            own[:] = np.sum(left**2, axis=1)
         return np.sqrt(energy / self.samples)
 
     def score(self, errors: FloatArray) -> float:
@@ -156,11 +156,15 @@ class LawScores:
         return [self._fits[law] for law in laws]
 
     def _bounded(self, law: FrictionLaw, values: FloatArray, train: FloatArray) -> FloatArray:
-        """Return the parameters of ``law``, those that must not be negative at least zero."""
-        bounded = self.dictionary.bounded(law)
-        if not np.any(values[bounded] < 0.0):
-            return values
-        return _nonnegative(train, self.dictionary.place(law), bounded)
+        """Return the parameters (f, k) of ``law``, those that must not be negative at least zero.
+
+        ``values`` (f, k) are those of whatever sign, of the triangles ``train``.
+        """
+        index, bounded = self.dictionary.place(law), self.dictionary.bounded(law)
+        found = values.copy()
+        for i in np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1)):
+            found[i] = _nonnegative(train[i], index, bounded)
+        return found
 
 
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
