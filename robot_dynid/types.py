@@ -348,7 +348,7 @@ def interpolated(
         return np.asarray(interpolate.make_interp_spline(known, values, k=degree)(asked))
     found = np.empty((values.shape[1], len(asked)))
     columns = np.require(values.T, np.float64, ['C', 'W'])  # of the type that is compiled
-    cubic_spline(np.array(known), columns, np.array(asked), np.searchsorted(known, asked), found)
+    cubic_spline(np.array(known), columns, np.array(asked), found)
     return found.T
 
 

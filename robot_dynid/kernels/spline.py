@@ -8,11 +8,11 @@ from robot_dynid.kernels.newton_euler import compiled
 
 
 @compiled
-def cubic_spline(known, columns, asked, after, out):
+def cubic_spline(known, columns, asked, out):
     """Fill ``out`` (k, M) with the cubic splines through ``columns`` (k, N) at ``asked`` (M,).
 
-    ``columns`` are given at the instants ``known`` (N,), N at least 4, in order; ``after`` (M,) is
-    how many of these come before each that is asked. Not a knot next to either end.
+    ``columns`` are given at the instants ``known`` (N,), N at least 4, in order. Not a knot next
+    to either end.
     Source: de Boor 2001, A practical guide to splines, chapter IV.
     """
     count = known.shape[0]
@@ -24,6 +24,13 @@ def cubic_spline(known, columns, asked, after, out):
         inverse[i] = 1.0 / (2.0 * (step[i - 1] + step[i]) - step[i] * share[i - 1])
         share[i] = step[i - 1] * inverse[i]
     inverse[last] = 1.0 / (step[last - 2] - end * share[last - 1])
+    place, i = np.empty(asked.shape[0], np.int64), 0
+    for m in range(asked.shape[0]):  # those that are asked are mostly in order, too
+        while i < last - 1 and known[i + 1] < asked[m]:
+            i += 1
+        while i > 0 and known[i] >= asked[m]:
+            i -= 1
+        place[m] = i
     slope, secant = np.empty(count), np.empty(last)
     for c in range(columns.shape[0]):
         y = columns[c]
@@ -40,7 +47,7 @@ def cubic_spline(known, columns, asked, after, out):
         for i in range(last - 1, -1, -1):
             slope[i] -= share[i] * slope[i + 1]
         for m in range(asked.shape[0]):
-            i = min(max(after[m] - 1, 0), last - 1)
+            i = place[m]
             x = asked[m] - known[i]
             cubic = (slope[i] + slope[i + 1] - 2.0 * secant[i]) / step[i]
             square = (secant[i] - slope[i]) - cubic * step[i]

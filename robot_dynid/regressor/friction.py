@@ -122,9 +122,9 @@ class JointFriction(KernelBlock):
         first = 0
         for columns in _together(self.laws[i].columns(motion) for i, motion in zip(
                 chosen, self.motions(known, chosen), strict=True)):
-            filtered = low_passed(columns, known).T
+            filtered = low_passed(columns, known)
             history[first:first + len(columns)] = samples.at_stamps(
-                filtered if samples.rows is None else filtered[samples.rows]).T
+                (filtered if samples.rows is None else filtered[:, samples.rows]).T).T
             first += len(columns)
         return history
 

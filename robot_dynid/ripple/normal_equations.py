@@ -66,8 +66,7 @@ class NormalEquations:
         """Return the errors (N,) [N m] of every fold by coefficients of the others."""
         errors, others = self.data.residual.copy(), self._others()
         for fold, stretch in self.data.stretches:
-            for rows, columns in self.columns.pieces(stretch):
-                errors[rows] -= columns.T @ others[fold]
+            errors[stretch] -= self.columns.times(others[fold][:, None], stretch)[:, 0]
         return errors
 
     def held_out_square(self) -> float:

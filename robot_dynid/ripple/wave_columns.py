@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynid.ripple.model import COLUMNS
+from robot_dynid.ripple.model import COLUMNS, SHARES
 from robot_dynid.types import FloatArray
 
 #: rows of which the columns are in memory, and in the cache of a core
@@ -47,31 +47,40 @@ class WaveColumns:
         found = self.shares[:, None, rows] * self.waves[:, None, :, rows]
         return found.reshape(self.count, found.shape[-1])
 
-    def pieces(self, rows: slice | None = None) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield contiguous rows, by default all, and their columns (6 w, M), few at a time."""
-        for piece in pieces(slice(0, self.shares.shape[1]) if rows is None else rows):
-            yield piece, self.rows(piece)
-
     def gram(self) -> FloatArray:
         """Return the Gram matrix (6 w, 6 w)."""
         found = np.zeros((self.count, self.count))
-        for _, columns in self.pieces():
+        for rows in pieces(slice(0, self.shares.shape[1])):
+            columns = self.rows(rows)
             found += columns @ columns.T
         return found
 
     def products(self, values: FloatArray) -> FloatArray:
         """Return the products (6 w, m) with ``values`` (N, m)."""
-        found = np.zeros((self.count, values.shape[1]))
-        for rows, columns in self.pieces():
-            found += columns @ values[rows]
+        count, waves = values.shape[1], self._waves
+        found = np.zeros((len(waves), SHARES * count))
+        for rows in pieces(slice(0, len(values))):
+            shared = self.shares[:, None, rows] * values[rows].T
+            found += waves[:, rows] @ shared.reshape(len(found.T), -1).T
+        return found.reshape(-1, 2, SHARES, count).swapaxes(1, 2).reshape(self.count, count)
+
+    def times(self, coefficients: FloatArray, stretch: slice | None = None) -> FloatArray:
+        """Return the columns (N, 6 w) of a stretch, or of all, times ``coefficients`` (6 w, m)."""
+        count, waves = coefficients.shape[1], self._waves
+        by_share = coefficients.reshape(-1, SHARES, 2, count).transpose(1, 3, 0, 2).reshape(
+            SHARES * count, len(waves))
+        stretch = slice(0, self.shares.shape[1]) if stretch is None else stretch
+        found = np.empty((stretch.stop - stretch.start, count))
+        for rows in pieces(stretch):
+            shared = (by_share @ waves[:, rows]).reshape(SHARES, count, -1)
+            found[rows.start - stretch.start:rows.stop - stretch.start] = np.sum(
+                shared * self.shares[:, None, rows], axis=0).T
         return found
 
-    def times(self, coefficients: FloatArray) -> FloatArray:
-        """Return the columns (N, 6 w) times ``coefficients`` (6 w, m): (N, m)."""
-        found = np.empty((self.shares.shape[1], coefficients.shape[1]))
-        for rows, columns in self.pieces():
-            found[rows] = columns.T @ coefficients
-        return found
+    @property
+    def _waves(self) -> FloatArray:
+        """All sines and cosines (2 w, N)."""
+        return self.waves.reshape(2 * len(self.waves), self.shares.shape[1])
 
 
 def pieces(rows: slice) -> Iterator[slice]:

@@ -31,7 +31,7 @@ def zero_phase_low_pass(values: FloatArray, cutoff: float, dt: float) -> FloatAr
 def _filtered(sections: FloatArray, values: FloatArray, padding: int) -> FloatArray:
     """Filter (N, k) along time, forward and backward; columns stay contiguous."""
     filtered = np.empty(values.shape[::-1])
-    zero_phase(sections, padding, np.array(values.T, np.float64, order='C'), filtered)
+    zero_phase(sections, padding, np.require(values.T, np.float64, ['C', 'W']), filtered)
     return filtered.T
 
 
