@@ -32,7 +32,7 @@ pytestmark = pytest.mark.ros
 RNG = np.random.default_rng(8)
 PROMPT = 5.0  # s for an answer that needs no work, on a busy machine
 TEN_THOUSAND = 10_000
-SCREEN = 12  # lines of a result without warnings
+SCREEN = 12  # lines of a result without verdict and warnings
 
 
 def lines_of(message: Any) -> int:
@@ -218,7 +218,7 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     assert list(result.payload) == list(result.not_identified) == []
     assert result.verdict[0].startswith('Thin evidence')
     assert any(sentence.startswith('next: ') for sentence in result.verdict)
-    assert lines_of(result) < SCREEN + len(result.warnings)
+    assert lines_of(result) < SCREEN + len(result.verdict) + len(result.warnings)
     fractions = [fraction for _, fraction in client.feedback]
     assert len({stage for stage, _ in client.feedback}) > 3
     assert fractions == sorted(fractions)
