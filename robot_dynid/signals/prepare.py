@@ -16,6 +16,7 @@ from robot_dynid.signals.encoders import joint_side
 from robot_dynid.signals.external import with_external
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.plausible import plausible
+from robot_dynid.signals.resting import without_flicker
 from robot_dynid.signals.stacked import require_channels, stacked
 from robot_dynid.types import FloatArray, Part, RawLog, Samples, concatenate, interpolated
 
@@ -126,7 +127,8 @@ def repair(robot: RobotModel, log: RawLog, rate: float | None = None) -> Repaire
     uniform = [(part, grid) for part in parts if len(part.time) > 1
                and len((grid := alignment.uniform(part, step)).time)]
     moved, lags = _synchronous([grid for _, grid in uniform], step)
-    both, found = joint_side(robot, tuple(_fused(p, step) for p in moved), step)
+    fused = (without_flicker(_fused(p, step), log.position, step) for p in moved)
+    both, found = joint_side(robot, tuple(fused), step)
     own = [_measured(robot, part, known) for part, _ in uniform]
     if not any(len(part.time) for part in own):
         own = [_measured(robot, part, part.time) for part, _ in uniform]

@@ -239,8 +239,8 @@ def test_ur10e_one_joint_at_a_time(ur10e_data):
     control = np.array([100.0 * s.relative_error for s in scores.values()])
     assert np.all(error < 0.75 * np.array(percent(once.model, tests)))
     assert np.all(error <= STAGED_OVER_CONTROL * control)
-    # by Coulomb's law alone 14.3 4.9 5.7 15.3 27.8 26.2 %
-    assert np.all(error < (12.3, 4.4, 5.2, 9.3, 14.0, 18.6))
+    # by Coulomb's law alone 14.3 4.9 5.7 15.3 27.8 26.2 %; the last one 17.7 % with its flicker
+    assert np.all(error < (12.2, 4.3, 5.1, 9.2, 13.7, 15.0))
     laws = staged.model.structure.friction
     assert all('load' in law for law in laws[1:3])
     assert all(law.split('+')[0] in ('dahl', 'maxwell') for law in laws[4:])

@@ -1,0 +1,106 @@
+"""A joint that rests within a step of its encoder: where it is between the steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from robot_dynid.friction import AxisMotion, law_from
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.signals.resting import RESTS, resting, without_flicker
+from robot_dynid.types import RawLog
+
+STEP, DT = 1e-4, 0.01
+ROBOT = load_robot('planar_3r')
+
+
+def true_motion(rng: np.random.Generator, seconds: float = 30.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return time and true position (N,): swings, then shaken at rest, then swings again."""
+    time = np.arange(0.0, seconds, DT)
+    swing = np.where((time > 8.0) & (time < 22.0), 1.0, np.cos(np.pi * time / 4.0))
+    phases = rng.uniform(0.0, 2.0 * np.pi, 3)
+    shaken = sum(np.sin(2.0 * np.pi * f * time + p) for f, p in zip((0.1, 0.23, 0.4), phases))
+    return time, 0.5 * swing + STEP * (0.5 + 0.1 * shaken)
+
+
+def read(position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the readings of an encoder whose noise is a fifth of its step."""
+    return STEP * np.round((position + 0.2 * STEP * rng.standard_normal(len(position))) / STEP)
+
+
+def log_of(time: np.ndarray, readings: np.ndarray) -> RawLog:
+    """Return a recording in which the last joint moves."""
+    position = np.zeros((len(time), 3))
+    position[:, 2] = readings
+    velocity = np.gradient(position, DT, axis=0)
+    return RawLog('made', ROBOT.joints, time, position, velocity=velocity,
+                  effort=np.ones_like(position))
+
+
+@pytest.mark.parametrize('seed', [0, 1, 2])
+def test_the_place_between_the_steps_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    time, position = true_motion(rng)
+    readings = read(position, rng)
+    log = log_of(time, readings)
+    found = without_flicker(log, log.position, DT)
+    rows = list(resting(readings, readings, DT))
+    inside = np.concatenate([np.arange(r.start, r.stop) for r in rows])
+    assert np.sum((time[inside] > 8.0) & (time[inside] < 22.0)) > 0.6 * 14.0 / DT
+    error = [np.sqrt(np.mean((q[inside] - position[inside]) ** 2))
+             for q in (readings, found.position[:, 2])]
+    assert error[1] < 0.4 * error[0] and error[1] < 0.2 * STEP
+    moving = np.setdiff1d(np.arange(len(time)), inside)
+    np.testing.assert_array_equal(found.position[moving], log.position[moving])
+    np.testing.assert_array_equal(found.velocity[moving], log.velocity[moving])
+    np.testing.assert_array_equal(found.position[:, :2], log.position[:, :2])
+
+
+def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
+    count = 400
+    position = np.concatenate([np.linspace(0.0, 0.1, 200), np.full(count, 0.1)])
+    position[200::3] += STEP
+    (rows,) = resting(position, position, DT)
+    assert rows == slice(199 + round(RESTS / DT), len(position))
+    position[400] += 2.0 * STEP
+    before, after = resting(position, position, DT)
+    assert (before.stop, after.start) == (400, 401 + round(RESTS / DT))
+    assert not list(resting(position, position + 0.1 * STEP * np.sin(np.arange(600.0)), DT))
+
+
+def test_recordings_with_motor_states_stay_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    time, position = true_motion(rng)
+    log = log_of(time, read(position, rng))
+    both = replace(log, motor_position=log.position.copy())
+    assert without_flicker(both, both.position, DT) is both
+    slow = replace(log)
+    assert without_flicker(slow, slow.position, 0.3) is slow
+
+
+@pytest.mark.parametrize('seed', [0, 1, 2])
+def test_friction_at_rest_follows_the_joint_and_not_its_rounding(seed: int) -> None:
+    """Presliding of three lengths (the true positions) against the prepared readings."""
+    rng = np.random.default_rng(seed)
+    time, position = true_motion(rng)
+    law = law_from('maxwell', {'lengths': [2e-5, 6e-4, 2e-3]})
+    value = np.array([0.0, 1.3, 1.0, 0.3, 0.0])
+
+    def friction(q: np.ndarray, t: np.ndarray) -> np.ndarray:
+        columns = law.columns(AxisMotion(t, q, np.gradient(q, t)))
+        return np.asarray(value @ columns)
+
+    def error(log: RawLog) -> float:
+        samples = prepare(ROBOT, repair(ROBOT, log), Preprocessing(20.0, decimate=False))
+        at = np.interp(samples.time, time, friction(position, time))
+        rest = (samples.time > 9.0) & (samples.time < 21.0)
+        found = friction(samples.position[:, 2], samples.time)
+        return float(np.sqrt(np.mean((found - at)[rest] ** 2)))
+
+    log = log_of(time, read(position, rng))
+    # the same readings on top of a motion too small for friction that no step is seen of
+    unseen = log.position + 1e-7 * np.sin(np.arange(len(time)))[:, None]
+    assert error(log) < 0.75 * error(replace(log, position=unseen))
