@@ -50,7 +50,8 @@ class Verb(Protocol):
 VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'resonance', 'information', 'repair', 'check', 'doctor')},
+        'payload', 'contact', 'resonance', 'information', 'repair',
+        'doctor', 'check', 'session')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
 

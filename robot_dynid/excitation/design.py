@@ -56,6 +56,18 @@ class MotionRefused(DynIdError):
         self.reason = reason
 
 
+class SessionOver(DynIdError):
+    """No further swing is worth its time: the accuracy asked for is ``met``, or out of reach.
+
+    ``deviation`` is the largest known so far, ``unreachable`` the parameters that miss the
+    accuracy.
+    """
+
+    def __init__(self, text: str, deviation: float, unreachable: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.met, self.deviation, self.unreachable = not unreachable, deviation, unreachable
+
+
 @dataclass(frozen=True, eq=False)
 class DesignCriteria:
     """Objective and checks of a design; everything is optional.

@@ -40,6 +40,8 @@ class Code(IntEnum):
     NODE_DELAYED = -18
     TAKEN_OVER = -19
     NOT_CHECKED = -20
+    ACCURACY_MET = -21
+    OUT_OF_REACH = -22
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,8 @@ OPTIONS = [
      'test_recorded_information.py::test_from_the_command_line'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),
     ('check', '--node --timeout --json', 'test_check.py::test_a_robot_in_order_is_ready'),
+    ('session', '--yes --accuracy --swings --longest --options --data --node --timeout --json',
+     'test_session.py::test_a_session_ends_with_parameters_as_accurate_as_asked_for'),
     ('demo', '--robot --excitation --out --json',
      'test_demo.py::test_demo_one_joint_at_a_time'),
     ('demo', '--seed', 'test_demo.py::test_seed_and_robot_reach_the_nodes'),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from single_joint_recordings import torque_model, with_effort
 
-from robot_dynid.errors import DynIdError
+from robot_dynid.errors import Cancelled, DynIdError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.staged.measured_information import measured_information
 from robot_dynid.excitation.design import design
@@ -88,6 +88,18 @@ def test_a_session_ends_when_its_parameters_are_as_accurate_as_asked_for(seed):
         runs.append(recorded(fixed.trajectory, noise, 100 + 10 * seed + len(runs)))
         told = measured_precision(ROBOT, runs, CRITERIA.model, before)
     assert seconds < 0.8 * len(runs) * fixed.trajectory.duration
+
+
+@pytest.mark.parametrize('stage', ['choosing swings', 'shortening swings'])
+def test_a_plan_of_many_steps_can_be_cancelled(stage):
+    """A fine accuracy takes minutes; whoever waits for it may want to stop."""
+    def progress(found, share):
+        assert 0.0 <= share <= 1.0
+        if found == stage:
+            raise Cancelled('asked to stop')
+
+    with pytest.raises(Cancelled):
+        adaptive(replace(CRITERIA, progress=progress), accuracy=0.5)
 
 
 def test_measured_information_is_that_of_the_plan():

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.excitation.design import DesignCriteria, Planned, Session, SwingRow
+from robot_dynid.excitation.design import (
+    DesignCriteria,
+    Planned,
+    Session,
+    SessionOver,
+    SwingRow,
+)
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
 from robot_dynid.excitation.precision import Precision, covariance_of
@@ -26,7 +32,7 @@ from robot_dynid.numbers import NumberRange
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.moves import quintic_move
 from robot_dynid.trajectories.sine import RAMP, SineSwing
-from robot_dynid.types import FloatArray, Samples
+from robot_dynid.types import FloatArray, Progress, Samples
 
 ACCURACY = NumberRange(1e-6, 1e6, note='it is a deviation relative to nominal parameters')
 LONGEST = NumberRange(1.0, 36_000.0, 's')
@@ -154,8 +160,8 @@ def adaptive_swings(
 ) -> Planned:
     """Return the next swings until the accuracy is met as predicted, and how well by then.
 
-    Raises DynIdError where there is nothing to compare with, where the accuracy is met already,
-    and where nothing that misses it is within reach.
+    Raises DynIdError where there is nothing to compare with, SessionOver where the accuracy is met
+    already, and where nothing that misses it is within reach.
     """
     model, precision = criteria.model, criteria.precision
     if model is None or precision is None:
@@ -163,8 +169,9 @@ def adaptive_swings(
                          'none; give the links inertials')
     limits.require('lower', 'upper', 'velocity', 'acceleration')
     if precision.worst[1] <= wanted.accuracy:
-        raise DynIdError(f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known '
-                         f'worst, to {precision.worst[1]:.3g}; nothing more is to be recorded')
+        raise SessionOver(
+            f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known worst, to '
+            f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst[1])
     planner = Planner(criteria, limits)
     swings = Swings(planner)
     candidates: list[Candidate] = []
@@ -175,15 +182,17 @@ def adaptive_swings(
         unreachable = out_of_reach(precision, candidates, wanted)
         if not np.any(unreachable):
             break
-    choice = _shortened(precision, _chosen(precision, candidates, wanted, ~unreachable, limits),
-                        wanted, ~unreachable)
+    progress = criteria.progress or (lambda *_: None)
+    found = _chosen(precision, candidates, wanted, ~unreachable, limits, progress)
+    choice = _shortened(precision, found, wanted, ~unreachable, progress)
     names = tuple(n for n, lost in zip(precision.names, unreachable, strict=True) if lost)
     if not choice.chosen:
-        missed = np.flatnonzero(precision.deviations > wanted.accuracy)
-        raise DynIdError(f'the accuracy {wanted.accuracy:g} is out of reach for '
-                         f'{", ".join(precision.names[i] for i in missed)}, whatever joint swings '
-                         f'within the limits for {wanted.longest:g} s; all else is known as well '
-                         'as asked for')
+        missed = tuple(precision.names[i] for i in np.flatnonzero(
+            precision.deviations > wanted.accuracy))
+        raise SessionOver(
+            f'the accuracy {wanted.accuracy:g} is out of reach for {", ".join(missed)}, whatever '
+            f'joint swings within the limits for {wanted.longest:g} s; all else is known as well '
+            'as asked for', precision.worst[1], missed)
     choice.chosen = choice.chosen[:wanted.swings]
     trajectory = planner.joined([replace(c.swing, periods=n) for c, n in choice.chosen])
     return Planned(trajectory, session=_session(precision, choice, wanted, names))
@@ -216,11 +225,12 @@ def out_of_reach(
 
 def _chosen(
     precision: Precision, candidates: Sequence[Candidate], wanted: Wanted,
-    counted: NDArray[np.bool_], limits: MotionLimits,
+    counted: NDArray[np.bool_], limits: MotionLimits, progress: Progress,
 ) -> Choice:
     """Choose swings one by one until all that is ``counted`` (b,) is known well enough.
 
     A swing may also be made longer, which costs neither a move nor its rise and fall.
+    ``progress`` may end it: a fine accuracy takes many steps.
     """
     choice = Choice(precision.relative)
     slow = limits.scaled(1.0, MOVE_SPEEDS[0])
@@ -236,8 +246,9 @@ def _chosen(
         ends = choice.chosen[-1][0].swing.position, one.swing.position
         return quintic_move(limits.joints, ends, slow).duration
 
-    left = missing()
+    begin = left = missing()
     while left > 0.0:
+        progress('choosing swings', 1.0 - left / begin)
         options = [(one, np.sqrt(k) * one.more, k * one.again, i)
                    for i, (one, n) in enumerate(choice.chosen) for k in (_steps(one, n),)]
         seen = {id(one) for one, _ in choice.chosen}  # what is held then is held again
@@ -260,7 +271,8 @@ def _chosen(
 
 
 def _shortened(
-    precision: Precision, choice: Choice, wanted: Wanted, counted: NDArray[np.bool_]
+    precision: Precision, choice: Choice, wanted: Wanted, counted: NDArray[np.bool_],
+    progress: Progress,
 ) -> Choice:
     """Return the choice without the periods and swings that later ones have made superfluous."""
     def of(chosen: list[tuple[Candidate, int]]) -> Choice:
@@ -278,6 +290,7 @@ def _shortened(
     for place in sorted(range(len(choice.chosen)), reverse=True,
                         key=lambda i: choice.chosen[i][1] / choice.chosen[i][0].swing.frequency):
         while choice.chosen[place][1]:
+            progress('shortening swings', 1.0)
             one, periods = choice.chosen[place]
             fewer = list(choice.chosen)
             fewer[place] = one, periods - _steps(one, periods) * one.swing.periods

@@ -33,7 +33,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from robot_dynid.errors import Cancelled, DynIdError
-from robot_dynid.excitation.design import MotionRefused, Reason
+from robot_dynid.excitation.design import MotionRefused, Reason, SessionOver
 from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.ros.common import interrupts, real_time
@@ -156,7 +156,9 @@ class ExcitationNode(Node):
             return self._reply(handle, Outcome(Code.CANCELLED, 'the node is shut down'), None)
         if self.busy:
             return self._reply(handle, Outcome(Code.BUSY, BUSY), None)
-        self._handle, plan, identifier = handle, None, ''
+        self._handle, identifier = handle, ''
+        plan: ExcitationPlan | None = None
+        over: DynIdError | None = None
         self.runner.begin()
         self._tick_timer.reset()
         self.listener.period = 0.0
@@ -171,6 +173,7 @@ class ExcitationNode(Node):
         except Cancelled:
             outcome = Outcome(Code.CANCELLED, 'cancelled before anything was sent')
         except DynIdError as error:
+            over = error
             outcome = Outcome(refusal(error), f'{error}; nothing was sent')
         except Exception as error:
             self.fail(error)
@@ -181,7 +184,7 @@ class ExcitationNode(Node):
             self._tick_timer.cancel()
             self.listener.period = IDLE
         self.last = outcome
-        return self._reply(handle, outcome, plan, identifier)
+        return self._reply(handle, outcome, plan or over, identifier)
 
     async def _on_check(self, handle: Any) -> Check.Result:
         if self.busy or self._leaving:
@@ -219,11 +222,18 @@ class ExcitationNode(Node):
         self._path.publish(path_marker(
             plan.robot, plan.segments[-1].points, self.get_clock().now()))
 
-    def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | None,
+    def _reply(self, handle: Any, outcome: Outcome, plan: ExcitationPlan | DynIdError | None,
                identifier: str = '') -> Excite.Result:
         text = f'{outcome.code.name}: {outcome.text}'
         result = result_message(outcome, self.runner.robot.joints)
-        if plan is not None:
+        if isinstance(plan, SessionOver):
+            result.largest_deviation = plan.deviation
+            result.out_of_reach = list(plan.unreachable)
+        if isinstance(plan, ExcitationPlan):
+            session = plan.design.session
+            if session is not None:
+                result.largest_deviation = session.swings[-1].largest_deviation
+                result.out_of_reach = list(session.unreachable)
             result.duration, result.plan = plan.duration, identifier
             result.total_duration = self.runner.total_duration
             result.warnings = [*plan.design.warnings, *self.runner.warnings]
@@ -300,6 +310,8 @@ def refusal(error: DynIdError) -> Code:
         return Code.UNKNOWN_TRAJECTORY
     if isinstance(error, NotChecked):
         return Code.NOT_CHECKED
+    if isinstance(error, SessionOver):
+        return Code.ACCURACY_MET if error.met else Code.OUT_OF_REACH
     return REFUSALS[error.reason] if isinstance(error, MotionRefused) else Code.INVALID
 
 

@@ -22,6 +22,7 @@ from robot_dynid.excitation.design import (
     Design,
     MotionRefused,
     Reason,
+    SwingRow,
     design_within,
     review,
 )
@@ -55,6 +56,13 @@ DATA = 'data'
 #: dry runs that are kept
 KEPT = 8
 IDENTIFIER = re.compile(r'dry-run-[0-9a-f]{16}')
+
+
+def described(swing: SwingRow) -> str:
+    """Return the swing of an adaptive sequence in words: who moves, how, where the others are."""
+    others = ', '.join(f'{joint} at {at:.2f}' for joint, at in swing.locked.items())
+    return (f"'{swing.moving}' swings {swing.periods} times by {swing.amplitude:.2f} about "
+            f'{swing.centre:.2f} at {swing.frequency:.2f} Hz, {others}')
 
 
 class UnknownTrajectory(UsageError):
@@ -112,6 +120,9 @@ class ExcitationPlan:
         text = f"at most {largest:.0%} of a limit used ({name} of '{joint}')"
         if self.design.score is not None:
             text += f'; condition number {self.design.score.condition_number:.1f}'
+        session = self.design.session
+        if session is not None:
+            text = '; '.join([*map(described, session.swings), text])
         return text
 
     def with_moves(self, states: JointStates) -> tuple[Segment, ...]:
