@@ -63,7 +63,8 @@ def _use(use: UseVerdict) -> Cell:
 
 def actions(verdict: Verdict) -> tuple[Section, ...]:
     """Return the section of the next actions, none without any."""
-    found = tuple(Action(one.words, one.command) for one in verdict.actions)
+    found = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
+                  for one in verdict.actions)
     return (Section('Actions, the most valuable first', actions=found),) if found else ()
 
 

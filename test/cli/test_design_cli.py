@@ -130,7 +130,7 @@ def test_the_report_shows_the_plan(designed, tmp_path):
     found, _ = designed(*SHORT, '--report', tmp_path / 'plan.html')
     text = (tmp_path / 'plan.html').read_text('utf-8')
     assert found['report'] == str(tmp_path / 'plan.html')
-    assert 'Plotly.newPlot' in text and 'joint_3' in text
+    assert 'id="plotly"' in text and 'joint_3' in text
 
 
 def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path, capsys):

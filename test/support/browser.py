@@ -21,8 +21,8 @@ NO_BROWSER = ('no chromium: on Debian, apt-get install chromium; reports were no
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 #: where an earlier set-up may have unpacked one
 UNPACKED = Path(__file__).resolve().parents[2] / '.venv' / 'chromium'
-#: a machine may be slow; nothing waits for so long otherwise
-PATIENCE = 120.0
+#: a browser that is silent for so long is dead; a busy machine is no reason to fail
+PATIENCE = 900.0
 FLAGS = ('--headless=new', '--no-sandbox', '--remote-debugging-pipe', '--hide-scrollbars',
          '--no-first-run', '--disable-extensions', '--disable-background-networking',
          '--disable-component-update', '--disable-dev-shm-usage', '--mute-audio',
