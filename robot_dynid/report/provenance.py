@@ -16,7 +16,14 @@ from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures
 from robot_dynid.report.figures import axis
-from robot_dynid.report.texts import file_names, length, setting, unit, with_file_names
+from robot_dynid.report.texts import (
+    file_names,
+    length,
+    setting,
+    unit,
+    with_file_names,
+    without_folders,
+)
 from robot_dynid.signals.parts import HEAD, Parts
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog, StoredRecording
@@ -182,15 +189,10 @@ def provenance(
     fitted = set(record.recordings)
     others = file_names([log.source for log in recordings_of(logs) if log.source not in fitted])
     rows += [('also shown here', name) for name in others.values()]
-    words = [shown(word) for word in command] or _identify(model, names)
+    words = command or _identify(model, names)
     return Section('Provenance', actions=(
-        Action('The command that repeats this:', shlex.join(words)),),
+        Action('The command that repeats this:', without_folders(shlex.join(words))),),
         tables=(Table((), tuple(Row(pair) for pair in rows), 'What it came from', words=True),))
-
-
-def shown(word: str) -> str:
-    """Return a word of a command line without the folders of an absolute path."""
-    return PurePath(word).name if PurePath(word).is_absolute() else word
 
 
 def _identify(model: IdentifiedModel, names: Mapping[str, str]) -> list[str]:

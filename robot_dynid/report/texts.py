@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -53,6 +54,11 @@ def file_names(paths: Iterable[str]) -> dict[str, str]:
         if len(set(names.values())) == len(known):
             break
     return names
+
+
+def without_folders(command: str) -> str:
+    """Return a command line without the folders of absolute paths."""
+    return re.sub(r'(?<![^\s\'"=])/(?:[^\s/\'"]+/)+', '', command)
 
 
 def with_file_names(texts: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from robot_dynid.identification.validate import NEAR, JointScore, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import UseVerdict, Verdict
 from robot_dynid.report import figures
-from robot_dynid.report.texts import effort_unit, name
+from robot_dynid.report.texts import effort_unit, name, without_folders
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
 EQUAL = 1.02  # ratio of two errors that counts as no difference
@@ -63,7 +63,8 @@ def _use(use: UseVerdict) -> Cell:
 
 def actions(verdict: Verdict) -> tuple[Section, ...]:
     """Return the section of the next actions, none without any."""
-    found = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}', one.command)
+    found = tuple(Action(f'{one.words[:1].upper()}{one.words[1:]}',
+                         without_folders(one.command))
                   for one in verdict.actions)
     return (Section('Actions, the most valuable first', actions=found),) if found else ()
 

@@ -151,7 +151,13 @@ def test_validate_scores_every_joint(run: Run, stage: Stage) -> None:
                 'control'} <= set(score)
         assert len(score['quartiles']) == 3
         assert score['relative_error'] < 0.2
-    assert 'Forward dynamics' in (stage.folder / 'v.html').read_text()
+    page = (stage.folder / 'v.html').read_text()
+    assert 'Forward dynamics' in page
+    assert page.count('</h2>') == len(found['chapters']) == 6
+    for chapter in found['chapters']:
+        assert all(f'<h3>{section["title"]}</h3>' in page for section in chapter['sections'])
+    assert f'robot-dynid validate {stage.model.name} {stage.test.name}' in page
+    assert str(stage.folder) not in page
     for score in found['forward']['accelerations'].values():
         assert 0.0 < score['floor'] < score['rmse'] and score['relative_error'] < 0.5
         assert {'motion', 'near reversals', 'control'} <= set(score)

@@ -110,6 +110,15 @@ def test_folders_of_files_are_not_told(page: str) -> None:
     assert 'robot-dynid identify run.csv --robot planar_3r' in page
 
 
+def test_commands_keep_everything_but_folders() -> None:
+    from robot_dynid.report.texts import without_folders
+
+    told = "robot-dynid identify '/a b/run.csv[1:2]' /home/me/x.csv near/y.csv --out=/tmp/m.yaml"
+    assert without_folders('cat /home/me/x.csv near/y.csv --out=/tmp/m.yaml a/b') == (
+        'cat x.csv near/y.csv --out=m.yaml a/b')
+    assert 'near/y.csv' in without_folders(told) and '/home/me' not in without_folders(told)
+
+
 def test_files_of_the_same_name_are_told_apart() -> None:
     from robot_dynid.report.texts import file_names
 

@@ -19,8 +19,6 @@ from typing import Any
 NO_BROWSER = ('no chromium: on Debian, apt-get install chromium; reports were not opened in a '
               'browser')
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
-#: where an earlier set-up may have unpacked one
-UNPACKED = Path(__file__).resolve().parents[2] / '.venv' / 'chromium'
 #: a browser that is silent for so long is dead; a busy machine is no reason to fail
 PATIENCE = 900.0
 FLAGS = ('--headless=new', '--no-sandbox', '--remote-debugging-pipe', '--hide-scrollbars',
@@ -39,9 +37,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 def browser_path() -> str | None:
     """Return the path of a chromium, None where there is none."""
-    own = UNPACKED / 'chromium'
-    found = [shutil.which(name) for name in NAMES]
-    return next((path for path in found if path), str(own) if own.exists() else None)
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class PageError(Exception):
