@@ -24,6 +24,7 @@ REQUIRED = [
     'clarabel>=0.6,<1',
     'coal>=3.0,<4',
     'rich>=11.2,<16',
+    'argcomplete>=1.8,<4',
 ]
 EXTRAS = {
     'report': ['Jinja2>=3.0,<4', 'plotly>=5.4,<8'],

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from robot_dynid_evaluation.papers import Row
 
 HELP = 'repeat a published experiment and compare its figures'
+EXAMPLES = (
+    'robot-dynid reproduce --list',
+    'robot-dynid reproduce stanford-arm',
+    'robot-dynid reproduce sequential-sdp --json',
+)
 VERDICTS = {True: 'agrees', False: 'DIFFERS', None: '-'}
 #: judged kinds of row, and the word for those that agree: figures of the paper beside ours, and
 #: parameters of our own simulations found again

@@ -19,6 +19,7 @@ os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
 from folds import Fold, folds  # noqa: E402
 
+from robot_dynid.cli import wait  # noqa: E402
 from robot_dynid.identification.identify import IdentificationResult, identify  # noqa: E402
 from robot_dynid.identification.recipe import Recipe  # noqa: E402
 from robot_dynid.io.log import load_log  # noqa: E402
@@ -29,6 +30,8 @@ from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 #: the examples tests try, the tests that may be skipped, those that colcon runs
 pytest_plugins = ('hypothesis_profile', 'allowed_skips', 'colcon_run', 'arm_recordings')
 ROOT = Path(__file__).resolve().parents[1]
+# What commands say must not depend on how busy the machine is.
+wait.DELAY = 3600.0
 
 
 # A job started in the background of a script ignores SIGINT, and so would every process of the

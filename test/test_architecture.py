@@ -224,6 +224,7 @@ def test_yaml_is_imported_in_one_place() -> None:
 #: where a file is opened without `robot_dynid.files`, and why
 OPENED_ELSEWHERE = {
     '__init__.py': 'its own stub',
+    'cli/terminal.py': 'a page in a browser',
     'cli/main.py': 'the null device in place of a closed standard output',
     'report/html.py': 'its own style sheet',
     'ros/identifier/recording.py': 'message definitions of the ROS installation',

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 COMPOSITE = 'composite'
 HELP = 'print the minimal set of inertial parameters'
+EXAMPLES = (
+    'robot-dynid base ur10e',
+    'robot-dynid base my_arm.yaml --friction --rotor-inertia',
+    'robot-dynid base puma560 --method composite',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

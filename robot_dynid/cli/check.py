@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'ask a running excitation node whether everything is ready for a motion'
+EXAMPLES = (
+    'robot-dynid check',
+    'robot-dynid check --node /cell_1/excitation --timeout 5',
+)
 NODE, TIMEOUT = 'excitation', 20.0
 STYLES = {'OK': 'green', 'WARN': 'yellow', 'ERROR': 'red'}
 

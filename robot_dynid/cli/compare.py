@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 HELP = 'compare models of one robot: what changed beyond its intervals, and errors on recordings'
+EXAMPLES = (
+    'robot-dynid compare old.yaml new.yaml',
+    'robot-dynid compare spring.yaml autumn.yaml test.csv --report changes.html',
+)
 MODELS = ('.yaml', '.yml')
 
 

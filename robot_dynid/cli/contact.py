@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'find external torque and contacts in recordings, as the identifier would on line'
+EXAMPLES = (
+    'robot-dynid contact M.yaml run.csv',
+    'robot-dynid contact M.yaml run.csv --margin 3 --report contacts.html',
+)
 COLUMNS = ('largest', 'without_contact', 'static_friction', 'threshold_in_motion',
            'blind_seconds')
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from robot_dynid.types import FloatArray
 
 HELP = 'design an excitation trajectory'
+EXAMPLES = (
+    'robot-dynid design ur10e --out T.yaml',
+    'robot-dynid design ur10e --duration 30 --scale 0.7 --seed 1 --out T.yaml --report plan.html',
+    "robot-dynid design my_arm.yaml --type static-poses --options '{poses: 30}' --out T.yaml",
+    'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
+)
 DEFAULT_RATE = 100.0
 
 

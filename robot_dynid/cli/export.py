@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 HELP = 'write the model, or a description, for simulators and controllers: URDF, MJCF, SDF, C'
+EXAMPLES = (
+    'robot-dynid export M.yaml --urdf my_arm.urdf --out identified.urdf',
+    'robot-dynid export M.yaml --mjcf arm.xml --sdf arm.sdf --c code/',
+    'robot-dynid export M.yaml --out arm.urdf --samples 10',
+    'robot-dynid export puma560 --out puma560.urdf',
+)
 #: columns of written friction: N m s/rad, N m, the errors N m up to the speed rad/s
 FRICTION = ('axis', 'damping', 'friction', 'offset', 'rms', 'most', 'speed')
 #: text of the URDF of the robot and its path, empty where none is given

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'compute joint accelerations from position, velocity and effort'
+EXAMPLES = (
+    'robot-dynid forward M.yaml states.csv',
+    'robot-dynid forward M.yaml states.csv --out accelerations.csv',
+)
 CHANNELS = ('position', 'velocity', 'effort')
 MOTORS = ('motor_position', 'motor_velocity')
 
@@ -57,9 +61,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a CSV table, unless it went into a file."""
     if result['not_identified']:
-        terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
+        terminal.caution(f'not identified: {", ".join(result["not_identified"])}')
     for text in result['warnings']:
-        terminal.note(text, style='yellow')
+        terminal.caution(text)
     if not result['out']:
         show_rows(result['joints'], {name: result[name] for name in
                                      ('acceleration', 'motor_acceleration') if name in result})

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from robot_dynid.signals.parts import Parts
 
 HELP = 'identify a dynamic model from recordings'
+EXAMPLES = (
+    'robot-dynid identify train.csv --robot ur10e --out M.yaml --report R.html',
+    'robot-dynid identify bag_1/ bag_2/ --robot my_arm.yaml --recipe R.yaml --out M.yaml',
+    "robot-dynid identify 'run.mcap[10:60]' --robot ur10e --method feasible --out M.yaml",
+)
 #: prefix by which the options that are settings of a method are known among the others
 SETTING = 'setting_'
 

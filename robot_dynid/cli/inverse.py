@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'compute joint efforts from position, velocity and acceleration'
+EXAMPLES = (
+    'robot-dynid inverse M.yaml states.csv --out efforts.csv',
+    'robot-dynid inverse M.yaml states.csv --ripple --json',
+)
 CHANNELS = ('position', 'velocity', 'acceleration')
 
 
@@ -46,8 +50,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print a CSV table, unless it went into a file."""
     if result['not_identified']:
-        terminal.note(f'not identified: {", ".join(result["not_identified"])}', style='yellow')
+        terminal.caution(f'not identified: {", ".join(result["not_identified"])}')
     for text in result['warnings']:
-        terminal.note(text, style='yellow')
+        terminal.caution(text)
     if not result['out']:
         show_rows(result['joints'], {'effort': result['effort']})

@@ -8,7 +8,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
@@ -29,12 +29,23 @@ DONE, IMPOSSIBLE, MISUSED, INTERRUPTED = 0, 1, 2, 130
 PROGRAM = 'robot-dynid'
 #: environment variable with which faults of this software are shown in full
 TRACEBACK = 'ROBOT_DYNID_TRACEBACK'
+EXAMPLES = (
+    'robot-dynid demo',
+    'robot-dynid identify train.csv --robot ur10e --out M.yaml --report R.html',
+    'robot-dynid validate M.yaml test.csv',
+    'robot-dynid identify --help',
+)
+MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 wrong use. With
+{TRACEBACK}=1 faults of this software are shown in full. NO_COLOR=1: no colours.
+`{PROGRAM} completion bash` (zsh, fish) prints what a shell needs to complete commands."""
 
 
 class Verb(Protocol):
     """A module with one verb; importing it must be cheap."""
 
     HELP: str
+    #: commands that show its use
+    EXAMPLES: Sequence[str]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -51,12 +62,13 @@ VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
         'payload', 'contact', 'resonance', 'information', 'repair',
-        'doctor', 'check', 'session')},
+        'doctor', 'check', 'session', 'completion')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
 
 
-def _verb(name: str) -> Verb:
+def verb_module(name: str) -> Verb:
+    """Return the module of a verb."""
     return cast(Verb, import_module(VERBS[name]))
 
 
@@ -72,25 +84,38 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
     Declaring them may import a registry, which is not for every call.
     """
+    raw = argparse.RawDescriptionHelpFormatter
     top = _Parser(prog=PROGRAM, description='Identify the dynamics of robot arms and use them.',
-                  epilog='Exit codes: 0 done, 1 the data or the model does not allow it, '
-                         f'2 wrong use. With {TRACEBACK}=1 faults of this software are shown '
-                         'in full.')
+                  formatter_class=raw, epilog=f'{_listed(EXAMPLES)}\n\n{MORE}')
     top.add_argument('--version', action='store_true', help='print the version and leave')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
     for name in VERBS:
-        verb = _verb(name)
+        verb = verb_module(name)
         sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
         if words is None or name in words:
             verb.add_arguments(sub)
         sub.add_argument('--json', action='store_true',
                          help='print one JSON object on standard output and nothing else')
+        sub.add_argument('--quiet', action='store_true',
+                         help='print the result and errors, not progress and notes')
+        sub.formatter_class = raw
+        own = _listed(getattr(verb, 'EXAMPLES', ()))
+        sub.epilog = f'{sub.epilog}\n\n{own}' if sub.epilog else own
     return top
+
+
+def _listed(examples: Iterable[str]) -> str:
+    """Return examples as the end of a help text."""
+    return '\n'.join(['examples:', *(f'  {example}' for example in examples)])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if '_ARGCOMPLETE' in os.environ:  # the shell asks what could come next
+        from robot_dynid.cli.candidates import complete
+
+        complete(parser(os.environ.get('COMP_LINE', '').split()))
     as_object = '--json' in words
     try:
         return _run(words)
@@ -122,16 +147,17 @@ def _run(words: list[str]) -> int:
         raise UsageError(f'which verb? One of {", ".join(VERBS)}; see {PROGRAM} --help')
     if getattr(options, 'robot', None) is not None:
         check_robot(options.robot)
-    verb, terminal = _verb(options.verb), Terminal()
+    verb, terminal = verb_module(options.verb), Terminal(options.quiet)
     with warnings.catch_warnings(), compilation_heard(terminal.compiling):
         for told in (RefusedJointWarning, UnstoredKernelsWarning):  # in other words
             warnings.simplefilter('ignore', told)
         if options.json:
-            with contextlib.redirect_stdout(sys.stderr):
+            with contextlib.redirect_stdout(sys.stderr), terminal.progress(options.verb):
                 result = verb.run(options, terminal)
             print(as_json(result), flush=True)
         else:
-            result = verb.run(options, terminal)
+            with terminal.progress(options.verb):
+                result = verb.run(options, terminal)
             verb.show(result, terminal)
             sys.stdout.flush()
     return DONE if result.get('ok', True) else IMPOSSIBLE

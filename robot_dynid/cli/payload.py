@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from robot_dynid.types import RawLog
 
 HELP = 'identify a payload, or drive gains from a weighed payload'
+EXAMPLES = (
+    'robot-dynid payload loaded.csv --unloaded empty.csv --robot ur10e',
+    'robot-dynid payload loaded.csv --model M.yaml --link tool0',
+    'robot-dynid payload loaded.csv --unloaded any.csv --robot ur10e --known-mass 5',
+)
 AXES = ('x', 'y', 'z')
 
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'finish a recording whose recorder was killed, so that every rosbag2 reader opens it'
+EXAMPLES = (
+    'robot-dynid repair recordings/my_arm_2026-01-31',
+    'robot-dynid repair cut_off.mcap',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

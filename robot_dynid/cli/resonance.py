@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'stiffness of a gear from motor and effort alone, by its resonance (experimental)'
+EXAMPLES = (
+    'robot-dynid resonance chirp.csv --robot my_arm.yaml --joint joint_2 --band 2 40',
+)
 UNITS = {'J': 'kg m^2, rotor', 'M': 'kg m^2, what the joint carries in this pose',
          'K': 'N m/rad, stiffness', 'D': 'N m s/rad, damping', 'f': 'N m s/rad, viscous friction'}
 

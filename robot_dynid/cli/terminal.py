@@ -6,8 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from robot_dynid.cli.wait import Wait
 from robot_dynid.kernels.compilation import storage_problem
 
 if TYPE_CHECKING:
@@ -18,11 +20,15 @@ PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
 
 
 class Terminal:
-    """Prints tables and lines for people; rich is imported only when something is printed."""
+    """Prints tables and lines for people; rich is imported only when something is printed.
 
-    def __init__(self) -> None:
+    Of ``quiet`` ones the result stays, with what is to be known before it is used.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
         self._consoles: dict[int, Console] = {}
-        self._told = False
+        self._told, self._quiet = False, quiet
+        self._wait: Wait | None = None
 
     def _console(self, stream: TextIO) -> Console:
         if id(stream) not in self._consoles:
@@ -42,19 +48,26 @@ class Terminal:
         self._console(sys.stdout).print(f'    {text}', style='dim', soft_wrap=True)
 
     def note(self, text: str, style: str | None = 'dim') -> None:
-        """Say something that is not part of the result."""
-        self._console(sys.stderr).print(text, style=style)
+        """Say something that is not part of the result, and that quiet terminals leave out."""
+        if not self._quiet:
+            self._console(sys.stderr).print(text, style=style)
+
+    def caution(self, text: str) -> None:
+        """Say on standard error what is to be known before the result is used."""
+        self._console(sys.stderr).print(text, style='yellow')
 
     def compiling(self, kernel: str) -> None:
         """Say that a kernel is compiled, which takes seconds, and why where it is not stored."""
         problem = storage_problem()
-        if problem is None:
+        if problem is None and self._wait is not None and self._wait.shows:
+            self._wait.stage = f'compiling {kernel}, this once'
+        elif problem is None:
             self.note(f'compiling numerical kernel {kernel}, once after an installation ...')
-            return
-        if not self._told:
-            self._told = True
-            self.note(problem, style='yellow')
-        self.note(f'compiling numerical kernel {kernel} in memory ...')
+        else:
+            if not self._told:
+                self._told = True
+                self.note(problem, style='yellow')
+            self.note(f'compiling numerical kernel {kernel} in memory ...')
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
         """Print names and values, one pair per line."""
@@ -92,20 +105,39 @@ class Terminal:
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Progress]:
-        """Show a bar on standard error, and give the function that moves it."""
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
+        """Show on standard error how far the work is, and give the function that is told so.
 
-        console = self._console(sys.stderr)
-        columns = (TextColumn('{task.description}'), BarColumn(), TimeElapsedColumn())
-        with Bar(*columns, console=console, transient=True,
-                 disable=not console.is_terminal) as bar:
-            task = bar.add_task(title, total=1.0)
+        Within such a block another one is the next work of the same wait.
+        """
+        if self._wait is not None:
+            self._wait.begin(title)
+            yield self._wait.move
+            return
+        with Wait(title, lambda: self._console(sys.stderr), self.note, self._quiet) as wait:
+            self._wait = wait
+            try:
+                yield wait.move
+            finally:
+                self._wait = None
 
-            def move(stage: str, fraction: float) -> None:
-                bar.update(task, description=f'{title}: {stage}', completed=fraction)
+    def open_page(self, path: str) -> None:
+        """Open a report in the browser of a desktop; elsewhere say where it is."""
+        address = Path(path).absolute().as_uri()
+        if not self._quiet and sys.stdout.isatty() and _desktop():
+            import webbrowser
 
-            yield move
+            if webbrowser.open(address):
+                self.note(f'{address} is opened in the browser')
+                return
+        self.note(f'open {address} in a browser')
+
+
+def _desktop() -> bool:
+    """Return whether a window that is opened here is seen by who runs the command."""
+    if 'SSH_CONNECTION' in os.environ:
+        return False
+    return sys.platform in ('darwin', 'win32') or any(
+        os.environ.get(name) for name in ('DISPLAY', 'WAYLAND_DISPLAY'))
 
 
 def _is_number(text: str) -> bool:

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'score a model on recordings it was not fitted to'
+EXAMPLES = (
+    'robot-dynid validate M.yaml test.csv --report R.html',
+    'robot-dynid validate M.yaml test_*.csv --max-nrmse 0.2 --max-nrmse joint_6=0.4',
+    'robot-dynid validate M.yaml bag/ --forward --json',
+)
 LARGEST = 1e3  # share that may be asked for
 
 

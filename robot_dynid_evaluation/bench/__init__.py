@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from robot_dynid.types import FloatArray
 
 HELP = 'measure speed side by side with a peer'
+EXAMPLES = (
+    'robot-dynid bench --list',
+    'robot-dynid bench start regressor',
+    'robot-dynid bench stops --events kill-node --repeat 3',
+)
 BENCHES = {
     'regressor': 'regressors of arms of 7 to 50 joints beside Pinocchio in C++, iDynTree and JAX',
     'identify': 'one hour at 1 kHz to parameters; everything chosen on one and two cores',

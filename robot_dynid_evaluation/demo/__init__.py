@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'identify a simulated arm over ROS 2 and check the served model'
+EXAMPLES = (
+    'robot-dynid demo',
+    'robot-dynid demo --robot planar_3r --excitation sine-sequence',
+    'robot-dynid demo --seed 3 --out out/demo_3',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,3 +59,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('verdict', ('' if result['ok'] else 'NOT ') + f'within {percent(result["bound"])} %'),
     ))
     terminal.warnings(result['warnings'])
+    terminal.open_page(result['report'])

@@ -1,0 +1,139 @@
+"""Completion of commands, by a real shell; and the examples of help texts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dynid.cli import candidates
+from robot_dynid.cli.main import EXAMPLES, VERBS, main, parser, verb_module
+from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.excitation.families import FAMILIES
+from robot_dynid.robot.locate import known_robots
+
+pytest.importorskip('argcomplete', reason='optional oracle is not installed: argcomplete')
+Capture = pytest.CaptureFixture[str]
+MAIN = 'import sys; from robot_dynid.cli.main import main; sys.exit(main())'
+#: asks the function for bash, as readline does, and prints what it answers
+ASK = """
+source completion.bash
+PATH=$PWD:$PATH
+COMP_LINE={line}; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9; COMP_WORDS=({line}); COMP_CWORD={at}
+_python_argcomplete robot-dynid; printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one file of each kind, in which the test runs."""
+    for name in ('run.csv', 'run.csv.gz', 'bag.mcap', 'old.db3', 'm.yaml', 'arm.urdf', 'r.html',
+                 'arm.xacro', 'notes.txt', '.hidden.csv'):
+        (tmp_path / name).write_text('')
+    (tmp_path / 'bags').mkdir()
+    (tmp_path / 'bags' / 'one.mcap').write_text('')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def action(verb: str, dest: str) -> argparse.Action:
+    """Return an argument of a verb."""
+    sub = candidates.verbs_of(parser([verb]))[verb]
+    return next(one for one in sub._actions if one.dest == dest)
+
+
+@pytest.mark.parametrize(('verb', 'dest', 'prefix', 'expected'), [
+    ('identify', 'data', '', ['bag.mcap', 'bags/', 'old.db3', 'run.csv', 'run.csv.gz']),
+    ('identify', 'data', 'bags/', ['bags/one.mcap']), ('identify', 'data', 'nowhere/', []),
+    ('identify', 'recipe', '', ['bags/', 'm.yaml']), ('identify', 'data', '.h', ['.hidden.csv']),
+    ('identify', 'report', 'r', ['r.html']),
+    ('identify', 'method', 'seq', ['sequential-feasible']),
+    ('identify', 'method', '', list(ESTIMATORS)), ('design', 'type', '', list(FAMILIES)),
+    ('design', 'robot', 'ur10', ['ur10e']), ('base', 'robot', 'ar', ['arm.urdf', 'arm.xacro']),
+    ('base', 'robot', '', [*known_robots(), 'arm.urdf', 'arm.xacro', 'bags/', 'm.yaml']),
+    ('validate', 'model', '', ['bags/', 'm.yaml']), ('export', 'urdf', 'a', ['arm.urdf']),
+    ('export', 'model', '', ['bags/', 'm.yaml', 'arm.urdf', 'arm.xacro']),
+    ('repair', 'bag', '', ['bag.mcap', 'bags/', 'old.db3']),
+    ('compare', 'files', 'm', ['m.yaml']), ('payload', 'unloaded', 'run.csv.', ['run.csv.gz']),
+    ('bench', 'names', 'sto', ['stops']), ('reproduce', 'name', 'stan', ['stanford-arm']),
+    ('payload', 'link', '', []), ('demo', 'excitation', 's', ['sine-sequence']),
+])
+def test_candidates_are_files_of_the_kind_or_names(
+    verb: str, dest: str, prefix: str, expected: list[str], place: Path
+) -> None:
+    assert candidates.candidates(verb, action(verb, dest), prefix) == expected
+
+
+def test_every_argument_with_a_file_has_its_kind() -> None:
+    """What its help calls a file must be known by that name."""
+    verbs = candidates.verbs_of(parser())
+    named = {str(one.metavar) for sub in verbs.values() for one in sub._actions
+             if one.metavar and '.' in str(one.metavar)}
+    assert named <= set(candidates.FILES), 'no endings of these files are known'
+
+
+def test_code_for_each_shell(capsys: Capture) -> None:
+    for shell, words in (('bash', 'complete '), ('zsh', 'bashcompinit'), ('fish', 'complete ')):
+        assert main(['completion', shell]) == 0
+        code = capsys.readouterr().out
+        assert words in code and 'robot-dynid' in code
+        assert main(['completion', shell, '--json']) == 0
+        assert json.loads(capsys.readouterr().out) == {'shell': shell, 'code': code}
+    assert main(['completion', 'tcsh']) == 2
+
+
+@pytest.mark.parametrize(('line', 'expected', 'unexpected'), [
+    ('robot-dynid ', {'identify', 'demo', 'completion'}, {'run.csv'}),
+    ('robot-dynid base planar_3r --', {'--friction', '--quiet'}, {'--report'}),
+    ('robot-dynid base ur1', {'ur10e', 'ur16e'}, {'tx40'}),
+])
+def test_bash_completes(
+    line: str, expected: set[str], unexpected: set[str], place: Path, capsys: Capture
+) -> None:
+    assert main(['completion', 'bash']) == 0
+    (place / 'completion.bash').write_text(capsys.readouterr().out)
+    command = place / 'robot-dynid'
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{MAIN}' \"$@\"\n")
+    command.chmod(0o755)
+    script = ASK.format(line=shlex.quote(line), at=len(line.split(' ')) - 1)
+    done = subprocess.run(['bash', '-c', script], capture_output=True, text=True, check=True)
+    found = {word.strip() for word in done.stdout.splitlines()}
+    assert expected <= found, done.stderr
+    assert not unexpected & found
+
+
+def examples() -> list[str]:
+    """Return the examples of all help texts."""
+    return [*EXAMPLES, *(one for name in VERBS for one in getattr(verb_module(name), 'EXAMPLES', ()))]
+
+
+@pytest.mark.parametrize('name', VERBS)
+def test_every_help_text_has_examples(name: str, capsys: Capture) -> None:
+    found = getattr(verb_module(name), 'EXAMPLES', ())
+    assert found and all(shlex.split(one)[:2] == ['robot-dynid', name] for one in found)
+    with pytest.raises(SystemExit):
+        main([name, '--help'])
+    shown = capsys.readouterr().out
+    assert all(one in shown for one in found)
+
+
+def test_every_example_is_a_command() -> None:
+    """Each is parsed; robots, methods and other names in it exist."""
+    for example in examples():
+        words = shlex.split(example.partition('>')[0])[1:]
+        if '--help' in words:
+            continue
+        given = parser(words).parse_args(words)
+        sub = candidates.verbs_of(parser(words))[given.verb]
+        for one in sub._actions:
+            value = getattr(given, one.dest, None)
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and (given.verb, one.dest) in candidates.NAMES:
+                    assert text in candidates.names(given.verb, one.dest), example
+                if isinstance(text, str) and one.dest == 'robot':
+                    assert text in [*known_robots(), 'my_arm.yaml'], example
