@@ -109,7 +109,8 @@ def test_bash_completes(
 
 def examples() -> list[str]:
     """Return the examples of all help texts."""
-    return [*EXAMPLES, *(one for name in VERBS for one in getattr(verb_module(name), 'EXAMPLES', ()))]
+    own = (getattr(verb_module(name), 'EXAMPLES', ()) for name in VERBS)
+    return [*EXAMPLES, *(one for found in own for one in found)]
 
 
 @pytest.mark.parametrize('name', VERBS)
