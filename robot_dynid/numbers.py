@@ -84,12 +84,13 @@ class NumberRange:
                 f'(range {self})')
 
 
-def ranged(default: Any, allowed: NumberRange) -> Any:
+def ranged(default: Any, allowed: NumberRange, description: str = '') -> Any:
     """Return the field of a dataclass whose number, or tuple of numbers, has a range.
 
     The default need not lie in it: None, or an infinite one, stands for no number.
+    ``description`` is what users are told where the number is a parameter of a node.
     """
-    return field(default=default, metadata={RANGE: allowed})
+    return field(default=default, metadata={RANGE: allowed, 'description': description})
 
 
 def ranges_of(owner: type) -> dict[str, NumberRange]:

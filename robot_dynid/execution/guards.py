@@ -62,9 +62,10 @@ STOPS = ('path', 'limited', 'immediate')
 PATH, LIMITED, IMMEDIATE = STOPS
 
 
-def _stop(default: str) -> Any:
-    """Return the field of a kind of stop."""
-    return field(default=default, metadata={'choices': STOPS})
+def _stop(default: str, cause: str) -> Any:
+    """Return the field of the kind of stop for a cause."""
+    return field(default=default, metadata={
+        'choices': STOPS, 'description': f'how the robot is stopped {cause}'})
 
 
 @dataclass(frozen=True)
@@ -81,32 +82,54 @@ class GuardSettings:
     switches this guard off.
     """
 
-    state_timeout: float = ranged(0.1, TIMEOUT)
-    controller_timeout: float = ranged(0.2, TIMEOUT)
-    feedback_timeout: float = ranged(0.5, TIMEOUT)
-    acceptance_timeout: float = ranged(2.0, TIMEOUT)
-    result_timeout: float = ranged(1.0, TIMEOUT)
-    cancel_timeout: float = ranged(0.05, TIMEOUT)
-    stop_timeout: float = ranged(1.0, TIMEOUT)
-    tracking_window: float = ranged(0.05, TIME)
-    effort_fraction: float = ranged(0.9, NumberRange(0.0, 1.0))
-    effort_samples: int = ranged(2, NumberRange(1, 10_000, whole=True))
-    rest_velocity: float = ranged(0.05, NumberRange(0.0, 1e3, 'rad/s or m/s'))
-    stop_time: float = ranged(1.0, TIME)
-    join_time: float = ranged(0.1, TIME)
-    emergency_stop_required: bool = False
-    emergency_stop_timeout: float = ranged(0.5, TIME)
-    temperature_limit: float = ranged(0.0, NumberRange(0.0, 1e3, 'deg C'))
-    temperature_timeout: float = ranged(5.0, TIMEOUT)
+    state_timeout: float = ranged(
+        0.1, TIMEOUT, 'longest silence of the joint states, s')
+    controller_timeout: float = ranged(
+        0.2, TIMEOUT, 'longest silence of the controller state, s')
+    feedback_timeout: float = ranged(
+        0.5, TIMEOUT, 'longest silence of the feedback of the action, s')
+    acceptance_timeout: float = ranged(
+        2.0, TIMEOUT, 'longest wait for the answer to a goal, s')
+    result_timeout: float = ranged(
+        1.0, TIMEOUT, 'longest wait for the result after the end of a motion, s')
+    cancel_timeout: float = ranged(
+        0.05, TIMEOUT,
+        'a cancel request that is not confirmed in this time is followed by a hold, s')
+    stop_timeout: float = ranged(
+        1.0, TIMEOUT, 'a stop that is not confirmed in this time is reported as such, s')
+    tracking_window: float = ranged(
+        0.05, TIME, 'by how much the robot may lag or lead in time, s')
+    effort_fraction: float = ranged(
+        0.9, NumberRange(0.0, 1.0), 'allowed part of the effort limits; 0: not watched')
+    effort_samples: int = ranged(
+        2, NumberRange(1, 10_000, whole=True),
+        'consecutive states with an effort above what is allowed')
+    rest_velocity: float = ranged(
+        0.05, NumberRange(0.0, 1e3, 'rad/s or m/s'),
+        'speed that counts as standing still, rad/s or m/s')
+    stop_time: float = ranged(
+        1.0, TIME, 'longest time a decelerating stop may take, s; 0: every stop is a hard one')
+    join_time: float = ranged(
+        0.1, TIME, 'time for the controller to go over to another motion in mid-motion, s')
+    emergency_stop_required: bool = field(default=False, metadata={
+        'description': 'whether an emergency stop must be heard before the robot is moved'})
+    emergency_stop_timeout: float = ranged(
+        0.5, TIME,
+        'longest silence of an emergency stop that comes regularly, s; 0: of changes only')
+    temperature_limit: float = ranged(
+        0.0, NumberRange(0.0, 1e3, 'deg C'),
+        'temperature of a joint at which it is stopped, degrees C; 0: not watched')
+    temperature_timeout: float = ranged(
+        5.0, TIMEOUT, 'longest silence of the temperature of a joint, s')
 
-    stop_cancelled: str = _stop(PATH)
-    stop_emergency: str = _stop(PATH)
-    stop_temperature: str = _stop(PATH)
-    stop_stale: str = _stop(LIMITED)
-    stop_controller_lost: str = _stop(LIMITED)
-    stop_taken_over: str = _stop(LIMITED)
-    stop_effort: str = _stop(IMMEDIATE)
-    stop_tracking: str = _stop(IMMEDIATE)
+    stop_cancelled: str = _stop(PATH, 'when the goal is cancelled')
+    stop_emergency: str = _stop(PATH, 'by an emergency stop')
+    stop_temperature: str = _stop(PATH, 'when a joint is too hot')
+    stop_stale: str = _stop(LIMITED, 'when joint states do not come')
+    stop_controller_lost: str = _stop(LIMITED, 'when the controller is silent')
+    stop_taken_over: str = _stop(LIMITED, 'when another client commands it')
+    stop_effort: str = _stop(IMMEDIATE, 'when an effort is too large')
+    stop_tracking: str = _stop(IMMEDIATE, 'when the tracking error is too large')
 
     def __post_init__(self) -> None:
         check_ranges(self, 'guard {}')

@@ -1,0 +1,85 @@
+"""Layout of PlotJuggler, and what tools such as rqt are told of the parameters of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+pytest.importorskip('rclpy')
+pytest.importorskip('robot_dynid_interfaces')
+
+import rclpy
+from in_process import destroy, made
+from rcl_interfaces.msg import ParameterType
+
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.excitation.node import ExcitationNode
+from robot_dynid.ros.identifier.node import Identifier
+from robot_dynid.ros.simulated_robot.node import SimulatedRobot
+
+LAYOUT = Path(__file__).resolve().parents[2] / 'config' / 'plotjuggler.xml'
+#: a curve of a JointState in PlotJuggler: topic, joint, field
+CURVE = re.compile(r'(/.+)/([^/]+)/(position|velocity|effort)')
+NODES: dict[str, Callable[[], Any]] = {
+    'identifier': Identifier, 'excitation': ExcitationNode, 'simulated_robot': SimulatedRobot}
+#: parameters that may be set while a node runs
+LIVE = {'excitation': {'first_pass_scale', 'warm_up', 'return_to_start'},
+        'simulated_robot': {'fault'}, 'identifier': set[str]()}
+NUMBERS = {ParameterType.PARAMETER_DOUBLE: 'floating_point_range',
+           ParameterType.PARAMETER_INTEGER: 'integer_range'}
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+def test_the_layout_shows_topics_that_the_identifier_publishes() -> None:
+    root = ET.parse(LAYOUT).getroot()
+    curves = {match.groups() for one in root.iter('curve')
+              if (match := CURVE.fullmatch(one.attrib['name']))}
+    assert len(curves) == len({one.attrib['name'] for one in root.iter('curve')})
+    asked = {topic for one in root.iter('selected_topics')
+             for topic in one.attrib['value'].split(';')}
+    with made(Identifier, robot='planar_3r') as node:
+        published = dict(node.get_publisher_names_and_types_by_node('identifier', '/'))
+    assert asked == {topic for topic, _, _ in curves}
+    assert {topic: published.get(topic) for topic in asked} == {
+        f'/identifier/{name}': ['sensor_msgs/msg/JointState']
+        for name in ('effort_residual', 'external_torque')}
+    joints = load_robot('seven_axis').joints  # of the demo
+    assert curves == {(topic, joint, 'effort') for topic in asked for joint in joints}
+
+
+def test_the_layout_is_one_of_plotjuggler() -> None:
+    """Splitters say how many parts they have and how large each is, tabs hold one container."""
+    root = ET.parse(LAYOUT).getroot()
+    assert root.tag == 'root' and root.find('tabbed_widget') is not None
+    for tab in root.iter('Tab'):
+        assert int(tab.attrib['containers']) == len(tab.findall('Container'))
+    for splitter in root.iter('DockSplitter'):
+        sizes = [float(size) for size in splitter.attrib['sizes'].split(';')]
+        assert len(splitter) == len(sizes) == int(splitter.attrib['count'])
+        assert sum(sizes) == pytest.approx(1.0, abs=1e-5)
+    assert all(area.find('plot') is not None for area in root.iter('DockArea'))
+
+
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+@pytest.mark.parametrize('name', NODES)
+def test_parameters_are_described_with_ranges_and_read_only_flags(name: str) -> None:
+    with made(NODES[name], robot='planar_3r') as node:
+        bare = rclpy.create_node('bare')
+        own = sorted(set(node.get_parameters_by_prefix(''))
+                     - set(bare.get_parameters_by_prefix('')))
+        destroy(bare)
+        found = dict(zip(own, node.describe_parameters(own), strict=True))
+        kinds = {one: node.get_parameter(one).type_.value for one in own}
+    assert {one for one, told in found.items() if not told.read_only} == LIVE[name]
+    for parameter, told in found.items():
+        assert len(told.description) > 5, f'{parameter} is not described'
+        if kinds[parameter] in NUMBERS:
+            (span,) = getattr(told, NUMBERS[kinds[parameter]])
+            assert span.from_value < span.to_value, f'{parameter} has no range'
