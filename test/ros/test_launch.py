@@ -129,4 +129,5 @@ def test_rviz_shows_what_is_published() -> None:
     content = yaml.safe_load((ROOT / 'config' / 'robot_dynid.rviz').read_text())
     topics = [display[key]['Value'] for display in content['Visualization Manager']['Displays']
               for key in ('Topic', 'Description Topic') if key in display]
-    assert topics == ['robot_description', 'excitation/path']
+    assert topics == [
+        'robot_description', 'excitation/path', 'identifier/contact_markers']

@@ -1,5 +1,7 @@
 """The monitor: ~/predicted_effort, ~/effort_residual, ~/external_torque and ~/contact.
 
+~/contact_markers shows external torque in RViz.
+
 The recording goes first: it has stored a joint state before this sees it. Joint states that have
 waited for long are not looked at here, so that the recording catches up.
 
@@ -20,6 +22,7 @@ import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
+from visualization_msgs.msg import MarkerArray
 
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
@@ -28,6 +31,7 @@ from robot_dynid.monitoring.contact import DURATION, MARGIN, RELEASE, THRESHOLD,
 from robot_dynid.monitoring.monitor import GAIN, Monitor, MonitorSettings, Reading
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import InvalidHandle
+from robot_dynid.ros.identifier.contact_markers import contact_markers
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.recording import MOTORS, Recording
 from robot_dynid.ros.identifier.robot_description import LATCHED
@@ -46,6 +50,7 @@ LISTED = 200  # characters of the names in a foreign message
 DEPTH = 100  # messages that a slow listener may be behind
 WARNINGS = 20  # different problems that are logged; diagnostics tell the latest one
 RECOUNT = 20_000_000  # ns after which listeners are counted again
+MARKED = 50_000_000  # ns between markers for RViz
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
 #: of models that use motor states: deviation of what residual models expect, torque of the gears
 #: of elastic joints and its deviation
@@ -104,6 +109,8 @@ class Monitoring:
         self._publishers = [node.create_publisher(JointState, f'~/{t}', DEPTH) for t in TOPICS]
         self._motor_publishers = [
             node.create_publisher(JointState, f'~/{t}', DEPTH) for t in MOTOR_TOPICS]
+        self._markers = node.create_publisher(MarkerArray, '~/contact_markers', DEPTH)
+        self._markers_subscribed, self._marked = False, 0
         self._subscribed = [False] * len(TOPICS)
         self._motors_subscribed = [False] * len(MOTOR_TOPICS)
         self._motors, self._motor_names = JointStateReader(), tuple[str, ...]()
@@ -278,6 +285,7 @@ class Monitoring:
             if received > self._recount:
                 self._recount = received + RECOUNT
                 self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
+                self._markers_subscribed = self._markers.get_subscription_count() > 0
                 if self.monitor.follows_motors:
                     self._motors_subscribed = [
                         p.get_subscription_count() > 0 for p in self._motor_publishers]
@@ -325,6 +333,11 @@ class Monitoring:
                 self._publishers, self._subscribed, sent, strict=True):
             if subscribed and values is not None:
                 publisher.publish(self._writer(stamp, values))
+        if self._markers_subscribed and abs(stamp - self._marked) >= MARKED:
+            assert self.monitor is not None
+            self._marked = stamp
+            self._markers.publish(contact_markers(
+                self.monitor.model.robot, external, self.monitor.contact, stamp))
         if not reading.free:
             assert self.monitor is not None
             self.status.touched.update(self.monitor.contact)
