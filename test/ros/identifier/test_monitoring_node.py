@@ -16,6 +16,7 @@ from identifier_stage import ROBOT, Client, Data
 from ros_process import running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
+from visualization_msgs.msg import MarkerArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import EffortWriter, JointStateReader, encode_joint_states
@@ -35,6 +36,9 @@ class Listener(Client):
         super().__init__()
         self.heard: dict[str, list[JointState]] = {topic: [] for topic in TOPICS}
         self.contact: list[bool] = []
+        self.markers: list[MarkerArray] = []
+        self.node.create_subscription(
+            MarkerArray, 'identifier/contact_markers', self.markers.append, 100)
         for topic, messages in self.heard.items():
             self.node.create_subscription(
                 JointState, f'identifier/{topic}', messages.append, 5000)
@@ -123,6 +127,9 @@ def test_topics_show_what_the_monitor_computes(client: Listener, data: Data) -> 
                             ('effort_residual', log.effort[late].mean(axis=0) - own)):
         # efforts change by up to 1 N m within the 20 ms over which the low-pass has its weights
         np.testing.assert_allclose(client.heard[topic][-1].effort, expected, atol=1.0)
+    client.wait(lambda: len(client.markers) > 10)
+    frames = [one.header.frame_id for one in client.markers[-1].markers]
+    assert frames == list(data.model.robot.bodies)
     assert client.contact[:2] == [True, False], 'unknown before the first joint states'
     assert not [d for d in client.diagnostics if 'contact: joint' in d.status[-1].message]
 
