@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -106,8 +107,10 @@ class Reader:
         mass_element, inertia_element = inertial.find('mass'), inertial.find('inertia')
         if mass_element is None or inertia_element is None:
             raise self.fail(where, '<inertial> needs <mass> and <inertia>')
-        mass = self.attribute(mass_element, 'value', f'{where} mass', LINK_MASS)
         keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
+        if _zero(mass_element, 'value') and all(_zero(inertia_element, k) for k in keys):
+            return LinkDescription(name, np.zeros(10), False)  # a frame, written as many do
+        mass = self.attribute(mass_element, 'value', f'{where} mass', LINK_MASS)
         six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
                for k in keys]
         placement = self.origin(inertial, f'{where} inertial')
@@ -151,6 +154,12 @@ class Reader:
             raise self.fail(where, f'lower limit {found[0]:g} is above upper limit {found[1]:g}; '
                                    'swap or correct them')
         return found
+
+
+def _zero(element: Element, key: str) -> bool:
+    """Return whether an attribute is written as zero."""
+    return re.fullmatch(r'[-+]?0+(?:\.0*)?(?:[eE][-+]?\d+)?', (element.get(key) or '').strip()
+                        ) is not None
 
 
 def parse_urdf(text: str, source: str) -> Element:
@@ -213,13 +222,14 @@ def read_urdf(
     Raises UsageError when there is no such file, as `xacro_file.expanded` for xacro.
     """
     given = dict(arguments or {})
-    robot = robot_from_urdf(_text(path, given), selection, str(path))
+    robot = robot_from_urdf(urdf_text(path, given), selection, str(path))
     return replace(robot, xacro_arguments=tuple(given.items())) if given else robot
 
 
-def _text(path: str | Path, arguments: Mapping[str, str]) -> str:
+def urdf_text(path: str | Path, arguments: Mapping[str, str] | None = None) -> str:
+    """Return the text of a URDF file, or of a xacro file once expanded; see `read_urdf`."""
     if Path(path).suffix == SUFFIX:
-        return expanded(path, arguments)
+        return expanded(path, arguments or {})
     if arguments:
         raise RobotError(f'{path}: is no xacro file ({SUFFIX}), so it takes no arguments '
                          f'({", ".join(arguments)})')
@@ -239,4 +249,4 @@ def source_text(robot: RobotModel) -> str:
     """
     if not has_urdf(robot):
         return made_urdf(robot, robot.nominal)
-    return _text(robot.source, dict(robot.xacro_arguments))
+    return urdf_text(robot.source, dict(robot.xacro_arguments))

@@ -60,6 +60,16 @@ def test_what_a_good_urdf_says() -> None:
     assert robot.warnings == ()
 
 
+def test_an_inertial_of_nothing_is_that_of_a_frame() -> None:
+    """As those of Franka, UR and Kinova write flanges and tool frames."""
+    nothing = ('<inertial><mass value="0.0"/><inertia ixx="0" ixy="0" ixz="-0.0" iyy="0.0" '
+               'iyz="0e0" izz="0"/></inertial>')
+    robot = robot_from_urdf(ARM.replace('<link name="flange"/>',
+                                        f'<link name="flange">{nothing}</link>'))
+    assert np.array_equal(robot.nominal, robot_from_urdf(ARM).nominal)
+    assert not next(link for link in robot.links if link.name == 'flange').has_inertial
+
+
 def test_an_impossible_inertia_is_a_warning() -> None:
     robot = robot_from_urdf(ARM.replace('izz="1"', 'izz="9"', 1))
     assert len(robot.warnings) == 1
