@@ -60,7 +60,7 @@ setup(
     name=PACKAGE,
     version='0.1.0',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', EVALUATION, f'{EVALUATION}.*']),
-    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*'],
+    package_data={PACKAGE: ['*.pyi', 'py.typed', 'report/templates/*', 'setting_up/*.yaml'],
                   EVALUATION: ['bench/sources/*.cpp']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),

@@ -62,7 +62,7 @@ VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
         'payload', 'contact', 'resonance', 'information', 'repair',
-        'doctor', 'check', 'session', 'completion')},
+        'init', 'doctor', 'check', 'session', 'completion')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }
 

@@ -16,6 +16,7 @@ ALLOWED = {
     'Drake is not installed': 'an optional simulator of 150 MB',
     'cyipopt is not installed': 'a peer of the benchmarks, built from source',
     'figaroh is not installed': 'a peer of the benchmarks, built from source',
+    'example-robot-data is not installed': 'public descriptions of robots, 130 MB',
     'JAX is not installed': 'what models are exported to, 400 MB',
     'no chromium: ': 'reports are opened where a browser is: 270 MB, and 460 packages it needs',
     'no compiler: ': 'generated code is compiled where a compiler is',

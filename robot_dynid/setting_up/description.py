@@ -1,0 +1,369 @@
+"""Questions about an arm that its URDF leaves open; robot YAML and recipe of the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.numbers import GRAVITY, LARGEST, shown
+from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
+from robot_dynid.robot.robot_file import GAIN, RATIO
+from robot_dynid.robot.tree import MOVABLE
+from robot_dynid.robot.urdf import parse_urdf, urdf_text
+from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, suggested
+
+#: begins the files that are written, so that they may be replaced
+MARK = '# Written by robot-dynid init'
+UNKNOWN = 'unknown'
+#: gravity [m/s^2] in the base frame by how the base is mounted
+MOUNTINGS = {'floor': (0.0, 0.0, -9.81), 'ceiling': (0.0, 0.0, 9.81)}
+#: s in which a joint reaches its speed limit where its acceleration is not known
+RAMP = 1.0
+#: speed [rad/s, m/s] of a joint whose URDF states none, and its range where it turns without end
+SLOW, RANGE = 0.5, (-2.8, 2.8)
+#: gains [N m/A] that stand for unknown ones, and how uncertain they are
+GAIN_UNKNOWN, GAIN_UNKNOWN_STD = 1.0, 0.5
+#: joints that move a tool, not the arm
+TOOL = re.compile('gripper|finger|knuckle|hand_', re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """An arm as its URDF has it: the chain of joints that is suggested, from base to tip."""
+
+    path: Path
+    urdf: Element
+    base: str
+    tip: str
+    joints: tuple[str, ...]
+
+    def limit(self, joint: str, key: str) -> float:
+        """Return a limit of a joint in the URDF, NaN where there is none."""
+        element = self._joint(joint)
+        limit = element.find('limit')
+        if limit is None or (element.get('type') == 'continuous' and key in ('lower', 'upper')):
+            return float('nan')
+        try:
+            return float(limit.get(key, 'nan'))
+        except ValueError:
+            return float('nan')
+
+    def _joint(self, name: str) -> Element:
+        return next(one for one in self.urdf.findall('joint') if one.get('name') == name)
+
+    def between(self, base: str, tip: str) -> tuple[str, ...]:
+        """Return the joints that move between two links. Raises UsageError where none do."""
+        above = {_end(one, 'child'): one for one in self.urdf.findall('joint')}
+        found: list[str] = []
+        link = tip
+        while link != base:
+            if link not in above:
+                raise UsageError(f'tip_link {tip!r} is not below base_link {base!r}')
+            if above[link].get('type') in MOVABLE:
+                found.append(above[link].get('name', ''))
+            link = _end(above[link], 'parent')
+        if not found:
+            raise UsageError(f'no joint moves between {base!r} and {tip!r}')
+        return tuple(found[::-1])
+
+
+def _end(joint: Element, end: str) -> str:
+    element = joint.find(end)
+    return '' if element is None else element.get('link', '')
+
+
+def read_arm(path: str | Path) -> Arm:
+    """Read the arm in a URDF or xacro file; base and tip are suggestions.
+
+    From the base on, the tip is where the chain branches into several that move, or a tool begins.
+    Raises RobotError for a file that is no URDF, or has no joint that moves.
+    """
+    urdf = parse_urdf(urdf_text(path), str(path))
+    joints = urdf.findall('joint')
+    below = {_end(joint, 'child') for joint in joints}
+    roots = [link.get('name', '') for link in urdf.findall('link')
+             if link.get('name') not in below]
+    children: dict[str, list[Element]] = {}
+    for joint in joints:
+        children.setdefault(_end(joint, 'parent'), []).append(joint)
+    base = roots[0] if roots else ''
+    found = _chain(base, children)
+    if not found:
+        raise RobotError(f'{path}: no joint moves; is it the URDF of an arm?')
+    return Arm(Path(path), urdf, base, _end(found[-1], 'child'),
+               tuple(joint.get('name', '') for joint in found))
+
+
+def _chain(base: str, children: Mapping[str, list[Element]]) -> list[Element]:
+    """Return the joints that move from the base on, up to a branch or a tool."""
+    def moving(link: str, seen: frozenset[str] = frozenset()) -> int:
+        """Return the number of joints of an arm that move below a link."""
+        return 0 if link in seen else sum(
+            _of_arm(joint) + moving(_end(joint, 'child'), seen | {link})
+            for joint in children.get(link, ()))
+
+    found: list[Element] = []
+    link, visited = base, {base}
+    while True:
+        onward = [joint for joint in children.get(link, ())
+                  if _of_arm(joint) or moving(_end(joint, 'child'))]
+        if not onward or (len(onward) > 1 and len(found) > 2):
+            return found
+        joint = max(onward, key=lambda one: _of_arm(one) + moving(_end(one, 'child')))
+        link = _end(joint, 'child')
+        if link in visited:
+            return found
+        visited.add(link)
+        if _of_arm(joint):
+            found.append(joint)
+
+
+def _of_arm(joint: Element) -> bool:
+    return joint.get('type') in MOVABLE and joint.find('mimic') is None and not TOOL.search(
+        joint.get('name', ''))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: ``key`` of its answer, ``text``, ``choices`` (none: free), what is suggested.
+
+    ``required``: it must be answered, what is suggested be confirmed; ``why`` says where the
+    suggestion comes from.
+    """
+
+    key: str
+    text: str
+    choices: tuple[str, ...] = ()
+    suggestion: Any = None
+    why: str = ''
+    required: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """Return the question in types of JSON."""
+        return {'key': self.key, 'text': self.text, 'choices': list(self.choices),
+                'suggestion': self.suggestion, 'required': self.required,
+                'why': self.why}
+
+
+def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
+    """Return all questions about an arm; what is suggested follows from the ``answers`` so far."""
+    own, because = suggested(arm.urdf)
+    driver = driver_named(str(answers['driver'])) if 'driver' in answers else own
+    kind, sensor = answers.get('effort_kind'), MOTOR
+    meanings, found = '', ''
+    if driver is not None:
+        meanings = '; '.join(f'{one.kind or "none"}: {one.meaning}, {one.when}'
+                             for one in driver.efforts)
+        found = f'{driver.name} says: {meanings} ({driver.efforts[0].source})'
+        sensor = next((one.sensor for one in driver.efforts if one.kind == kind), MOTOR)
+    asked = [
+        Question('driver', 'Which driver publishes the joint states?', names(),
+                 own.name if own else OTHER, ', '.join(because) or 'nothing in the URDF tells',
+                 required=True),
+        Question('effort_kind', 'What is the effort of the joint states? '
+                 'torque [N m] with gravity in it, current [A], or torque without gravity',
+                 EFFORT_KINDS, None, found or 'see the manual of the driver', required=True),
+        Question('sensor', 'Where is it measured: at the motor, or by torque sensors behind the '
+                 'gears (link)?', (MOTOR, LINK), sensor,
+                 'most arms have none behind the gears' if driver is None else driver.name),
+    ]
+    if kind == 'current':
+        asked.append(Question(
+            'drive_gains', 'Torque of the joint over current [N m/A], joint: gain for each, or '
+            'unknown', (), UNKNOWN, 'unknown ones are found from a weighed payload'))
+    return [*asked, *_questions_of_the_arm(arm, driver)]
+
+
+def _questions_of_the_arm(arm: Arm, driver: Driver | None) -> list[Question]:
+    """Return the questions that no effort is in."""
+    return [
+        Question('base_link', 'Link that stands still', (), arm.base, 'the root of the URDF'),
+        Question('tip_link', 'Last link of the arm; what is behind it counts as part of it', (),
+                 arm.tip, f'behind {len(arm.joints)} joints: {", ".join(arm.joints)}'),
+        Question('mounting', 'How is the base mounted: floor, ceiling, or gravity in the base '
+                 'frame such as [9.81, 0, 0] for a wall', (), 'floor', 'most stand on one'),
+        Question('acceleration', 'Acceleration limits [rad/s^2, m/s^2]: one number, joint: number '
+                 'for each, or unknown', (), UNKNOWN, f'unknown: speed limit in {RAMP:g} s'),
+        Question('gear_ratios', 'Turns of the motor per turn of the joint, joint: ratio for each, '
+                 'or unknown', (), UNKNOWN, 'they are needed for torque ripple and rotor axes'),
+        Question('rotor_axes', 'Axes of the rotors in the frames of the links before the joints, '
+                 'joint: [x, y, z], or unknown', (), UNKNOWN,
+                 'unknown: rotors count by their inertia along the joint alone'),
+        Question('payload', 'Mass at the flange that is not in the URDF [kg]', (), 0.0,
+                 'a tool that stays becomes part of the last link'),
+        Question('topic', 'Topic of the joint states', (),
+                 driver.topic if driver else 'joint_states', 'of the driver'),
+        Question('controller', 'Controller that moves the arm', (),
+                 driver.controller if driver else 'joint_trajectory_controller', 'of the driver'),
+    ]
+
+
+def completed(arm: Arm, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all answers, those not given as suggested.
+
+    Raises UsageError for an answer that cannot be, for one that nobody asked for, and where one is
+    missing that only the user knows.
+    """
+    found: dict[str, Any] = {}
+    for _ in range(2):  # answers bring questions
+        for question in questions(arm, {**answers, **found}):
+            default = None if question.required else question.suggestion
+            given = answers.get(question.key, default)
+            if given is None:
+                choices = f'; choose {", ".join(question.choices)}' if question.choices else ''
+                raise UsageError(f'no answer to {question.key}: {question.text}{choices} '
+                                 f'({question.why}); `--questions` lists all')
+            if question.choices and given not in question.choices:
+                raise UsageError(f'{question.key}: {shown(given)} is none of '
+                                 f'{", ".join(question.choices)}')
+            found[question.key] = given
+    unknown = sorted(set(answers) - set(found))
+    if unknown:
+        raise UsageError(f'nobody asked for {", ".join(unknown)}; questions are '
+                         f'{", ".join(found)}')
+    _checked(arm, found)
+    return found
+
+
+def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
+    """Raise UsageError for numbers that cannot be, or name joints that are not there."""
+    joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
+    for key, allowed in (('drive_gains', GAIN), ('gear_ratios', RATIO),
+                         ('acceleration', LARGEST)):
+        given = answers.get(key, UNKNOWN)
+        if isinstance(given, Mapping):
+            if set(given) != set(joints):
+                raise UsageError(f'{key}: give one number for each of {", ".join(joints)}')
+            for joint, value in given.items():
+                allowed.read(value, f'{key}: {joint}')
+        elif given != UNKNOWN:
+            if key != 'acceleration':
+                raise UsageError(f'{key}: give joint: number for each of {", ".join(joints)}, or '
+                                 f'{UNKNOWN}; is {shown(given)}')
+            allowed.read(given, key)
+    gravity(answers['mounting'])
+
+
+def gravity(mounting: Any) -> tuple[float, ...]:
+    """Return gravity (3,) [m/s^2] in the base frame, from a word or three numbers."""
+    if isinstance(mounting, str):
+        if mounting not in MOUNTINGS:
+            raise UsageError(f'mounting: {shown(mounting)} is none of {", ".join(MOUNTINGS)}; '
+                             'for a wall give gravity in the base frame, such as [9.81, 0, 0]')
+        return MOUNTINGS[mounting]
+    return tuple(GRAVITY.array(mounting, (3,), 'mounting: gravity [m/s^2]').tolist())
+
+
+def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
+               gains: Mapping[str, float] | None = None) -> str:
+    """Return the text of a robot YAML with comments, of answers that are `completed`.
+
+    ``urdf`` is the path that is written; ``gains`` [N m/A] by joint are put in for unknown ones.
+    """
+    joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
+    driver = driver_named(str(answers['driver']))
+    lines = [f'{MARK}: what the URDF leaves open. All keys: docs of robot_dynid, "On your robot".',
+             f'urdf: {_quoted(urdf)}', f'base_link: {_quoted(answers["base_link"])}',
+             f'tip_link: {_quoted(answers["tip_link"])}    # what is behind it moves with it',
+             f'gravity: {list(gravity(answers["mounting"]))}    # in the base frame: '
+             f'{answers["mounting"] if isinstance(answers["mounting"], str) else "as given"}']
+    lines += _effort_lines(answers, driver, joints, gains)
+    ratios, axes = answers['gear_ratios'], answers['rotor_axes']
+    lines.append(f'gear_ratios: {_mapping(ratios)}' if isinstance(ratios, Mapping) else
+                 f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # not known; they show the '
+                 'frequencies of torque ripple')
+    if isinstance(axes, Mapping):
+        lines.append(f'rotor_axes: {_mapping(axes)}')
+    if float(answers['payload']) > 0.0:
+        lines.append(f'# {float(answers["payload"]):g} kg at the flange are not in the URDF: they '
+                     'become part of the last link')
+    return '\n'.join([*lines, *_limit_lines(arm, answers, joints), ''])
+
+
+def _effort_lines(
+    answers: Mapping[str, Any], driver: Driver | None, joints: Sequence[str],
+    gains: Mapping[str, float] | None,
+) -> list[str]:
+    kind, lines = str(answers['effort_kind']), []
+    own = [one for one in driver.efforts if one.kind == kind] if driver else []
+    if driver is not None:
+        lines.append(f'# driver: {driver.name}; {driver.notes}')
+    for one in own:
+        lines.append(f'# effort: {one.meaning}, {one.when}\n#   {one.source}')
+    lines += [f'effort_kind: {kind}', f'sensor: {answers["sensor"]}']
+    if kind != 'current':
+        return lines
+    given = answers['drive_gains']
+    if isinstance(given, Mapping):
+        return [*lines, '# joint torque over current [N m/A]', f'drive_gains: {_mapping(given)}']
+    if gains is not None:
+        return [*lines, '# [N m/A], provisional: the first recording then has the size of the '
+                'nominal links. A weighed payload finds them: robot-dynid payload --known-mass',
+                f'drive_gains: {_mapping(gains)}', 'drive_gains_std: 0.2']
+    return [*lines, '# [N m/A], NOT KNOWN: parameters come out in units of A. Find them from a '
+            'weighed payload (robot-dynid payload',
+            '# --known-mass), or give init a first recording (--data), by which they get the size '
+            'of the nominal links',
+            f'drive_gains: {_mapping(dict.fromkeys(joints, GAIN_UNKNOWN))}',
+            f'drive_gains_std: {GAIN_UNKNOWN_STD}']
+
+
+def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) -> list[str]:
+    """Return the limits that the URDF lacks, and accelerations."""
+    given = answers['acceleration']
+    known = given != UNKNOWN
+    lines = ['# accelerations are in no URDF: ' + (
+        'as given' if known else f'careful ones, the speed limit within {RAMP:g} s'), 'limits:']
+    for joint in joints:
+        speed = arm.limit(joint, 'velocity')
+        entries, notes = [], []
+        if not (np.isfinite(arm.limit(joint, 'lower')) and np.isfinite(arm.limit(joint, 'upper'))):
+            entries.append(f'position: {list(RANGE)}')
+            notes.append('range')
+        if not (np.isfinite(speed) and speed > 0.0):
+            speed = SLOW
+            entries.append(f'velocity: {SLOW}')
+            notes.append('speed')
+        value = given[joint] if isinstance(given, Mapping) else given
+        entries.append(f'acceleration: {float(value) if known else round(speed / RAMP, 3)}')
+        note = f'    # the URDF states no {" and no ".join(notes)}' if notes else ''
+        lines.append(f'  {_quoted(joint)}: {{{", ".join(entries)}}}{note}')
+    return lines
+
+
+def recipe_yaml(answers: Mapping[str, Any]) -> str:
+    """Return the text of a recipe with comments: what is safe, and the rest from the data."""
+    lines = [f'{MARK}: what identify shall do. All keys: docs/recipe.md; what is not written is '
+             'chosen from the data.',
+             'friction: auto    # law of every joint by held-out error; or coulomb, maxwell+load, '
+             'none ...',
+             'estimator: {name: wls}    # feasible: parameters that bodies can have, for a URDF']
+    if answers['sensor'] == LINK:
+        lines.append('# sensors behind the gears show neither rotors nor friction of the motors: '
+                     'both are left out')
+    lines += ['# cutoff: 12.0    # Hz; from the data', '# effort_lag: 0.0    # s; from the data',
+              '# accept: []    # findings of the gate that are meant to be so', '']
+    return '\n'.join(lines)
+
+
+def _quoted(text: Any) -> str:
+    """Return a name as YAML reads it back as text."""
+    word = str(text)
+    return word if re.fullmatch(r'[A-Za-z_/.][\w/.-]*', word) and word.lower() not in (
+        'null', 'true', 'false', 'yes', 'no', 'on', 'off') else "'" + word.replace("'", "''") + "'"
+
+
+def _mapping(values: Mapping[str, Any]) -> str:
+    return '{' + ', '.join(f'{_quoted(key)}: {_number(value)}' for key, value in values.items()) \
+        + '}'
+
+
+def _number(value: Any) -> str:
+    return str(list(map(float, value))) if isinstance(value, (list, tuple)) else str(float(value))

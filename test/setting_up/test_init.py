@@ -1,0 +1,289 @@
+"""From a URDF to a robot YAML and a recipe that the other verbs take."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+
+from robot_dynid.cli.main import main
+from robot_dynid.dynamics.rigid_body import gravity_effort
+from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.identification.recipe import read_recipe
+from robot_dynid.io.csv import write_csv
+from robot_dynid.robot.model import EFFORT_KINDS
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.setting_up.description import (
+    completed,
+    gravity,
+    questions,
+    read_arm,
+    recipe_yaml,
+    robot_yaml,
+)
+from robot_dynid.setting_up.drivers import OTHER, driver_named, drivers, names, suggested
+
+TORQUE = {'driver': OTHER, 'effort_kind': 'torque'}
+#: URDFs of example-robot-data, and the joints of the arm in them
+PUBLIC = {'panda_description/urdf/panda': 7, 'ur_description/urdf/ur5_robot': 6,
+          'xarm_description/urdf/xarm7': 7, 'z1_description/urdf/z1': 6,
+          'kinova_description/robots/kinova': 6}
+SEEN_BY = {
+    'franka_ros2': ('fr3', 'fr3_joint{}', ''),
+    'ur_robot_driver': ('ur20', 'a{}', 'ur_description'),
+    'lbr_fri_ros2_stack': ('iiwa7', 'lbr_A{}', ''), 'ros2_kortex': ('gen3', 'joint_{}', ''),
+    'xarm_ros2': ('arm', 'joint{}', 'xarm_description'), 'motoros2': ('motoman_gp7', 'j{}', ''),
+    'staubli_val3_driver': ('staubli_tx2_60', 'joint_{}', ''),
+    'mujoco_ros2_control': ('panda', 'panda_joint{}', 'mujoco_ros2_control/MujocoSystemInterface'),
+    'gz_ros2_control': ('ur5', 'j{}', 'gz_ros2_control/GazeboSimSystem')}
+
+
+def urdf_of(name: str, joint: str, more: str) -> ET.Element:
+    """Return a URDF of six joints with a mesh, or a plugin."""
+    joints = ''.join(f'<joint name="{joint.format(i + 1)}" type="revolute"/>' for i in range(6))
+    seen = f'<ros2_control><plugin>{more}</plugin></ros2_control>' if '/' in more else \
+        f'<mesh filename="package://{more}/a.stl"/>'
+    return ET.fromstring(f'<robot name="{name}">{joints}{seen}</robot>')
+
+
+def public(name: str) -> Path:
+    """Return a URDF of example-robot-data; skip where that is not installed."""
+    for folder in map(Path, sys.path):
+        path = folder / 'cmeel.prefix/share/example-robot-data/robots' / f'{name}.urdf'
+        if path.is_file():
+            return path
+    return pytest.skip('example-robot-data is not installed')
+
+
+def start(folder: Path, urdf: Path, answers: dict[str, Any], *words: str) -> int:
+    """Return the exit code of `init` with answers in a file."""
+    given = folder / 'answers.yaml'
+    given.write_text(json.dumps(answers))
+    return main(['init', str(urdf), '--answers', str(given), '--out', str(folder / 'arm.yaml'),
+                 *words])
+
+
+def simulated(folder: Path, kind: str = 'torque') -> Path:
+    """Write a recording of the arm that `init` described, with effort of a ``kind``."""
+    robot = load_robot(folder / 'arm.yaml')
+    log = recording(robot, 1, 12.0)
+    assert log.velocity is not None
+    effort = log.effort + 1.5 * np.clip(log.velocity / 0.02, -1.0, 1.0) + 2.0 * log.velocity
+    if kind == 'gravity_compensated_torque':
+        effort = effort - gravity_effort(robot, log.position)
+    path = folder / f'{kind}.csv'
+    write_csv(path, replace(log, effort=effort))
+    return path
+
+
+def usable(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hold that base, design and identify take what `init` wrote."""
+    robot, recipe = str(folder / 'arm.yaml'), folder / 'arm.recipe.yaml'
+    assert main(['base', robot, '--json']) == 0
+    plan = str(folder / 'plan.yaml')
+    assert main(['design', robot, '--duration', '4', '--harmonics', '2', '--starts', '1',
+                 '--iterations', '1', '--scale', '0.4', '--out', plan, '--json']) == 0
+    data = simulated(folder)
+    recipe.write_text(recipe.read_text().replace('friction: auto', 'friction: coulomb'))
+    capsys.readouterr()
+    assert main(['identify', str(data), '--robot', robot, '--recipe', str(recipe), '--out',
+                 str(folder / 'model.yaml'), '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert max(one['nrmse'] for one in found['joints'].values()) < 0.2, found['joints']
+
+
+@pytest.mark.parametrize('name', ['ur10e', 'tx40'])
+def test_a_shipped_urdf_becomes_a_robot_that_is_identified(
+    name: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(root / 'urdf' / f'{name}.urdf', tmp_path)
+    assert start(tmp_path, tmp_path / f'{name}.urdf', TORQUE) == 0
+    robot = load_robot(tmp_path / 'arm.yaml')
+    assert robot.n == 6 and robot.drive.kind == 'torque'
+    text = (tmp_path / 'arm.yaml').read_text()
+    assert f'urdf: {name}.urdf\n' in text, 'beside it, so that the folder can be moved'
+    assert text.count('#') >= 4 and read_recipe(tmp_path / 'arm.recipe.yaml')
+    usable(tmp_path, capsys)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize('name', PUBLIC)
+def test_a_public_urdf_becomes_a_robot_that_is_identified(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start(tmp_path, public(name), TORQUE) == 0
+    assert load_robot(tmp_path / 'arm.yaml').n == PUBLIC[name]
+    usable(tmp_path, capsys)
+
+
+@pytest.mark.parametrize('name', PUBLIC)
+def test_the_arm_in_a_public_urdf_is_read(name: str, tmp_path: Path) -> None:
+    """Without gripper and hand, with frames that have no mass."""
+    arm = read_arm(public(name))
+    assert len(arm.joints) == PUBLIC[name]
+    path = tmp_path / 'arm.yaml'
+    path.write_text(robot_yaml(arm, completed(arm, TORQUE), str(arm.path)))
+    assert load_robot(path).joints == arm.joints
+
+
+@pytest.mark.parametrize('name', SEEN_BY)
+def test_a_driver_is_suggested_by_what_the_urdf_shows(name: str) -> None:
+    found, because = suggested(urdf_of(*SEEN_BY[name]))
+    assert found is not None and found.name == name and because
+
+
+def test_nothing_is_suggested_where_nothing_tells() -> None:
+    assert suggested(urdf_of('arm', 'joint_{}', '')) == (None, ())
+
+
+def test_every_fact_of_a_driver_has_its_source() -> None:
+    assert {'ur_robot_driver', 'franka_ros2', 'lbr_fri_ros2_stack', 'ros2_kortex', 'xarm_ros2',
+            'staubli_val3_driver', 'motoros2', 'mujoco_ros2_control', 'gz_ros2_control'} == {
+                one.name for one in drivers()} == set(names()) - {OTHER}
+    for driver in drivers():
+        assert driver.efforts and set(driver.recognised) <= {
+            'robot', 'joints', 'packages', 'plugins'}
+        for one in driver.efforts:
+            assert one.source.startswith('https://github.com/') and one.meaning and one.when
+            assert one.kind in (*EFFORT_KINDS, '') and one.sensor in ('motor', 'link')
+    with pytest.raises(UsageError, match="driver 'nobody' is not known; choose one of ur_"):
+        driver_named('nobody')
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    ({'effort_kind': None}, 'no answer to effort_kind: .*choose torque, current'),
+    ({'driver': None}, 'no answer to driver'),
+    ({'effort_kind': 'amperes'}, "effort_kind: 'amperes' is none of torque"),
+    ({'mounting': 'wall'}, 'for a wall give gravity in the base frame'),
+    ({'acceleration': -1.0}, 'acceleration must be positive'),
+    ({'acceleration': {'elbow_joint': 1.0}}, 'give one number for each of shoulder_pan_joint'),
+    ({'gear_ratios': 101.0}, 'gear_ratios: give joint: number'),
+    ({'tip_link': 'base_link', 'base_link': 'forearm_link'}, 'is not below base_link'),
+    ({'colour': 'red'}, 'nobody asked for colour')])
+def test_answers_that_cannot_be_are_named(
+    change: dict[str, Any], words: str, root: Path
+) -> None:
+    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    given = {key: value for key, value in {**TORQUE, **change}.items() if value is not None}
+    with pytest.raises(UsageError, match=words):
+        completed(arm, given)
+
+
+def test_answers_are_written(root: Path, tmp_path: Path) -> None:
+    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    each = {joint: 100.0 + i for i, joint in enumerate(arm.joints)}
+    answers = completed(arm, {
+        'driver': 'ur_robot_driver', 'effort_kind': 'current', 'drive_gains': each,
+        'mounting': [9.81, 0, 0], 'acceleration': 4.0, 'gear_ratios': each, 'payload': 2.5,
+        'rotor_axes': {joint: [0, 0, 1] for joint in arm.joints}})
+    path = tmp_path / 'arm.yaml'
+    path.write_text(robot_yaml(arm, answers, str(arm.path)))
+    robot = load_robot(path)
+    np.testing.assert_allclose(robot.drive.gains, list(each.values()))
+    np.testing.assert_allclose(robot.drive.gear_ratios, list(each.values()))
+    np.testing.assert_allclose(robot.limits.acceleration, 4.0)
+    np.testing.assert_allclose(robot.gravity, [9.81, 0.0, 0.0])
+    assert robot.drive.rotor_axes is not None
+    text = path.read_text()
+    assert 'RTDE' in text and 'https://github.com/UniversalRobots' in text and '2.5 kg' in text
+    assert gravity('ceiling') == (0.0, 0.0, 9.81)
+    assert 'neither rotors nor friction' in recipe_yaml({**answers, 'sensor': 'link'})
+
+
+def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
+    arm = read_arm(root / 'urdf' / 'seven_axis.urdf')
+    given = {'driver': 'franka_ros2', 'effort_kind': 'torque'}
+    assert completed(arm, given)['sensor'] == 'link'
+    assert completed(arm, {**given, 'driver': OTHER})['sensor'] == 'motor'
+    assert 'drive_gains' not in {one.key for one in questions(arm, given)}
+
+
+def test_a_urdf_without_an_arm_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / 'table.urdf'
+    path.write_text('<robot name="table"><link name="top"/></robot>')
+    with pytest.raises(RobotError, match='no joint moves; is it the URDF of an arm'):
+        read_arm(path)
+
+
+def test_questions_are_listed_as_a_file_of_answers(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urdf = str(root / 'urdf' / 'ur10e.urdf')
+    assert main(['init', urdf, '--questions']) == 0
+    listed = tmp_path / 'listed.yaml'
+    text = capsys.readouterr().out
+    listed.write_text(text)
+    assert 'driver: ur_robot_driver' in text and '# MUST be answered' in text
+    out = str(tmp_path / 'arm.yaml')
+    assert main(['init', urdf, '--answers', str(listed), '--out', out]) == 2
+    assert 'no answer to effort_kind' in capsys.readouterr().err
+    listed.write_text(text.replace('effort_kind: ', 'effort_kind: torque '))
+    assert main(['init', urdf, '--answers', str(listed), '--out', out]) == 0
+    assert 'robot-dynid doctor --robot' in capsys.readouterr().out
+    assert main(['init', urdf, '--questions', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)['questions']
+    assert [one['key'] for one in found if one['required']] == ['driver', 'effort_kind']
+
+
+def test_a_terminal_is_asked(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    terminal = io.StringIO('\n\nlots\ncurrent\n' + '\n' * 20)  # Enter confirms, or is asked again
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, 'stdin', terminal)
+    assert main(['init', str(root / 'urdf' / 'ur10e.urdf')]) == 0
+    robot = load_robot(tmp_path / 'ur10e.yaml')
+    assert robot.drive.kind == 'current', 'what was answered at last'
+    assert 'NOT KNOWN' in (tmp_path / 'ur10e.yaml').read_text()
+    terminal = io.StringIO('\n')
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, 'stdin', terminal)
+    assert main(['init', str(root / 'urdf' / 'ur10e.urdf')]) == 2, 'the answers ended'
+
+
+def test_files_of_others_are_not_replaced(root: Path, tmp_path: Path) -> None:
+    own = tmp_path / 'arm.yaml'
+    own.write_text('effort_kind: torque\n')
+    assert start(tmp_path, root / 'urdf' / 'ur10e.urdf', TORQUE) == 2
+    assert own.read_text() == 'effort_kind: torque\n'
+
+
+def test_a_first_recording_says_what_to_change(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urdf = root / 'urdf' / 'ur10e.urdf'
+    assert start(tmp_path, urdf, TORQUE) == 0
+    good, bare = simulated(tmp_path), simulated(tmp_path, 'gravity_compensated_torque')
+    capsys.readouterr()
+
+    def diagnosed(data: Path, **answers: Any) -> tuple[int, dict[str, dict[str, Any]]]:
+        code = start(tmp_path, urdf, {**TORQUE, **answers}, '--data', str(data), '--json')
+        found = json.loads(capsys.readouterr().out)['diagnoses']
+        return code, {one['name']: one for one in found}
+
+    assert diagnosed(good)[0] == 0
+    code, found = diagnosed(bare)
+    assert code == 1 and found['effort kind']['remedy'].startswith(
+        'state effort_kind: gravity_compensated_torque'), found
+    named = tmp_path / 'named.csv'
+    named.write_text(good.read_text().replace('.shoulder_', '.left_shoulder_'))
+    code, found = diagnosed(named)
+    assert code == 1 and 'shoulder_pan_joint' in found['recording']['what']
+    amperes = tmp_path / 'amperes.csv'
+    log = recording(load_robot(tmp_path / 'arm.yaml'), 1, 12.0)
+    write_csv(amperes, replace(log, effort=log.effort / 10.0))
+    code, found = diagnosed(amperes, effort_kind='current')
+    assert code == 0, found
+    gains = load_robot(tmp_path / 'arm.yaml').drive.gains
+    np.testing.assert_allclose(np.asarray(gains)[1:3], 10.0, rtol=0.2)
+    assert 'provisional' in (tmp_path / 'arm.yaml').read_text()
