@@ -47,7 +47,7 @@ def names(verb: str, argument: str) -> tuple[str, ...]:
 
 
 def candidates(verb: str, argument: argparse.Action, prefix: str) -> list[str]:
-    """Return what an argument of a verb could be that begins with ``prefix``."""
+    """Return the values that an argument of a verb may have and that begin with ``prefix``."""
     metavar = str(argument.metavar or '')
     if (verb, argument.dest) in NAMES:
         found = [name for name in names(verb, argument.dest) if name.startswith(prefix)]
@@ -86,7 +86,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def shell_code(shell: str) -> str:
-    """Return what bash or fish reads to complete the program."""
+    """Return the code with which bash or fish completes the program."""
     return str(_argcomplete().shellcode([PROGRAM], shell=shell)).rstrip() + '\n'
 
 

@@ -43,7 +43,7 @@ class Remaining:
 
 
 class Wait:
-    """What is shown on standard error while the block runs, once that takes a second.
+    """Progress on standard error while the block runs, once that takes a second.
 
     ``console`` is called for where to show it, ``said`` prints a line. Nothing is shown of
     ``quiet`` waits. On a terminal a bar with stage, elapsed and remaining time, which is gone at
