@@ -59,14 +59,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.ros.excitation.session_client import Operator, Session, run_session
 
     with terminal.progress('session') as progress:
-        operator = Operator(lambda shown: _agreed(shown, arguments.yes, terminal), progress)
+        operator = Operator(lambda shown: agreed(shown, arguments.yes, terminal), progress)
         result = run_session(
             arguments.node, Session(options, longest, tuple(arguments.data)), operator,
             arguments.timeout)
     return {**result, 'accuracy': float(options['accuracy'])}
 
 
-def _agreed(shown: Any, beforehand: bool, terminal: Terminal) -> bool:
+def agreed(shown: Any, beforehand: bool, terminal: Terminal) -> bool:
     """Show a motion and return whether it may be executed."""
     terminal.note(shown.message, style=None)
     for warning in shown.warnings:

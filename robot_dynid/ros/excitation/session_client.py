@@ -112,10 +112,12 @@ def _run(
     caller: ActionCaller, course: _Course, operator: Operator, stop: _Stop
 ) -> tuple[str, str]:
     """Go from swing to swing; return how the session ended, and the words of the node."""
+    def stopping() -> bool:
+        return stop.asked
+
     def asked(goal: Excite.Goal) -> Excite.Result:
         result: Excite.Result = caller.called(
-            goal, lambda now: operator.progress(now.segment, float(now.fraction)),
-            lambda: stop.asked)
+            goal, lambda now: operator.progress(now.segment, float(now.fraction)), stopping)
         return result
 
     while course.left >= LONGEST.low:
@@ -124,7 +126,7 @@ def _run(
         if shown.code in (Code.ACCURACY_MET, Code.OUT_OF_REACH):
             course.deviation = float(shown.largest_deviation)
             return (MET if shown.code == Code.ACCURACY_MET else OUT_OF_REACH), shown.message
-        if stop.asked:
+        if stopping():
             return STOPPED, 'stopped before the next motion'
         if not shown.success:
             return FAILED, shown.message
@@ -140,8 +142,8 @@ def _run(
         if done.recording:
             course.recordings.append(done.recording)
         if not done.success:
-            return (STOPPED if stop.asked else FAILED), done.message
-        if stop.asked:
+            return (STOPPED if stopping() else FAILED), done.message
+        if stopping():
             return STOPPED, 'stopped after the last motion'
     return OUT_OF_TIME, f'the {course.session.longest:g} s of swings are used up'
 

@@ -79,13 +79,15 @@ class DynamicsServices:
         states = [a if order is None else a[:, order.to_model] for a in given.values()]
         external = _external(request, model, states[0])
         if motors:
-            compute = partial(model.elastic_motion.accelerations, *states, external)
+            q, qd, effort, theta, theta_d = states
+            compute = partial(
+                model.elastic_motion.accelerations, q, qd, effort, theta, theta_d, external)
             qdd, motor = _checked(compute, given, request, model)
             response.motor_acceleration = numbers(motor if order is None else motor[:, order.back])
         else:
-            compute = partial(model.accelerations, *states) if external is None else partial(
-                model.forward, *states, external)
-            qdd = _checked(compute, given, request, model)
+            rigid = partial(model.accelerations, *states) if external is None else partial(
+                model.forward, states[0], states[1], states[2], external)
+            qdd = _checked(rigid, given, request, model)
         _mark(response, model, {'position': states[0], 'velocity': states[1],
                                 'effort': states[2], 'acceleration': qdd})
         response.acceleration = numbers(qdd if order is None else qdd[:, order.back])

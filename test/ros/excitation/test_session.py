@@ -222,6 +222,6 @@ def test_the_operator_is_shown_each_motion(
     terminal = Terminal()
     asked = Excite.Result(message="'joint_1' swings 3 times", warnings=['no floor'],
                           total_duration=12.0)
-    assert [verb._agreed(asked, False, terminal) for _ in range(3)] == [True, False, False]
+    assert [verb.agreed(asked, False, terminal) for _ in range(3)] == [True, False, False]
     said = capsys.readouterr().err
     assert "'joint_1' swings 3 times" in said and 'no floor' in said and '12 s' in said
