@@ -232,7 +232,7 @@ class Experiment:
         known = self.information
         sizes = tuple(batch.samples for batch in known.batches)
         return Accumulator(names or known.names, known.structure if structure is None else
-                           structure, sizes[0], sizes)
+                           structure, sizes[0], sizes=sizes)
 
 
 def joined(before: Information | None, recording: Accumulator | None) -> Information | None:

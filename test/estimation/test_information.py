@@ -121,7 +121,7 @@ def test_many_batches_are_condensed_within_their_recordings(recordings):
 
 def test_batches_are_as_long_as_those_that_are_known():
     data = Data(60)
-    known = Accumulator(NAMES, STRUCTURE, 7, (7, 20, 3, 30))
+    known = Accumulator(NAMES, STRUCTURE, 7, sizes=(7, 20, 3, 30))
     known.begin()
     known.extend(data.columns, data.effort, data.raw)
     found = known.information()
