@@ -143,8 +143,6 @@ def _run(
             course.recordings.append(done.recording)
         if not done.success:
             return (STOPPED if stopping() else FAILED), done.message
-        if stopping():
-            return STOPPED, 'stopped after the last motion'
     return OUT_OF_TIME, f'the {course.session.longest:g} s of swings are used up'
 
 
