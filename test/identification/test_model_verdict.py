@@ -395,6 +395,23 @@ def test_currents_taken_for_torque_are_good_for_nothing(told: Verdicts) -> None:
     assert 'state effort_kind: current' in verdict.actions[0].words
 
 
+def test_stretches_left_out_of_the_fit_count(arm) -> None:
+    result = arm[2]
+    score = list(result.training.model['all'].values())[JOINT]
+    raw = result.held_out.raw.copy()
+    raw[JOINT] = (0.3 * score.rmse / score.relative_error)**2
+    found = judged(result.model, result.training, replace(result.held_out, raw=raw))
+    assert [of(found, j, FEED_FORWARD).ok for j in range(3)] == [True, False, True]
+    assert of(found, JOINT, FEED_FORWARD).value == pytest.approx(0.3)
+
+
+def test_one_joint_that_contradicts_the_robot_spoils_simulation_for_all(arm, unseen) -> None:
+    sentence = 'run.csv: effort_scale of joint_2: 900 times: look like mN m; divide by 1000'
+    verdict = judged(replace(arm[2].model, warnings=(sentence,)), unseen)
+    good = ['good'] * 3 + ['not']
+    assert [words_of(verdict, j) for j in range(3)] == [good, ['not'] * 4, good]
+
+
 def test_what_is_meant_to_be_so_does_not_spoil_the_verdict(arm, unseen) -> None:
     model, sentence = arm[2].model, 'run.csv: effort_scale: 0.08 times: look like A; set the kind'
     assert of(judged(replace(model, warnings=(sentence,)), unseen), 0, GRAVITY).ok is False
