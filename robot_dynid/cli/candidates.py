@@ -14,11 +14,12 @@ PROGRAM = 'robot-dynid'
 YAML, RECORDINGS = ('.yaml', '.yml'), ('.csv', '.csv.gz', '.mcap', '.db3')
 #: endings of the files an argument may be, by what its help calls it
 FILES = {
-    **dict.fromkeys(('DATA', 'LOADED', 'U', 'STATES.csv'), RECORDINGS),
-    **dict.fromkeys(('M.yaml', 'R.yaml', 'T.yaml', 'YAML', 'OUT.yaml'), YAML),
+    **dict.fromkeys(('DATA', 'LOADED', 'U', 'STATES.csv', 'RUN'), RECORDINGS),
+    **dict.fromkeys(('M.yaml', 'R.yaml', 'T.yaml', 'YAML', 'OUT.yaml', 'ROBOT.yaml', 'FILE'), YAML),
     'M.yaml M.yaml ... [DATA ...]': (*YAML, *RECORDINGS), 'BAG': ('.mcap', '.db3'),
     'R.html': ('.html',), 'OUT.csv': ('.csv',), 'OUT.xml': ('.xml',), 'OUT.sdf': ('.sdf',),
-    **dict.fromkeys(('IN.urdf', 'OUT.urdf'), ('.urdf',)),
+    **dict.fromkeys(('IN.urdf', 'OUT.urdf'), ('.urdf',)), 'URDF': ('.urdf', '.xacro'),
+    **dict.fromkeys(('X.info', 'Y.info'), ('.info',)),
     **dict.fromkeys(('DIR', 'FOLDER'), ()),
 }
 ROBOT_FILES = (*YAML, '.urdf', '.xacro')

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from robot_dynid.setting_up.diagnosis import Diagnosis
 
 HELP = 'check the installation and, with --robot, the topics of a running robot'
+EXAMPLES = (
+    'robot-dynid doctor',
+    'robot-dynid doctor --robot ur10e --seconds 10',
+)
 TOPIC, CONTROLLER, SECONDS_WATCHED = 'joint_states', 'joint_trajectory_controller', 3.0
 STYLES = {'ok': 'green', 'warning': 'yellow', 'error': 'red'}
 

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'reduce recordings to information that identify adds up, without reading them again'
+EXAMPLES = (
+    'robot-dynid information january/*.csv.gz --robot ur10e --out january.info',
+    'robot-dynid information february/*.csv.gz --robot ur10e --like january.info --out february.info',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

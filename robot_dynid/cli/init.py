@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from robot_dynid.setting_up.description import Arm, Question
 
 HELP = 'write a robot YAML and a recipe from a URDF, asking for what a URDF cannot say'
+EXAMPLES = (
+    'robot-dynid init my_arm.urdf',
+    'robot-dynid init my_arm.urdf --answers answers.yaml --data run.csv --out my_arm.yaml',
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
 
 HELP = 'let a running excitation node swing joint by joint until the accuracy asked for is met'
+EXAMPLES = (
+    'robot-dynid session --accuracy 0.1',
+    'robot-dynid session --longest 300 --data recordings/my_arm_2026-01-31',
+)
 NODE, TIMEOUT, ACCURACY, LONGEST = 'excitation', 30.0, 0.1, 3600.0
 
 

@@ -133,6 +133,8 @@ def complete() -> dict[str, str]:
         'export': 'M', 'payload': 'x.csv', 'contact': 'M x.csv',
         'resonance': 'x.csv --robot tx40 --joint j', 'repair': 'x', 'check': '', 'demo': '',
         'bench': '', 'reproduce': '', 'completion': 'zsh',
+        'information': 'x.csv --robot tx40 --out X.info', 'session': '', 'doctor': '',
+        'init': 'x.urdf',
     }
 
 
