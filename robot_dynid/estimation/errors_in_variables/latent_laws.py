@@ -121,14 +121,20 @@ def _tried(
     own = list(chosen)
     for axis in axes:
         own[axis] = (name, law_from(name, {'width': BUILT}).reshaped({path: SPEED}))
+    blocks = tuple(replace(block, laws=tuple(one for _, one in own))
+                   if isinstance(block, JointFriction) else block
+                   for block in problem.model.blocks)
+    model = TorqueModel.of(problem.model.robot, blocks)
     known = dict(zip(problem.model.reduction.names, fit.state.values, strict=True))
     slowest = np.maximum(SPEEDS[-1], problem.slowest) if len(problem.slowest) else \
         np.full(len(own), SPEEDS[-1])
     searched = tuple(Searched((axis,), path, SEEN * slowest[axis], FASTEST) for axis in axes)
     speeds = np.array([max(SPEED, one.low) for one in searched])
-    other = with_laws(problem, own, searched)
+    other = LatentProblem(model, problem.stretches,
+                          np.ones(len(model.reduction.names), dtype=bool), searched,
+                          problem.slowest)
     state = replace(fit.state, shapes=speeds, values=np.array(
-        [known.get(parameter, 0.0) for parameter in other.model.reduction.names]))
+        [known.get(parameter, 0.0) for parameter in model.reduction.names]))
     found = other.fit(state)
     finite(found.state.values)
     resolved = [axis for axis, speed, one in zip(axes, found.state.shapes, searched, strict=True)
@@ -138,15 +144,3 @@ def _tried(
     for axis, speed in zip(axes, found.state.shapes.tolist(), strict=True):
         own[axis] = (name, own[axis][1].reshaped({path: speed}))
     return Tried(tuple(own), other, found, misfits_of(other, found)[0])
-
-
-def with_laws(
-    problem: LatentProblem, laws: Sequence[Named], searched: tuple[Searched, ...]
-) -> LatentProblem:
-    """Return the problem with other laws of friction, all of its base parameters sought."""
-    blocks = tuple(replace(block, laws=tuple(one for _, one in laws))
-                   if isinstance(block, JointFriction) else block
-                   for block in problem.model.blocks)
-    model = TorqueModel.of(problem.model.robot, blocks)
-    return replace(problem, model=model, searched=searched,
-                   chosen=np.ones(len(model.reduction.names), dtype=bool))
