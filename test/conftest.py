@@ -23,6 +23,7 @@ from robot_dynid.cli import wait  # noqa: E402
 from robot_dynid.identification.identify import IdentificationResult, identify  # noqa: E402
 from robot_dynid.identification.recipe import Recipe  # noqa: E402
 from robot_dynid.io.log import load_log  # noqa: E402
+from robot_dynid.kernels.compilation import compilation_heard  # noqa: E402
 from robot_dynid.robot.robot_file import load_robot  # noqa: E402
 from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
@@ -86,22 +87,16 @@ def compiled() -> None:
     warm_up()
 
 
-@pytest.fixture(scope='session')
-def stored_signatures() -> dict[Any, set[Any]]:
-    """Return the signatures of every kernel that the warm-up compiles."""
-    warm_up()
-    return {kernel: set(kernel.signatures) for kernel in KERNELS}
-
-
 @pytest.fixture(scope='module', autouse=True)
-def nothing_is_compiled(stored_signatures: dict[Any, set[Any]]) -> Iterator[None]:
+def nothing_is_compiled() -> Iterator[None]:
     """Hold that all calls in a module are with types for which compiled code is stored."""
-    yield
-    more = {kernel.__name__: found for kernel, known in stored_signatures.items()
-            if (found := set(kernel.signatures) - known)}
-    for kernel, known in stored_signatures.items():  # once is enough
-        known.update(kernel.signatures)
-    assert not more, f'compiled anew for types that `warm_up` does not call them with: {more}'
+    heard: list[str] = []
+    with compilation_heard(heard.append):
+        yield
+    compiled_anew = set(heard) & {kernel.__name__ for kernel in KERNELS}
+    assert not compiled_anew, (
+        f'compiled anew: {compiled_anew}; `make setup` stores what changed kernels need, and '
+        '`warm_up` has to call them with the types of these calls')
 
 
 @contextmanager

@@ -27,7 +27,8 @@ def test_every_test_that_is_named_is_there() -> None:
 def test_every_code_has_a_row() -> None:
     cells = {cell for row in ROWS for cell in row}
     told = {name for cell in cells for name in re.findall(r'`([A-Z_]+)`', cell)}
-    assert {code.name for code in Code} - {'SUCCESS'} <= told
+    ends = {'SUCCESS', 'ACCURACY_MET', 'OUT_OF_REACH'}  # nothing failed, or nothing was sent
+    assert {code.name for code in Code} - ends <= told
     assert told <= {code.name for code in Code} | {'SECURITY'}
 
 

@@ -40,5 +40,5 @@ class Leftover:
 
     @cached_property
     def columns(self) -> FloatArray:
-        """What all coefficients add at one (N, 2 + m) [N m]: viscous, dry, waves."""
+        """Torque of all coefficients at one (N, 2 + m) [N m]: viscous, dry, waves."""
         return np.ascontiguousarray(np.hstack([self.friction, self.waves]))

@@ -15,7 +15,8 @@ YAML, RECORDINGS = ('.yaml', '.yml'), ('.csv', '.csv.gz', '.mcap', '.db3')
 #: endings of the files an argument may be, by what its help calls it
 FILES = {
     **dict.fromkeys(('DATA', 'LOADED', 'U', 'STATES.csv', 'RUN'), RECORDINGS),
-    **dict.fromkeys(('M.yaml', 'R.yaml', 'T.yaml', 'YAML', 'OUT.yaml', 'ROBOT.yaml', 'FILE'), YAML),
+    **dict.fromkeys(('M.yaml', 'R.yaml', 'T.yaml', 'YAML', 'OUT.yaml', 'ROBOT.yaml', 'FILE'),
+                    YAML),
     'M.yaml M.yaml ... [DATA ...]': (*YAML, *RECORDINGS), 'BAG': ('.mcap', '.db3'),
     'R.html': ('.html',), 'OUT.csv': ('.csv',), 'OUT.xml': ('.xml',), 'OUT.sdf': ('.sdf',),
     **dict.fromkeys(('IN.urdf', 'OUT.urdf'), ('.urdf',)), 'URDF': ('.urdf', '.xacro'),

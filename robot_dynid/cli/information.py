@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 HELP = 'reduce recordings to information that identify adds up, without reading them again'
 EXAMPLES = (
     'robot-dynid information january/*.csv.gz --robot ur10e --out january.info',
-    'robot-dynid information february/*.csv.gz --robot ur10e --like january.info --out february.info',
+    'robot-dynid information february/*.csv.gz --robot ur10e --like january.info '
+    '--out february.info',
 )
 
 

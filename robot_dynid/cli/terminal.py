@@ -50,7 +50,7 @@ class Terminal:
     def note(self, text: str, style: str | None = 'dim') -> None:
         """Say something that is not part of the result, and that quiet terminals leave out."""
         if not self._quiet:
-            self._console(sys.stderr).print(text, style=style)
+            self._console(sys.stderr).print(text, style=style, soft_wrap=True)
 
     def caution(self, text: str) -> None:
         """Say on standard error what is to be known before the result is used."""

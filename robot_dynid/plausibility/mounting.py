@@ -8,7 +8,7 @@ from robot_dynid.dynamics import rigid_body
 from robot_dynid.plausibility.effort import SPEED, Data
 from robot_dynid.plausibility.excerpt import Excerpt, thinned
 from robot_dynid.plausibility.finding import Finding, Severity
-from robot_dynid.robot.model import STANDARD_GRAVITY, RobotModel
+from robot_dynid.robot.model import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray
 
 #: least angle to the stated direction: wrong inertials look like less; and the largest up to which
@@ -79,7 +79,8 @@ def _scaled(columns: FloatArray) -> FloatArray:
 def mounting_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Finding]:
     """Return whether efforts hold gravity in another direction than the robot states.
 
-    A recording in which the robot moved is refused, at rest friction might explain it.
+    A recording in which the robot moved is refused, at rest friction might explain it. A turn
+    about the axis of the first joint is none: an offset of its zero is the same, and is named so.
     """
     if len(rows) < 3 or robot.n < 3 or robot.drive.kind == 'gravity_compensated_torque':
         return []
@@ -91,7 +92,7 @@ def mounting_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Fin
             and left < SHARE * stated and SIZES[0] < size / usual < SIZES[1]):
         return []
     angle = np.degrees(np.arccos(np.clip(direction @ robot.gravity / (size * own), -1.0, 1.0)))
-    if not TURNED < angle < NEGATED:
+    if not TURNED < angle < NEGATED or _is_offset(robot, direction):
         return []
     shown, meaning = _named(direction)
     return [Finding(
@@ -99,6 +100,15 @@ def mounting_findings(robot: RobotModel, source: str, rows: Excerpt) -> list[Fin
         f'efforts hold gravity {angle:.0f} degrees away from where the robot YAML says: it then '
         f'leaves {left:.0%} of them, not {stated:.0%}; the base looks {meaning}',
         f'state gravity: {shown} in the robot YAML, or correct base_link')]
+
+
+def _is_offset(robot: RobotModel, direction: FloatArray) -> bool:
+    """Return whether gravity is turned about the axis of a joint on the base."""
+    turn = np.cross(robot.gravity, direction)
+    turn /= max(float(np.linalg.norm(turn)), 1e-12)
+    axes = (robot.rotations[j] @ robot.axes[j] for j in np.flatnonzero(robot.parents < 0)
+            if robot.types[j] != PRISMATIC)
+    return any(abs(float(turn @ axis)) > np.cos(np.radians(NAMED)) for axis in axes)
 
 
 def _named(direction: FloatArray) -> tuple[str, str]:

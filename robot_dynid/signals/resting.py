@@ -1,4 +1,4 @@
-"""Where a joint rests between the steps of its encoder.
+"""Position of a joint at rest, between the steps of its encoder.
 
 A joint that other joints shake at rest moves by less than its encoder shows, and friction that
 sticks changes over just that. The readings then flicker between two steps: single ones are noise,

@@ -100,13 +100,14 @@ def test_too_few_speeds_are_named() -> None:
 @pytest.mark.parametrize(('law', 'needed'), [('coulomb', 3), ('stribeck', 6)])
 def test_all_messages_ask_for_as_many_speeds(law: str, needed: int) -> None:
     """Those that the law needs in all, whatever shows at the few there are; these are enough."""
+    true = {'coulomb': coulomb, 'stribeck': stribeck}[law]
     for count in range(1, needed):
         speeds = LADDER[:count]
-        curve, notes = friction_curve('elbow', points(stribeck(speeds), speeds), law)
+        curve, notes = friction_curve('elbow', points(true(speeds), speeds), law)
         if curve.fit is None:
             assert notes[0].endswith(f'sweep at {needed} or more'), notes
     speeds = LADDER[np.linspace(0, len(LADDER) - 1, needed).astype(int)]
-    assert friction_curve('elbow', points(stribeck(speeds), speeds), law)[0].fit is not None
+    assert friction_curve('elbow', points(true(speeds), speeds), law)[0].fit is not None
 
 
 def test_the_summary_of_a_curve_holds_points_law_and_band() -> None:

@@ -81,7 +81,7 @@ def test_laws_stand_where_the_lag_is_the_same_as_far_as_it_is_known(
     log, laws = late(1, 0.3), list[float]()
     recipe = Recipe()
 
-    def lag(part: object, structure: object, settings: Preprocessing) -> tuple[
+    def lag(part: object, structure: object, settings: Preprocessing, *_: object) -> tuple[
             Preprocessing, Lag]:
         found = Lag(LATE + 1e-3 * change * len(laws), 1e-3)
         return replace(settings, effort_lag=found.seconds), found

@@ -78,7 +78,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield found
 
 
-@pytest.fixture(scope='module', params=REPORTS)
+@pytest.fixture(scope='module', params=[
+    'tx40', *(pytest.param(name, marks=pytest.mark.soak) for name in ('ur10e', 'elastic'))])
 def path(request: pytest.FixtureRequest, page: Page, tmp_path_factory: pytest.TempPathFactory
          ) -> Path:
     data = None if request.param == 'elastic' else request.getfixturevalue('shared_data')

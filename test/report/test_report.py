@@ -36,7 +36,7 @@ STEPS = 25.0
 @pytest.fixture(scope='module')
 def log() -> RawLog:
     found = recording(load_robot('planar_3r'), 1)
-    return replace(found, source='/home/someone/runs/run.csv', findings=('one gap',))
+    return replace(found, source='/data/someone/runs/run.csv', findings=('one gap',))
 
 
 @pytest.fixture(scope='module')
@@ -113,10 +113,10 @@ def test_folders_of_files_are_not_told(page: str) -> None:
 def test_commands_keep_everything_but_folders() -> None:
     from robot_dynid.report.texts import without_folders
 
-    told = "robot-dynid identify '/a b/run.csv[1:2]' /home/me/x.csv near/y.csv --out=/tmp/m.yaml"
-    assert without_folders('cat /home/me/x.csv near/y.csv --out=/tmp/m.yaml a/b') == (
+    told = "robot-dynid identify '/a b/run.csv[1:2]' /data/me/x.csv near/y.csv --out=/tmp/m.yaml"
+    assert without_folders('cat /data/me/x.csv near/y.csv --out=/tmp/m.yaml a/b') == (
         'cat x.csv near/y.csv --out=m.yaml a/b')
-    assert 'near/y.csv' in without_folders(told) and '/home/me' not in without_folders(told)
+    assert 'near/y.csv' in without_folders(told) and '/data/me' not in without_folders(told)
 
 
 def test_files_of_the_same_name_are_told_apart() -> None:

@@ -273,7 +273,7 @@ class LatentProblem:
         """Linearise at ``state`` and eliminate the motion, stretch by stretch."""
         found = []
         for (one, motion, equations, columns), c in zip(
-                self._along(state, self._motions(state)), state.coefficients, strict=True):
+                self.along(state, self.motions_of(state)), state.coefficients, strict=True):
             found.append(self._eliminated(one, (c, motion), state, (equations, columns)))
         return tuple(found)
 
@@ -314,11 +314,12 @@ class LatentProblem:
     def _equations(self, shapes: FloatArray) -> CoordinateEquations:
         return CoordinateEquations(self.with_shapes(shapes))
 
-    def _motions(self, state: LatentState) -> list[list[FloatArray]]:
+    def motions_of(self, state: LatentState) -> list[list[FloatArray]]:
+        """Return position, velocity and acceleration of every stretch."""
         return [one.splines[1].motion(c) for one, c in zip(
             self.stretches, state.coefficients, strict=True)]
 
-    def _along(
+    def along(
         self, state: LatentState, motions: Sequence[list[FloatArray]]
     ) -> Iterator[tuple[Stretch, list[FloatArray], CoordinateEquations, FloatArray]]:
         """Yield every stretch with its motion and the columns (m, b, N) of its equations.
@@ -362,7 +363,7 @@ class LatentProblem:
                     found[:, k] += into[:, axis, None] * torque
         return found
 
-    def _weighted(
+    def weighted(
         self, one: Stretch, motion: Sequence[FloatArray], state: LatentState,
         made: tuple[CoordinateEquations, FloatArray],
     ) -> tuple[FloatArray, FloatArray]:
@@ -396,7 +397,7 @@ class LatentProblem:
         from scipy.linalg import solveh_banded
 
         (equations, columns), (coefficients, motion) = made, latent
-        misfit, counts = self._weighted(one, motion, state, made)
+        misfit, counts = self.weighted(one, motion, state, made)
         weights = counts / state.errors / np.sqrt(1.0 + (misfit / (CAUCHY * state.errors)) ** 2)
         by_values = (columns[:, self._sought] * weights.T[:, None, :]).transpose(2, 0, 1)
         position, velocity, acceleration = motion
@@ -432,9 +433,9 @@ class LatentProblem:
         It is larger than what is left of it by what the motion takes up.
         """
         sizes, scale = [], []
-        along = self._motions(state) if motions is None else motions
-        for one, motion, equations, columns in self._along(state, along):
-            misfit, counts = self._weighted(one, motion, state, (equations, columns))
+        along = self.motions_of(state) if motions is None else motions
+        for one, motion, equations, columns in self.along(state, along):
+            misfit, counts = self.weighted(one, motion, state, (equations, columns))
             sizes.append(np.where(counts > 0.0, np.abs(misfit), np.nan))
             scale.append(one.effort[:, :misfit.shape[1]])
         every = np.concatenate(sizes)
@@ -453,8 +454,8 @@ class LatentProblem:
         off, counted = np.zeros_like(state.errors), np.zeros_like(state.errors)
         seen, samples = 0.0, 0
         for (one, motion, equations, columns), c in zip(
-                self._along(state, self._motions(state)), state.coefficients, strict=True):
-            misfit, counts = self._weighted(one, motion, state, (equations, columns))
+                self.along(state, self.motions_of(state)), state.coefficients, strict=True):
+            misfit, counts = self.weighted(one, motion, state, (equations, columns))
             off += np.sum(counts * CAUCHY**2 * np.log1p(
                 (misfit / (CAUCHY * state.errors)) ** 2), axis=0)
             counted += counts.sum(axis=0)
@@ -484,7 +485,7 @@ class LatentProblem:
         """Return the parameters (b,) by least squares along motions."""
         count = int(self.chosen.sum())
         normal, right = np.zeros((count, count)), np.zeros(count)
-        for one, motion, equations, columns in self._along(state, motions):
+        for one, motion, equations, columns in self.along(state, motions):
             counts = self._counts(one, motion, state.speed)
             weights = (counts / state.errors).T
             own = columns[:, :len(self.chosen)][:, self.chosen] * weights[:, None, :]

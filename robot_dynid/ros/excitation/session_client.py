@@ -29,7 +29,7 @@ DECLINED, STOPPED, FAILED, SILENT = 'declined', 'stopped', 'failed', 'node silen
 
 @dataclass(frozen=True)
 class Session:
-    """What is asked for: ``options`` of an adaptive sequence, ``longest`` [s] of all swings.
+    """Request of a session: ``options`` of an adaptive sequence, ``longest`` [s] of all swings.
 
     ``recordings`` are those of sessions before, as the node finds them.
     """
@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Operator:
-    """Who watches: ``agrees`` to a motion from its dry run, sees ``progress``."""
+    """Operator of a session: ``agrees`` to a motion from its dry run, sees ``progress``."""
 
     agrees: Callable[[Excite.Result], bool]
     progress: Progress
@@ -148,7 +148,7 @@ def _run(
 
 @dataclass
 class _Stop:
-    """Whether SIGINT or SIGTERM asked for the end."""
+    """Request for the end, by SIGINT or SIGTERM."""
 
     asked: bool = False
     immediate: bool = False

@@ -247,7 +247,7 @@ def test_the_next_swings_of_a_session_are_planned_from_its_recordings(tmp_path: 
     met = {**given_files, 'accuracy': 900.0}
     with pytest.raises(DynIdError, match='nothing more is to be recorded') as raised:
         plans.designed(ROBOT, ('sine-sequence', met), SETTINGS, silent)
-    assert refusal(raised.value) is Code.INVALID
+    assert refusal(raised.value) is Code.ACCURACY_MET
 
 
 @pytest.mark.parametrize(('kind', 'data', 'message'), [
