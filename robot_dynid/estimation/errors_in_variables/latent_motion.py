@@ -315,7 +315,7 @@ class LatentProblem:
         return CoordinateEquations(self.with_shapes(shapes))
 
     def motions_of(self, state: LatentState) -> list[list[FloatArray]]:
-        """Return position, velocity and acceleration of every stretch."""
+        """Return the motion of every stretch: position and its derivatives (N, m)."""
         return [one.splines[1].motion(c) for one, c in zip(
             self.stretches, state.coefficients, strict=True)]
 

@@ -157,7 +157,8 @@ def friction_curve(
     free = {name: _freedom(one, known) for name, one in candidates.items()}
     fitting = [name for name in candidates if free[name] < len(known)]
     if not fitting:
-        name, needed = next((name, speeds_needed(one)) for name, one in candidates.items())
+        name, one = next(iter(candidates.items()))
+        needed = max(speeds_needed(one), free[name] + 1)
         return FrictionCurve(joint, known), (
             f'{joint} sweeps at {len(known)} speeds: too few for the law {name}; sweep at '
             f'{needed} or more',)

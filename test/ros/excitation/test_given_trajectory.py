@@ -144,7 +144,9 @@ def test_a_dry_run_is_executed_as_it_was_shown(stage: Stage) -> None:
     result = client.excite(options='', trajectory=seen.plan)
     assert result.code == Code.SUCCESS, result.message
     assert list(result.warnings) == list(seen.warnings)
-    assert result.total_duration == seen.total_duration > seen.duration + 2.0 * LEAD_IN
+    # where the robot stands is read anew, with the noise of its encoders
+    assert result.total_duration == pytest.approx(seen.total_duration, abs=1e-3)
+    assert seen.total_duration > seen.duration + 2.0 * LEAD_IN
     whole = f'{seen.duration:g} s of excitation, {seen.total_duration:.1f} s in all: move to start'
     assert whole in seen.message and whole in result.message
     remaining = np.array(client.remaining)

@@ -56,6 +56,7 @@ def stage(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Itera
     assert 'Traceback' not in made.node.output, made.node.output
 
 
+@pytest.mark.soak
 def test_a_session_ends_with_parameters_as_accurate_as_asked_for(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:

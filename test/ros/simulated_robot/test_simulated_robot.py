@@ -291,11 +291,12 @@ def test_faults_can_be_switched(robot: Client) -> None:
     assert robot.set_fault('no_effort').successful
     robot.wait(lambda: np.isnan(robot.states[-1].effort).all())
     assert robot.set_fault('stop_states').successful
-    robot.spin(0.2)
-    robot.states.clear()
     truth: list[JointState] = []
     there = robot.node.create_subscription(
         JointState, 'simulated_robot/true_states', truth.append, 10)
+    robot.wait(lambda: len(truth) > 20)  # what was sent before has come
+    robot.states.clear()
+    truth.clear()
     robot.wait(lambda: len(truth) > 20)
     robot.node.destroy_subscription(there)
     assert not robot.states
