@@ -173,9 +173,11 @@ def nodes() -> dict[str, tuple[Any, dict[str, str]]]:
 def running(name: str) -> Iterator[Any]:
     """Make a node in this process, and end it with the block."""
     import rclpy
+    from rclpy import logging
     from rclpy.signals import SignalHandlerOptions
 
     kind, given = nodes()[name]
+    level = logging.get_logger_level('')  # one for all loggers of the process
     words = [word for key, value in given.items() for word in ('-p', f'{key}:={value}')]
     rclpy.init(args=['--ros-args', '--log-level', 'error', *words],
                signal_handler_options=SignalHandlerOptions.NO)
@@ -189,6 +191,7 @@ def running(name: str) -> Iterator[Any]:
             node.destroy_node()
     finally:
         rclpy.shutdown()
+        logging.set_logger_level('', level)
 
 
 def type_name(kind: Any) -> str:
