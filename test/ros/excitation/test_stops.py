@@ -21,7 +21,7 @@ from robot_dynid_evaluation.bench import stops
 from robot_dynid_evaluation.stops.events import EVENTS
 from robot_dynid_evaluation.stops.play import Stage, bounds, stage
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.alone]
 
 #: what happens in test_excitation_faults.py
 ELSEWHERE = ('kill-robot', 'emergency-stop', 'stale', 'topic', 'effort', 'cancel', 'pause')

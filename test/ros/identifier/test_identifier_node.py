@@ -306,7 +306,7 @@ def test_robot_that_holds_still(client: Client, data: Data) -> None:
         assert started.success
         assert started.message != client.call('stop_recording').message
         assert client.call('start_recording').success
-        client.wait(lambda: int(client.diagnosis()['recorded messages']) > 1000)
+        client.wait(lambda: int(client.diagnosis()['recorded messages']) > 3000)
         values = client.diagnosis()
         assert (values['level'], values['recording']) == ('0', 'yes')
         assert float(values['/joint_states largest gap [s]']) < 0.5
