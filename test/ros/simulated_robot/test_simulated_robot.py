@@ -240,7 +240,7 @@ def test_new_goal_preempts_the_old_one(robot: Client) -> None:
 
 
 def test_cancel_holds_the_position(robot: Client) -> None:
-    handle = robot.send(trajectory(0.5, 2.0))
+    handle = robot.send(trajectory(0.5, 4.0))
     robot.later(1.0)
     assert robot.result(handle.cancel_goal_async()).return_code == 0
     assert robot.end_of(handle) == (CANCELED, 0, '')
