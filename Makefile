@@ -2,7 +2,7 @@
 PYTHON ?= python3
 ENV = . .venv/env.sh &&
 # A file in one worker, so that what its tests share is made once; the long ones first.
-GROUPS = --dist loadgroup --no-loadscope-reorder
+GROUPS = --dist loadfile --no-loadscope-reorder
 
 .PHONY: setup demo test soak bench docs clean
 

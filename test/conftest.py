@@ -17,14 +17,8 @@ import pytest
 assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be limited'
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
-from folds import Fold, folds  # noqa: E402
-
 from robot_dynid.cli import wait  # noqa: E402
-from robot_dynid.identification.identify import IdentificationResult, identify  # noqa: E402
-from robot_dynid.identification.recipe import Recipe  # noqa: E402
-from robot_dynid.io.log import load_log  # noqa: E402
 from robot_dynid.kernels.compilation import compilation_heard  # noqa: E402
-from robot_dynid.robot.robot_file import load_robot  # noqa: E402
 from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
@@ -62,23 +56,9 @@ def ur10e_data(shared_data: Path) -> Path:
 
 
 @pytest.fixture(scope='session')
-def ur10e_result(ur10e_data: Path) -> IdentificationResult:
-    """Return the identification of the UR10e from all training files, with all defaults."""
-    robot = load_robot('ur10e')
-    return identify(robot, [load_log(f, robot) for f in sorted((ur10e_data / 'train').iterdir())])
-
-
-@pytest.fixture(scope='session')
 def tx40_data(shared_data: Path) -> Path:
     """Return the folder of the TX40 recordings."""
     return shared_data / 'tx40'
-
-
-@pytest.fixture(scope='session')
-def tx40_folds(tx40_data: Path) -> list[Fold]:
-    """Return every fold of the TX40's recording with the result of the others, all defaults."""
-    log = load_log(tx40_data / 'exciting.csv.gz', load_robot('tx40'))
-    return list(folds(log, Recipe()))
 
 
 @pytest.fixture(scope='session')
@@ -126,21 +106,18 @@ def module_domain(compiled: None) -> Iterator[int]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Mark every test that claims a DDS domain, and group tests that share what is expensive.
+    """Mark every test that claims a DDS domain, and let files with slow tests come first.
 
-    Such a test needs ROS, whatever its file says. A group, mostly a file, runs in one worker of
-    --dist loadgroup; those with slow tests come first, so that no worker is left with one.
+    Such a test needs ROS, whatever its file says. A file runs in one worker (--dist loadfile), so
+    that no worker should be left with a long one at the end.
     """
-    groups, slow = {}, set()
+    slow = set()
     for item in items:
         if {'ros_domain', 'module_domain'} & set(item.fixturenames):
             item.add_marker(pytest.mark.ros)
-        shared = {'ur10e_result', 'tx40_folds', 'arm_folder'} & set(item.fixturenames)
-        groups[item] = min(shared, default=item.path.name)
-        item.add_marker(pytest.mark.xdist_group(groups[item]))
         if item.get_closest_marker('slow'):
-            slow.add(groups[item])
-    items.sort(key=lambda item: groups[item] not in slow)
+            slow.add(item.path)
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture

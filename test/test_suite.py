@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import colcon_run
@@ -79,3 +80,18 @@ def test_examples_are_always_the_same_and_enough() -> None:
                 assert set(given) == {'max_examples'}, f'{where}: the profile says the rest'
                 count = given['max_examples']
                 assert ast.unparse(count) == 'COSTLY' or int(ast.unparse(count)) >= FEWEST, where
+
+
+def test_a_file_runs_in_one_worker(pytester: pytest.Pytester) -> None:
+    """What its tests share is made once: the words of the Makefile do what it says of them."""
+    words = re.findall(r'^GROUPS = (.*)$', (TESTS.parent / 'Makefile').read_text('utf-8'), re.M)
+    body = 'import os, pathlib\n' + '\n'.join(
+        f"def test_{k}():\n    with open(pathlib.Path(__file__).stem, 'a') as file:\n"
+        "        print(os.environ['PYTEST_XDIST_WORKER'], file=file)" for k in range(4))
+    names = [f'test_in_file_{k}' for k in range(4)]
+    pytester.makepyfile(**dict.fromkeys(names, body))
+    done = pytester.runpytest_subprocess('-n', '2', *words[0].split(), '-p', 'no:cacheprovider')
+    done.assert_outcomes(passed=16)
+    workers = [(pytester.path / name).read_text().split() for name in names]
+    assert [len(set(one)) for one in workers] == [1] * 4
+    assert len(set(map(tuple, workers))) == 2, 'both have work'
