@@ -24,6 +24,9 @@ NOT_PUBLIC = ('robot_dynid.cli', 'robot_dynid.ros', 'robot_dynid.kernels')
 #: imported only where they are used: nothing that computes nothing waits for them
 HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'plotly', 'jinja2',
          'scipy', 'numba', 'llvmlite', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
+#: modules that need them: for payloads, periods, resonances and one method
+RARE = {'signals/pairing.py', 'signals/periodic.py', 'estimation/resonance.py',
+        'estimation/errors_in_variables/latent_laws.py'}
 HELP = """
 from robot_dynid.cli.main import VERBS, main, parser
 for verb in VERBS:
@@ -55,6 +58,14 @@ def test_starting_imports_little(statement: str) -> None:
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     assert 'robot_dynid' in loaded
     assert not loaded & (LIGHT[statement] | HEAVY)
+
+
+def test_scipy_signal_and_stats_are_for_rare_cases() -> None:
+    """They take a second to import, as long as a tenth of an identification."""
+    found = {str(path.relative_to(ROOMS)) for path in ROOMS.rglob('*.py') if re.search(
+        r'^\s*(from scipy import (signal|stats)|from scipy\.(signal|stats) )', path.read_text(),
+        re.MULTILINE)}
+    assert found == RARE
 
 
 def test_there_are_few_and_they_resolve() -> None:

@@ -117,7 +117,7 @@ def _left_over(columns: FloatArray, rest: FloatArray) -> float:
 
 def _external(model: IdentifiedModel, samples: Samples, left: FloatArray) -> FloatArray:
     """Return the level (n,) [N m] of the low-passed residual without what may hold slow joints."""
-    from scipy import signal
+    from scipy.linalg import solve_banded
 
     levels = model.noise_levels
     if levels is None or len(samples) < 2:
@@ -126,7 +126,8 @@ def _external(model: IdentifiedModel, samples: Samples, left: FloatArray) -> Flo
     slow = (np.abs(samples.velocity) < levels.speed).astype(np.float64)
     beyond = []
     for rows in samples.segments:
-        torque, share = (signal.lfilter([1.0 - keep], [1.0, -keep], part[rows], axis=0)
+        bands = np.outer([1.0, -keep], np.ones(rows.stop - rows.start))  # y' - keep y = rest
+        torque, share = (solve_banded((1, 0), bands, (1.0 - keep) * part[rows])
                          for part in (left, slow))
         beyond.append(np.abs(torque) - levels.holding * share)
     return np.maximum(np.quantile(np.concatenate(beyond), 1.0 - FALSE_ALARMS, axis=0), 0.0)

@@ -195,8 +195,8 @@ def surprise(power: float, rivals: int) -> float:
 def _level(power: FloatArray) -> FloatArray:
     """Return the noise (K,) of power (D, K): of the quiet orders around, as it is not white."""
     from scipy.ndimage import percentile_filter
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
     usual = percentile_filter(np.median(power, axis=0), 100.0 * QUIET, 2 * AROUND + 1,
                               mode='nearest')
-    return np.maximum(usual / chi2.ppf(QUIET, COLUMNS), np.finfo(float).tiny)
+    return np.maximum(usual / chdtri(COLUMNS, 1.0 - QUIET), np.finfo(float).tiny)
