@@ -38,12 +38,13 @@ def test_first_order_filter_is_that_of_scipy_with_its_ends() -> None:
     assert first_order_zero_phase(values, 20.0, DT) == pytest.approx(expected, rel=SAME_FORMULA)
 
 
+@pytest.mark.parametrize('columns', [3, 8, 11])
 @pytest.mark.parametrize('count', [2, 3, 4, 5, 6, 200])
-def test_splines_are_those_of_scipy_also_beyond_the_ends(count: int) -> None:
+def test_splines_are_those_of_scipy_also_beyond_the_ends(count: int, columns: int) -> None:
     rng = np.random.default_rng(count)
     known = np.cumsum(rng.uniform(0.2, 1.8, count)) * DT
     asked = rng.uniform(known[0] - DT, known[-1] + DT, 3 * count)
-    values = wandering(rng, count, 3)
+    values = wandering(rng, count, columns)
     expected = interpolate.make_interp_spline(known, values, k=min(3, count - 1))(asked)
     found = interpolated(known, values, asked)
     assert found == pytest.approx(expected, abs=SAME_FORMULA * np.abs(expected).max())
