@@ -21,7 +21,7 @@ from robot_dynid.estimation.information import (
 )
 from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales, friction_scales
 from robot_dynid.estimation.uncertainty.jackknife import BatchScores
-from robot_dynid.estimation.uncertainty.scatter import scatter_covariance
+from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
 from robot_dynid.regressor import Springs
 from robot_dynid.types import FloatArray
 
@@ -113,13 +113,23 @@ class LeastSquares(Estimator):
             information, weights, solution, scales), self.name)
 
 
+def left_open(experiment: Experiment) -> tuple[str, ...]:
+    """Return the parameters that weighted `LeastSquares` reports as not excited, no more."""
+    information = experiment.information
+    weights = joint_weights(information)
+    solution = solve(information, weights)
+    scales = friction_scales(experiment.model, solution.values)
+    scores = batch_scores(information, weights, solution)
+    variance = scatter_variance(information, scores, scales)
+    return _open_names(experiment, solution, variance)
+
+
 def estimate_of(
     experiment: Experiment, solution: Solution, spread: tuple[FloatArray, int], method: str,
 ) -> Estimate:
     """Return the estimate of a ``solution`` with covariance (b, b) and degrees of ``spread``."""
     information = experiment.information
-    left_open = {*solution.open_columns, *unknown_columns(experiment, spread[0])}
-    open_names = tuple(information.names[i] for i in sorted(left_open))
+    open_names = _open_names(experiment, solution, np.diag(spread[0]))
     return Estimate(
         names=information.names, values=solution.values, covariance=spread[0],
         noise=residual_noise(information, solution.values),
@@ -129,10 +139,18 @@ def estimate_of(
     )
 
 
-def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]:
+def _open_names(
+    experiment: Experiment, solution: Solution, variance: FloatArray
+) -> tuple[str, ...]:
+    """Return the parameters of ``variance`` (b,) that the data leaves open."""
+    found = {*solution.open_columns, *unknown_columns(experiment, variance)}
+    return tuple(experiment.information.names[i] for i in sorted(found))
+
+
+def unknown_columns(experiment: Experiment, variance: FloatArray) -> list[int]:
     """Return the parameters that could explain, within their deviation, all measured effort.
 
-    ``covariance`` (b, b) is that of the base parameters.
+    ``variance`` (b,) is that of the base parameters.
 
     A joint at rest trembles, so its parameters are never quite without information. They count as
     not excited when one standard deviation of them, in a motion at 1 rad/s, makes more effort than
@@ -142,7 +160,7 @@ def unknown_columns(experiment: Experiment, covariance: FloatArray) -> list[int]
     reach = np.where(_gears(experiment.model), _recorded(experiment.information),
                      experiment.model.moderate_effort)
     size = experiment.information.size()[np.argmax(reach, axis=0)]
-    unknown = np.sqrt(np.diag(covariance)) * reach.max(axis=0) > size
+    unknown = np.sqrt(variance) * reach.max(axis=0) > size
     return [int(i) for i in np.flatnonzero(unknown)]
 
 

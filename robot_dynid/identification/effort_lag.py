@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.least_squares import batch_covariance, joint_weights, solve
+from robot_dynid.estimation.least_squares import batch_scores, joint_weights, solve
+from robot_dynid.estimation.uncertainty.scatter import scatter_variance
 from robot_dynid.signals.alignment import Lag
 
 #: least share of what is left that an estimate is taken to find
@@ -22,8 +24,9 @@ def lag_of(information: Information) -> Lag:
     """Return the lag [s], the last parameter; its deviation is by stretches and recordings."""
     weights = joint_weights(information)
     solution = solve(information, weights)
-    covariance, _ = batch_covariance(information, weights, solution)
-    return Lag(float(solution.values[-1]), float(np.sqrt(covariance[-1, -1])))
+    scores = batch_scores(information, weights, solution)
+    variance = scatter_variance(information, replace(scores, root=scores.root[-1:]))
+    return Lag(float(solution.values[-1]), float(np.sqrt(variance[0])))
 
 
 def likely(lag: Lag) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,6 +12,8 @@ from tolerances import COVERAGE, COVERAGE_OF_DRIFT, SAME_FORMULA, WIDTH_FOR_WHIT
 
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.estimation.least_squares import batch_covariance, batch_scores, solve
+from robot_dynid.estimation.uncertainty.between_recordings import FrictionScales
+from robot_dynid.estimation.uncertainty.scatter import scatter_covariance, scatter_variance
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES, recordings, stretches
 
 DT, COUNT = 0.05, 10
@@ -96,16 +100,38 @@ def test_the_scatter_is_that_of_the_stretches():
     assert np.all(growth > 1.0) and np.all(growth < 2.0)
 
 
-def test_a_parameter_that_one_stretch_decides_keeps_its_deviation():
+def decided_by_one_stretch() -> Information:
+    """Return information of which one stretch alone shows the first parameter."""
     rng = np.random.default_rng(0)
-    information = recorded(rng, 80.0)
-    seen = Accumulator(NAMES, information.structure, round(1.0 / DT))
+    seen = Accumulator(NAMES, np.ones((1, COUNT), dtype=bool), round(1.0 / DT))
     for i in range(80):
         columns = sines(rng, DT * np.arange(20.0))
-        columns[0] *= 20 <= i < 30  # moves in one stretch only
+        columns[0] *= 20 <= i < 30
         effort = columns.sum(axis=0) + 0.5 * rng.normal(size=20)
         seen.add(columns[None], effort[:, None], effort[:, None])
-    _, half, error = held(seen.information())
+    return seen.information()
+
+
+@pytest.mark.parametrize('information', [
+    recorded(np.random.default_rng(0), 80.0),
+    recorded(np.random.default_rng(0), 20.0, drift=0.2, number=4), decided_by_one_stretch()])
+def test_variances_by_themselves_are_those_of_the_covariance(information):
+    solution = solve(information, np.ones(1))
+    scores = batch_scores(information, np.ones(1), solution)
+    scales = FrictionScales(np.eye(COUNT)[:, :2], ('viscous', 'dry'))
+    for some in (None, scales):
+        whole, _ = scatter_covariance(information, scores, some)
+        assert scatter_variance(information, scores, some) == pytest.approx(
+            np.diag(whole), rel=SAME_FORMULA)
+    whole, _ = scatter_covariance(information, scores)
+    for k in range(COUNT):
+        alone = replace(scores, root=scores.root[k:k + 1])
+        assert scatter_variance(information, alone) == pytest.approx(
+            whole[k, k], rel=SAME_FORMULA)
+
+
+def test_a_parameter_that_one_stretch_decides_keeps_its_deviation():
+    _, half, error = held(decided_by_one_stretch())
     assert abs(error[0]) < half[0] < 10.0 * np.median(half)
 
 

@@ -12,7 +12,7 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.friction_selection.candidate_columns import Dictionary, Factors
 from robot_dynid.estimation.friction_selection.law_request import LawRequest
 from robot_dynid.estimation.friction_selection.law_scores import noise_of, solution
-from robot_dynid.estimation.least_squares import LeastSquares
+from robot_dynid.estimation.least_squares import left_open
 from robot_dynid.friction import FrictionLaw
 from robot_dynid.regressor import Axes, JointFriction
 from robot_dynid.regressor.friction import Load
@@ -92,7 +92,7 @@ class FrictionData:
         """
         friction = JointFriction(self.axes, tuple(law for _, law in laws), self.load(links))
         model = TorqueModel.of(self.model.robot, (*self.model.blocks, friction))
-        return set(LeastSquares().fit(Experiment.of(model, self.recordings)).not_excited)
+        return set(left_open(Experiment.of(model, self.recordings)))
 
     def names(self, axis: int, law: FrictionLaw) -> set[str]:
         """Return the names of the parameters of ``law`` on an axis."""

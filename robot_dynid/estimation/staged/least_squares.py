@@ -198,7 +198,7 @@ def fit_stages(
     values = known.values + left.directions @ _nominal(model, known)
     open_rows = np.any(np.abs(left.directions) > OPEN_SHARE, axis=1)
     undetermined = {int(i) for i in np.flatnonzero(open_rows)}
-    undetermined |= set(unknown_columns(experiment, known.covariance))
+    undetermined |= set(unknown_columns(experiment, np.diag(known.covariance)))
     return StagedEstimate(
         names=model.reduction.names, values=values, covariance=known.covariance,
         noise=residual_noise(experiment.information, values),

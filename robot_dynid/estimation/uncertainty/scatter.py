@@ -7,7 +7,10 @@ is another. A few long stretches are independent, and Student's quantiles pay fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.uncertainty.between_recordings import (
@@ -35,27 +38,79 @@ def scatter_covariance(
     batch.
     Source: Ibragimov, Mueller 2010 (few clusters); MacKinnon, Nielsen, Webb 2023 (CR3).
     """
-    count, whole = len(information.batches), recordings(information)
-    within, between = scores, None
-    if scales is not None and 1 < len(whole) < count:
-        between = between_recordings(scores, whole, scales)
-        within = between.within
-    found, freedom = covariance(within.changes(stretches(count, count))[0])
-    variance = np.diag(found)
-    for number in (4 * STRETCHES, 2 * STRETCHES, STRETCHES):
-        if number < count:
-            several, known = _variance(within, stretches(count, number))
-            variance = np.where(known, several, variance)
-    found = _scaled(found, variance)
-    explained = np.zeros(len(found), dtype=bool)
-    if between is not None and scales is not None:
-        found = found + between.covariance
-        explained = np.any(scales.directions != 0.0, axis=1)
-    if 1 < len(whole) < count:
-        several, known = _variance(scores, whole)
-        more = known & ~explained & (several > np.diag(found))
-        found = _scaled(found, np.where(more, several, np.diag(found)))
-    return found, min(freedom, STRETCHES - 1)
+    count = len(information.batches)
+    parts = _Parts.of(information, scores, scales)
+    found, freedom = covariance(parts.within.changes(stretches(count, count))[0])
+    found = _scaled(found, parts.variance(count, np.diag(found)))
+    if parts.between is not None:
+        found = found + parts.between
+    return _scaled(found, parts.raised(np.diag(found))), min(freedom, STRETCHES - 1)
+
+
+def scatter_variance(
+    information: Information, scores: BatchScores, scales: FrictionScales | None = None
+) -> FloatArray:
+    """Return the variances (b,) of `scatter_covariance`, without its correlations.
+
+    These take most of its time. Scores whose ``root`` has some rows only give those of as many
+    parameters.
+    """
+    parts = _Parts.of(information, scores, scales)
+    found = parts.variance(len(information.batches))
+    return parts.raised(found if parts.between is None else found + np.diag(parts.between))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What the variance of an estimate of b parameters is made of.
+
+    The ``scores`` of all batches, and those ``within`` recordings; the covariance ``between``
+    (b, b) of recordings, or None; the batches of the ``recordings``, none where they say nothing;
+    ``explained`` (b,) what of the scatter of recordings is in it already.
+    """
+
+    scores: BatchScores
+    within: BatchScores
+    between: FloatArray | None
+    recordings: Groups
+    explained: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, information: Information, scores: BatchScores, scales: FrictionScales | None
+           ) -> _Parts:
+        whole = recordings(information)
+        if not 1 < len(whole) < len(information.batches):
+            whole = []
+        if scales is None or not whole:
+            return cls(scores, scores, None, whole, np.zeros(len(scores.root), dtype=bool))
+        found = between_recordings(scores, whole, scales)
+        return cls(scores, found.within, found.covariance, whole,
+                   np.any(scales.directions != 0.0, axis=1))
+
+    def variance(self, count: int, single: FloatArray | None = None) -> FloatArray:
+        """Return the variance (b,) by stretches of ``count`` batches.
+
+        ``single`` is that by single ones, which counts where no longer stretches tell.
+        """
+        found = np.full(len(self.scores.root), np.nan)
+        known = np.zeros(len(found), dtype=bool)
+        for number in (STRETCHES, 2 * STRETCHES, 4 * STRETCHES):
+            if number < count and not known.all():
+                several, sure = _variance(self.within, stretches(count, number))
+                found[sure & ~known] = several[sure & ~known]
+                known |= sure
+        if known.all():
+            return found
+        if single is None:
+            single = np.diag(covariance(self.within.changes(stretches(count, count))[0])[0])
+        return np.where(known, found, single)
+
+    def raised(self, variance: FloatArray) -> FloatArray:
+        """Return the ``variance`` (b,), that of recordings where these scatter more."""
+        if not self.recordings:
+            return variance
+        several, known = _variance(self.scores, self.recordings)
+        return np.where(known & ~self.explained & (several > variance), several, variance)
 
 
 def _scaled(found: FloatArray, variance: FloatArray) -> FloatArray:
@@ -65,7 +120,9 @@ def _scaled(found: FloatArray, variance: FloatArray) -> FloatArray:
     return np.asarray(found * np.outer(scale, scale))
 
 
-def _variance(scores: BatchScores, groups: Groups) -> tuple[FloatArray, FloatArray]:
+def _variance(
+    scores: BatchScores, groups: Groups
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the variance (b,) by leaving out groups, and where no group decides alone."""
     made, growth = scores.changes(groups)
-    return np.diag(covariance(made)[0]), np.all(growth < DECIDED, axis=0)
+    return np.diag(covariance(made)[0]), np.asarray(np.all(growth < DECIDED, axis=0))
