@@ -14,6 +14,8 @@ import numpy as np
 from robot_dynid.plain import to_plain
 
 DASH = '–'
+#: most digits behind the point
+DIGITS = 6
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -28,6 +30,21 @@ def percent(share: float | None) -> str:
     if share is None or np.isnan(share):
         return DASH
     return '∞' if np.isinf(share) else f'{100.0 * share:.1f}'
+
+
+def with_deviation(value: float, deviation: float | None) -> str:
+    """Return a number and its standard deviation, both to two digits of the latter."""
+    if deviation is None or np.isnan(deviation):
+        return number(value, 3)
+    digits = 1 - int(np.floor(np.log10(deviation))) if 0.0 < deviation < np.inf else DIGITS + 1
+    if digits > DIGITS:
+        return f'{number(value, 3)} ± {number(deviation, 2)}'
+    return f'{value:.{max(digits, 0)}f} ± {deviation:.{max(digits, 0)}f}'
+
+
+def counted(recordings: int) -> str:
+    """Return a number of recordings in words."""
+    return '1 recording' if recordings == 1 else f'{recordings} recordings'
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from robot_dynid.cli.files import (
 )
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.cli.terminal import percent
+from robot_dynid.document import counted
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     if result['joints']:
         paths = list(result['joints'])
         terminal.table(
-            f'error % on {len(result["files"])} recording(s)', ('joint', *paths),
+            f'error % on {counted(len(result["files"]))}', ('joint', *paths),
             [(joint, *(percent(result['joints'][path][joint]['relative_error']) for path in paths))
              for joint in result['joints'][paths[0]]])
     if result['report']:

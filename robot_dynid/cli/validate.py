@@ -25,6 +25,7 @@ from robot_dynid.cli.scores import (
     show_slow_changes,
 )
 from robot_dynid.cli.verdict import show_verdict
+from robot_dynid.document import counted
 from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the scores."""
-    show_scores(f'{result["model"]} on {result["files"]} recording(s)', result['joints'], terminal)
+    show_scores(f'{result["model"]} on {counted(result["files"])}', result['joints'], terminal)
     show_slow_changes(result['joints'], terminal)
     show_rollout(result['rollout'], terminal)
     show_forward(result['forward'], terminal)

@@ -25,11 +25,12 @@ from robot_dynid.report.trust import error_bars
 
 TEXT = (
     'Weight, friction and inertia of every joint as the models compute them at the same states, '
-    'within the ranges both were trained in. "At most" is the difference that is furthest from '
+    'within the ranges both were trained in: "size" is the root mean square by the first model, '
+    '"differs by" that of the difference. "At most" is the difference that is furthest from '
     'zero in terms of its 95 % interval; "chance" is the probability of such a difference where '
     'nothing changed. Of all that is called changed, 5 % are so by chance.')
 BARS = 'Above the dashed line: beyond the 95 % interval of one difference by itself'
-COLUMNS = ('joint', 'effect', 'rms', 'differs by', 'at most', 'unit', 'chance')
+COLUMNS = ('joint', 'effect', 'size', 'differs by', 'at most', 'unit', 'chance')
 
 
 def comparison_report(
@@ -54,7 +55,7 @@ def comparison_report(
 def _changes(title: str, found: Sequence[Difference]) -> Section:
     rows = tuple(
         Row((one.joint, one.effect, number(one.before), number(one.size),
-             f'{number(one.most)} ± {number(one.half_interval, 2)}', one.unit,
+             f'{number(one.most)} ± {number(one.half_interval, 2)}', one.unit.replace('^2', '²'),
              number(one.probability, 2)), 'poor' if one.changed else '') for one in found)
     changed = [f'{one.effect} of {one.joint}' for one in found if one.changed]
     status = Conclusion('fair', 'Changed:', f'{", ".join(changed)}.') if changed else Conclusion(

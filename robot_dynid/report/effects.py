@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynid.document import DASH, Fact, Figure, Row, Section, Sheet, Table, number, percent
+from robot_dynid.document import (
+    DASH,
+    Fact,
+    Figure,
+    Row,
+    Section,
+    Sheet,
+    Table,
+    number,
+    percent,
+    with_deviation,
+)
 from robot_dynid.estimation.friction_sweeps.friction_curve import CurveSummary
 from robot_dynid.identification.gears import ATTENUATED
 from robot_dynid.identification.validate import Validation
@@ -13,10 +24,11 @@ from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.regressor import JointFriction
 from robot_dynid.report import figures
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
-from robot_dynid.report.texts import length, unit
+from robot_dynid.report.texts import effort_unit, length, unit
 
 #: laws shown for each axis, those with the least error
 SHOWN = 6
+SURE = 1e-9  # chances below this are not told apart
 FAR = 100  # a law that misses by more deviations has nothing to say at that speed
 SWEEPS = (
     'One joint there and back at constant speed while the others rest: half the difference of the '
@@ -57,14 +69,16 @@ def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
     choices = model.record.friction
     if not choices:
         return ()
-    rows = []
+    rows, remarks = [], any(choice.note for choice in choices)
     for choice in choices:
         tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
         best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
         rows.append(Row((
             choice.axis, choice.law, number(tried.get(choice.law)),
-            ', '.join(f'{law} {number(tried[law])}' for law in best), choice.note)))
-    columns = ('axis', 'law', "error over Coulomb's", 'best of those tried', 'remark')
+            ', '.join(f'{law} {number(tried[law])}' for law in best),
+            *([choice.note] if remarks else []))))
+    columns = ('axis', 'law', "error over Coulomb's", 'best of those tried',
+               *(['remark'] if remarks else []))
     text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
             'Coulomb friction. A law with more parameters is taken only where it lowers the error '
             'by 2 % and in most of the stretches. Axes count from one; m marks a motor that turns '
@@ -143,7 +157,7 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
                    for one in found if one.waves)
     waves = tuple(Row((one.joint, number(wave.order), number(wave.amplitude),
                        f'{1e3 * wave.delay:.2f} ± {1e3 * wave.delay_std:.2f}',
-                       f'{wave.chance:.0e}'))
+                       f'{wave.chance:.0e}' if wave.chance > SURE else f'< {SURE:g}'))
                   for one in found for wave in one.waves)
     tables = () if not errors else (
         Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
@@ -194,7 +208,7 @@ def slow_changes(model: IdentifiedModel) -> tuple[Section, ...]:
     return (Section('Slow changes', text=text, tables=tuple(tables)),)
 
 
-def predictions_beside(validation: Validation) -> tuple[Section, ...]:
+def predictions_beside(model: IdentifiedModel, validation: Validation) -> tuple[Section, ...]:
     """Return one section with static, warm-up and adaptive scores, none for a model without."""
     if not validation.adaptive:
         return ()
@@ -205,7 +219,8 @@ def predictions_beside(validation: Validation) -> tuple[Section, ...]:
              *(percent(one[joint].relative_error) for one in kinds),
              percent(1.0 - kinds[2][joint].rmse / kinds[0][joint].rmse)
              if kinds[0][joint].rmse > 0.0 else DASH)) for joint in kinds[0])
-    columns = ('joint', 'static RMSE', 'warm-up', 'adaptive', 'static error [%]', 'warm-up [%]',
+    columns = ('joint', *(f'{kind} RMSE [{effort_unit(model.robot)}]' for kind in (
+        'static', 'warm-up', 'adaptive')), 'static error [%]', 'warm-up [%]',
                'adaptive [%]', 'RMSE less by [%]')
     return (Section('Static, warm-up and adaptive prediction', text=SLOW,
                     tables=(Table(columns, rows),)),)
@@ -217,8 +232,9 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
     if not gears:
         return ()
     rows = tuple(
-        Row((g.joint, _with_std(g.stiffness, g.stiffness_std),
-             _with_std(g.damping, g.damping_std), _with_std(g.rotor_inertia, g.rotor_inertia_std),
+        Row((g.joint, with_deviation(g.stiffness, g.stiffness_std),
+             with_deviation(g.damping, g.damping_std),
+             with_deviation(g.rotor_inertia, g.rotor_inertia_std),
              f'{1e3 * g.offset:.4g} ± {1e3 * g.offset_std:.2g}',
              number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
              ' / '.join(number(1e3 * step, 3) if step else 'none seen'
@@ -242,10 +258,6 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
     return (Section('Elastic joints', text=f'{GEARS} {BESIDE}{conclusion}', tables=(
         Table(columns, rows, 'Gears and encoders'),
         Table(titles, stiff, 'Rigid beside elastic', words=True))),)
-
-
-def _with_std(value: float, std: float) -> str:
-    return f'{number(value)} ± {number(std, 2)}'
 
 
 def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -273,18 +285,19 @@ def deflection(model: IdentifiedModel) -> tuple[Section, ...]:
 
 def friction(model: IdentifiedModel) -> tuple[Section, ...]:
     """Return the friction of every joint, and of motors that turn with several, in words."""
-    words, described = parameter_words(model), model.structure.described
+    words = parameter_words(model)
     deviations = dict(zip(model.names, model.std.tolist(), strict=True))
     by_part: dict[str, list[Fact]] = {}
     for block in model.torque_model.blocks:
         for name in block.names if isinstance(block, JointFriction) else ():
             one, std = words[name], deviations.get(name)
             by_part.setdefault(one.part, []).append(Fact(
-                one.words, number(model.standard[name], 3) + (
-                    '' if std is None else f' ± {number(std, 2)}'), one.unit, name))
+                one.words, with_deviation(float(model.standard[name]), std),
+                one.unit.strip('-'), name))
     sheets = tuple(Sheet(part, tuple(facts)) for part, facts in by_part.items())
     return (Section('Friction of the joints', sheets=sheets, text=(
-        f'Laws: {"; ".join(described)}. After ±: one standard deviation.')),) if sheets else ()
+        'After ±: one standard deviation. Words and names are those of the friction laws, '
+        'whose shapes are among the settings in the last chapter.')),) if sheets else ()
 
 
 def method(model: IdentifiedModel) -> tuple[Section, ...]:

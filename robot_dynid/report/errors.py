@@ -12,7 +12,7 @@ from robot_dynid.identification.validate import Trace, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures, thinning
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
-from robot_dynid.report.texts import effort_unit, length
+from robot_dynid.report.texts import effort_unit, length, rate
 from robot_dynid.types import FloatArray
 
 #: bins of a range, of the time axis, and of the frequency axis per decade
@@ -126,16 +126,20 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
             'that grows at low speed is friction; with load, gears or inertials; with position, '
             'cables, ripple or a wrong axis; over time, warming up.')
     at = ' or '.join(dict.fromkeys(length(robot, joint) for _, joint in rows))
-    rate = at.replace('rad', 'rad/s').replace('m', 'm/s')
-    titles = {SPEED: ('By speed', f'speed [{rate}]'),
+    speed = rate(at)
+    titles = {SPEED: ('By speed', f'speed [{speed}]'),
               POSITION: ('By position', f'position [{at}]'),
               LOAD: ('By load', 'load: effort without friction [% of its largest]'),
               TIME: ('Over time', 'time [s], recordings one after the other')}
     drawn = [Figure(_by(found, sizes, kind, title), head, link='time' if kind == TIME else '')
              for kind, (head, title) in titles.items() if kind in next(iter(found.values()))]
+    units = {SPEED: f'by speed [{speed}]', POSITION: f'by position [{at}]',
+             LOAD: f'by load [{effort_unit(robot)}]', TIME: 'over time [s]'}
+    heads = (f'RMS error [{effort_unit(robot)}]', *(
+        f'largest {head}' for kind, head in units.items() if kind in next(iter(found.values()))))
     drawn.append(Figure(_spectra(effort_unit(robot), spectra), 'By frequency', link='frequency'))
     return (Section('By speed, position, load, time and frequency', text=text,
-                    tables=(_largest(effort_unit(robot), found, spectra),), figures=tuple(drawn),
+                    tables=(_largest(heads, found, spectra),), figures=tuple(drawn),
                     beside=True),)
 
 
@@ -161,7 +165,7 @@ def _spectra(units: str, spectra: dict[str, tuple[FloatArray, FloatArray, FloatA
         f'error in each band, RMS [{units}]', decades), {'height': 320})
 
 
-def _largest(units: str, found: dict[str, dict[str, ErrorProfile]],
+def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
              spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> Table:
     """Return the largest errors of every joint by each quantity, as ratios to its RMS."""
     kinds = list(next(iter(found.values())))
@@ -173,10 +177,8 @@ def _largest(units: str, found: dict[str, dict[str, ErrorProfile]],
         rows.append(Row((name, number(next(iter(own.values())).whole, 3),
                          *(_place(own[kind]) for kind in kinds), f'half of it below '
                          f'{number(half, 2)} Hz')))
-    columns = ('joint', f'RMS error [{units}]', *(f'largest by {kind}' if kind != TIME
-                                                else 'largest over time' for kind in kinds),
-               'frequency')
-    return Table(columns, tuple(rows), 'Where the error is largest, as multiples of the RMS error')
+    return Table(('joint', *heads, 'frequency'), tuple(rows),
+                 'Where the error is largest, as multiples of the RMS error')
 
 
 def _place(one: ErrorProfile) -> Cell:

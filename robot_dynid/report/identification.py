@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from robot_dynid.document import Chapter, Report, Section
+from robot_dynid.document import Chapter, Report, Section, counted
 from robot_dynid.identification.forward_scores import ForwardValidation
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.validate import Validation
@@ -67,7 +67,7 @@ def validation_report(
     verdict = verdict or judged(model, validation, forward=forward)
     report = model_report(model, validation, logs, extra, verdict, command)
     return replace(report, title=f'{model.robot.name}: validation of the identified dynamics',
-                   subtitle=f'{len(provenance.recordings_of(logs))} recording(s) not used for the '
+                   subtitle=f'{counted(len(provenance.recordings_of(logs)))} not used for the '
                             f'fit, method {model.method}')
 
 
@@ -86,7 +86,7 @@ def _report(
         SEE: (*curves.predictions(validation, model), *curves.friction_data(validation, model),
               *effects.friction_curves(model), *curves.ripple_data(validation, model)),
         WHERE: (*errors.errors(validation, model), errors.residuals(validation, model),
-                *effects.predictions_beside(validation)),
+                *effects.predictions_beside(model, validation)),
         PARAMETERS: (*parameters.links(model), *effects.friction(model),
                      *effects.elastic_joints(model), *effects.torque_ripple(model),
                      *effects.slow_changes(model), *effects.deflection(model),
@@ -94,7 +94,7 @@ def _report(
                      *effects.friction_laws(model), *effects.method(model),
                      *parameters.categories(model)),
         DATA: own[DATA]}
-    count = len(provenance.recordings_of(logs))
+    recordings = counted(len(provenance.recordings_of(logs)))
     return Report(f'{model.robot.name}: identified dynamics',
-                  f'{model.method}, {count} recording{"" if count == 1 else "s"}',
+                  f'{model.method}, {recordings}',
                   tuple(Chapter(title, sections) for title, sections in chapters.items()))

@@ -18,6 +18,7 @@ from robot_dynid.document import (
     Table,
     number,
     percent,
+    with_deviation,
 )
 from robot_dynid.dynamics.kinematics import chain_points, link_poses
 from robot_dynid.identified.link_table import link_table
@@ -55,7 +56,7 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
     if bodies is None:
         text = ('Efforts show combinations of parameters, and this method asks for no more. '
                 'Masses, centres and inertias of single links that a real robot can have need a '
-                'prior: identify with --method feasible.')
+                'prior: identify with --method feasible. After ±: one standard deviation.')
     else:
         text = ('Every link is a body that can exist. Ellipsoids are bodies of even density with '
                 'the same mass, centre and inertia. "Measured": the efforts show it by itself; '
@@ -107,9 +108,9 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
         counts.values(), ('measured', 'only in combination', 'from the prior')) if count)
     bodies = model.feasible_links
     if bodies is None:
-        facts = tuple(Fact(row.name, number(row.value), _unit_of(kind), 'measured',
-                           f'± {number(row.deviation, 2)}') for kind, row in own.items()
-                      if row.origin == MEASURED)
+        facts = tuple(Fact(row.name, told, _unit_of(kind), 'measured')
+                      for kind, row in own.items() if row.origin == MEASURED
+                      for told in (with_deviation(row.value, row.deviation),))
         return Sheet(model.robot.bodies[j], facts, told)
     mass, first, inertia = _about_centre(bodies[j])
     nominal = float(model.robot.nominal[j, 0])
@@ -264,14 +265,14 @@ def correlations(model: IdentifiedModel) -> tuple[Section, ...]:
             'is made up for by the other. A motion that moves them differently helps. '
             + (f'Strongest: {told}{" and more" if len(pairs) > PAIRS else ""}.' if pairs else
                f'No pair is correlated by more than {STRONG:g}.'))
-    small = {'tickfont': {'size': 9}, 'showgrid': False}
+    small = {'tickfont': {'size': 9}, 'showgrid': False, 'dtick': 1}
     spec = {'data': [{
         'type': 'heatmap', 'z': [[round(v, 3) for v in row] for row in matrix.tolist()],
         'x': names, 'y': names, 'zmin': -1, 'zmax': 1, 'hoverongaps': False,
         'colorscale': [[0.0, '@series5'], [0.5, '@paper'], [1.0, '@series0']],
         'colorbar': {'thickness': 10, 'len': 0.6, 'outlinewidth': 0, 'tickvals': [-1, 0, 1]},
         'hovertemplate': '%{x}, %{y}: %{z:.2f}<extra></extra>'}],
-        'layout': {'height': 520, 'hovermode': 'closest',
+        'layout': {'height': max(520, 150 + 11 * len(names)), 'hovermode': 'closest',
                    'xaxis': axis(more=small),
                    'yaxis': axis(more={**small, 'autorange': 'reversed'})}}
     return (Section('Which parameters the recordings cannot tell apart', text=text,

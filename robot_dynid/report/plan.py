@@ -23,7 +23,7 @@ from robot_dynid.document import (
 from robot_dynid.dynamics.kinematics import chain_points, tip_positions
 from robot_dynid.excitation.design import Design, DesignCriteria
 from robot_dynid.report import plan_figures as draw
-from robot_dynid.report.texts import name
+from robot_dynid.report.texts import effort_unit, length, name, rate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.trajectories.constraint import Clearance
 from robot_dynid.trajectories.trajectory import Motion
@@ -73,19 +73,19 @@ def _summary(plan: Plan) -> Section:
     if found.score is not None:
         cards += [Card('condition number', number(found.score.condition_number, 3)),
                   Card('log det', number(found.score.log_det))]
-        cards += [Card('condition number', number(value, 3), part)
+        cards += [Card(f'condition number, {part} alone', number(value, 3))
                   for part, value in found.score.parts.items()]
         if found.score.largest_deviation is not None:
-            cards.append(Card('largest relative deviation',
-                              percent(found.score.largest_deviation),
-                              f'% {found.score.least_known}'))
+            cards.append(Card(f'largest relative deviation, {found.score.least_known}',
+                              percent(found.score.largest_deviation), '%'))
     if clearance is not None and np.isfinite(clearance.smallest):
-        cards.append(Card('smallest distance', number(1e3 * clearance.smallest, 3),
-                          f'mm, certain to {1e3 * RESOLUTION:g}: {" / ".join(clearance.pair)}'))
+        cards.append(Card(f'smallest distance, {" to ".join(clearance.pair)}',
+                          number(1e3 * clearance.smallest, 3), f'mm, to {1e3 * RESOLUTION:g} mm'))
+    told = () if clearance is None else clearance.unchecked
     fullest = max((share for used in found.used.values() for share in used.values()), default=0.0)
     cards.append(Card('most used limit', percent(fullest), '%'))
     return Section('Summary', status=_verdict(clearance), cards=tuple(cards),
-                   warnings=found.warnings)
+                   warnings=tuple(text for text in found.warnings if text not in told))
 
 
 def _verdict(clearance: Clearance | None) -> Conclusion:
@@ -110,11 +110,13 @@ def _limits(plan: Plan) -> Section:
                          f'{number(limits.lower[i])} to {number(limits.upper[i])}',
                          *(number(float(getattr(limits, key)[i]))
                            for key in ('velocity', 'acceleration', 'effort'))), mark))
-    columns = ('joint', *(f'{name(key)} [%]' for key in names), 'position', 'velocity',
-               'acceleration', 'effort')
+    at = ' or '.join(dict.fromkeys(length(plan.robot, j) for j in range(plan.robot.n)))
+    columns = ('joint', *(f'{name(key)} used [%]' for key in names), f'position [{at}]',
+               *(f'{key} [{rate(at, power)}]' for key, power in (
+                   ('velocity', ''), ('acceleration', '²'))),
+               f'effort [{effort_unit(plan.robot)}]')
     return Section('Limits', tables=(Table(columns, tuple(rows)),), text=(
-        'Part of every limit that the motion uses, then the limits: rad (m) and their derivatives '
-        'with time, N m (N).'))
+        'How much of every limit the motion uses, then the limits themselves.'))
 
 
 def _motion(plan: Plan) -> Section:
@@ -150,8 +152,8 @@ def _clearance(plan: Plan) -> tuple[Section, ...]:
     checks = (*(Row(('checked', text)) for text in clearance.checked),
             *(Row(('not checked', text), 'fair') for text in clearance.unchecked))
     bodies = Table((), tuple(checks), 'Bodies checked', words=True)
-    if not scene.pairs:
-        return (Section('Clearance', tables=(bodies,)),)
+    if not scene.pairs:  # what was not checked is in the summary
+        return () if not clearance.checked else (Section('Clearance', tables=(bodies,)),)
     distances = scene.distances(plan.motion.position)
     order = np.argsort(np.min(distances - scene.required, axis=0))[:NEAREST]
     rows = tuple(Row((' and '.join(scene.pairs[i]), number(1e3 * np.min(distances[:, i]), 3),
@@ -178,9 +180,13 @@ def _search(plan: Plan) -> tuple[Section, ...]:
     rows = plan.found.starts
     if not rows:
         return ()
+    if len(rows) == 1:
+        ended = 'converged' if rows[0].converged else 'had not converged when it was stopped'
+        return (Section('Search', text=f'One start, which {ended}: others may end in a better '
+                                       'motion (--starts).'),)
     first, last = (np.array([getattr(row, key) for row in rows]) for key in ('first', 'value'))
-    ended = sum(row.converged for row in rows)
+    count = sum(row.converged for row in rows)
     figure = draw.progress(first, last, 'logarithm of the objective')
     return (Section('Search', figures=(Figure(figure),), text=(
-        f'{ended} of {len(rows)} starts converged. Where many ends are alike, a better motion is '
+        f'{count} of {len(rows)} starts converged. Where many ends are alike, a better motion is '
         'not to be expected.')),)

@@ -41,7 +41,8 @@ def motion(
         ends = [time[0], time[-1]]
         curves += [on(line(ends, [bound, bound], 'limit', figures.POOR, 1.0, dashed), pane)
                    for bound in _bounds(name, limits, joint)]
-    panes = [(axis(f'{name} [{UNITS[name].split(",")[0]}]', {'nticks': 4}), 1.0)
+    panes = [(axis(more={'nticks': 4, 'title': {
+        'text': f'{name}<br>[{UNITS[name].split(",")[0]}]', 'font': {'size': 11}}}), 1.0)
              for name in names]
     return figures.stacked(curves, axis('time [s]'), panes,
                            {'height': 120 * len(names), 'margin': {'t': 10}})
@@ -78,13 +79,13 @@ def path(
             'name': 'axes at the start' if first else 'axes on the way', 'showlegend': index < 2,
             'hoverinfo': 'skip'})
     curves.append({
-        'type': 'scatter3d', 'mode': 'lines', **_xyz(tip), 'name': 'tip',
+        'type': 'scatter3d', 'mode': 'lines', **_xyz(tip), 'name': 'tip', 'showlegend': False,
         'line': {'color': packed(time), 'colorscale': 'Viridis', 'width': 4, 'showscale': True,
-                 'colorbar': {'title': {'text': 'time [s]'}, 'len': 0.6, 'thickness': 10,
+                 'colorbar': {'title': {'text': 'tip at [s]'}, 'len': 0.6, 'thickness': 10,
                               'outlinewidth': 0}},
         'customdata': packed(time), 'hovertemplate': '%{customdata:.2f} s<extra></extra>'})
     scene: dict[str, Any] = {f'{name}axis': axis(f'{name} [m]') for name in 'xyz'}
-    scene |= {'aspectmode': 'data', 'camera': {'eye': {'x': 1.3, 'y': 1.3, 'z': 0.7},
+    scene |= {'aspectmode': 'data', 'camera': {'eye': {'x': 1.6, 'y': 1.6, 'z': 0.9},
                                                'center': {'x': 0, 'y': 0, 'z': -0.12}}}
     return {'data': curves, 'layout': {'scene': scene, 'height': PATH, 'hovermode': 'closest',
                                        'margin': {'l': 0, 'r': 0, 'b': 0}}}

@@ -41,6 +41,11 @@ def length(robot: RobotModel, joint: int) -> str:
     return 'm' if robot.types[joint] == PRISMATIC else 'rad'
 
 
+def rate(unit: str, power: str = '') -> str:
+    """Return units of positions, 'rad or m', by time to a ``power``, '' or '²'."""
+    return ' or '.join(f'{one}/s{power}' for one in unit.split(' or '))
+
+
 def effort_unit(robot: RobotModel) -> str:
     """Return the unit of efforts in the head of a column for all joints."""
     return ' or '.join(dict.fromkeys(unit(robot, j) for j in range(robot.n)))

@@ -58,7 +58,16 @@ def _use(use: UseVerdict) -> Cell:
     known = use.value is not None and use.threshold is not None
     numbers = f'{number(use.value, 2)} {use.unit}, at most {number(use.threshold, 2)}' \
         if known else ''
-    return Cell(use.word, mark, numbers)
+    return Cell(use.word, mark, numbers + _beside(use))
+
+
+def _beside(use: UseVerdict) -> str:
+    """Return the reason for a verdict that its number alone does not give."""
+    if use.ok is None or use.value is None or use.threshold is None \
+            or use.ok == (use.value <= use.threshold):
+        return ''
+    return ', but the robot itself repeats no better' if use.ok else \
+        ', but nominal inertials do better'
 
 
 def actions(verdict: Verdict) -> tuple[Section, ...]:

@@ -126,7 +126,7 @@ def test_the_three_predictions_are_shown_side_by_side(
     told = joint_scores(scores)['joint_2']
     for key, own in ((WARM_UP, scores.warm_up), (ADAPTIVE, scores.adaptive)):
         assert told[key]['rmse'] == own['all']['joint_2'].rmse
-    (section,) = predictions_beside(scores)
+    (section,) = predictions_beside(found.model, scores)
     cells = section.tables[0].rows[1].cells
     assert cells[:4] == ('joint_2', *(number(one['all']['joint_2'].rmse) for one in (
         scores.model, scores.warm_up, scores.adaptive)))
@@ -136,7 +136,8 @@ def test_the_three_predictions_are_shown_side_by_side(
     (section,) = slow_changes(unchanged)
     assert 'show no friction that warms up' in section.text
     plain = validate(unchanged, [recorded(arm, 9, False)[0]])
-    assert predictions_beside(plain) == () and ADAPTIVE not in joint_scores(plain)['joint_2']
+    assert predictions_beside(unchanged, plain) == ()
+    assert ADAPTIVE not in joint_scores(plain)['joint_2']
 
 
 def test_without_a_warm_up_nothing_is_claimed(

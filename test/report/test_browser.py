@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import NO_BROWSER, Page, browser, browser_path
+from synthetic_recordings import recording
 
+from robot_dynid.collision.scene import scene_of
 from robot_dynid.document import Chapter, Figure, Report, Section
+from robot_dynid.excitation.design import design
+from robot_dynid.excitation.design_criteria import design_criteria
+from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.search.clearance import keeping_clear
+from robot_dynid.identification.forward_scores import validate_forward
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.validate import validate
+from robot_dynid.identified.comparison import differences
+from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
+from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.report import figures
+from robot_dynid.report.comparison import comparison_report
+from robot_dynid.report.contact import contact_report
 from robot_dynid.report.html import write_report
-from robot_dynid.report.identification import identification_report
+from robot_dynid.report.identification import identification_report, validation_report
+from robot_dynid.report.plan import Plan, plan_report
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
@@ -33,9 +49,23 @@ THEME = 'document.documentElement.dataset.theme'
 #: elements that reach over the right edge; what a plot clips is not seen
 OVER = """[...document.querySelectorAll('header *, main *')].filter((e) => !e.closest('.plot > *')
   && e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.outerHTML.slice(0, 120))"""
+#: titles of axes that lie on each other, and values of sheets that are broken into lines
+SMALL = """(() => { const found = [];
+  for (const plot of document.querySelectorAll('.plot')) {
+    const boxes = [...plot.querySelectorAll('[class^=g-y] text')].map(
+      (e) => e.getBoundingClientRect()).filter((b) => b.height).sort((a, b) => a.top - b.top);
+    boxes.forEach((b, i) => { if (i && b.top < boxes[i - 1].bottom - 1 &&
+      b.left < boxes[i - 1].right && boxes[i - 1].left < b.right) found.push('axis titles'); });
+  }
+  for (const value of document.querySelectorAll('.sheet dd:not(.note)')) {
+    const text = document.createRange();
+    text.selectNodeContents(value);
+    if (text.getBoundingClientRect().height > 32) found.push(value.textContent);
+  }
+  return found; })()"""
 COLOURS = """(() => { const p = document.querySelector('.plot'); return [
   getComputedStyle(document.body).backgroundColor, p.layout.paper_bgcolor, p.layout.font.color,
-  p.data[0].marker.color] })()"""
+  p.data[0].marker?.color] })()"""
 
 
 def fitted(name: str, log: RawLog, cutoff: float, method: str) -> Report:
@@ -66,7 +96,55 @@ def elastic(data: Path) -> Report:
     return fitted('elastic_2r', log, 12.0, 'elastic')
 
 
-REPORTS: dict[str, Callable[[Path], Report]] = {'ur10e': ur10e, 'tx40': tx40, 'elastic': elastic}
+@cache
+def beside() -> tuple[IdentifiedModel, IdentifiedModel, RawLog]:
+    """Return two models of an arm, each from one recording, and a third recording."""
+    robot = load_robot('planar_3r')
+    logs = [recording(robot, seed, 6.0) for seed in (1, 2, 3)]
+    first, second = (identify(robot, [log], 'wls', Recipe(cutoff=8.0, **PRESCRIBED)).model
+                     for log in logs[:2])
+    return first, second, logs[2]
+
+
+def validated(data: Path) -> Report:
+    """Return the report of a validation, with forward dynamics."""
+    model, _, log = beside()
+    return validation_report(model, validate(model, [log]), [log], validate_forward(model, [log]))
+
+
+def contact(data: Path) -> Report:
+    """Return the report of a push that was simulated."""
+    model, _, log = beside()
+    pushed = replace(log, effort=log.effort + np.outer(np.abs(log.time - 3.0) < 0.3, [0, 8.0, 0]))
+    (found,) = events = contact_events(model, [pushed])
+    assert found.contacts
+    return contact_report(model, events)
+
+
+def compared(data: Path) -> Report:
+    """Return the comparison of two models on a recording."""
+    first, second, log = beside()
+    return comparison_report(
+        {'a.yaml': first, 'b.yaml': second}, {'b.yaml': differences(first, second)},
+        {'a.yaml': validate(first, [log]), 'b.yaml': validate(second, [log])})
+
+
+def planned(data: Path) -> Report:
+    """Return the report of a motion that keeps clear of the floor."""
+    robot = load_robot('tx40')
+    request = parse_request('fourier', {'duration': 5, 'harmonics': 2, 'time_limit': 0.0})
+    scene = scene_of(robot, request.common.surroundings(robot.surroundings))
+    judge = keeping_clear(design_criteria(robot, elapsed=lambda: 1.0), scene)
+    return plan_report(Plan('fourier', robot, design(robot, request, judge), judge, scene))
+
+
+REPORTS: dict[str, Callable[[Path], Report]] = {
+    'ur10e': ur10e, 'tx40': tx40, 'elastic': elastic, 'validate': validated, 'contact': contact,
+    'compare': compared, 'design': planned}
+#: figures over time, or over another quantity, that are zoomed together
+LINKED = {'compare': ('', 0), 'design': ('time', 6), 'contact': ('seed 3', 3)}
+#: opened in `make test`; the others take longer or show what these do
+QUICK = 'tx40', 'contact', 'compare', 'design'
 
 
 @pytest.fixture(scope='module')
@@ -79,10 +157,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 
 @pytest.fixture(scope='module', params=[
-    'tx40', *(pytest.param(name, marks=pytest.mark.soak) for name in ('ur10e', 'elastic'))])
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.soak) for name in REPORTS])
 def path(request: pytest.FixtureRequest, page: Page, tmp_path_factory: pytest.TempPathFactory
          ) -> Path:
-    data = None if request.param == 'elastic' else request.getfixturevalue('shared_data')
+    measured = request.param in ('ur10e', 'tx40')
+    data = request.getfixturevalue('shared_data') if measured else None
     written = tmp_path_factory.mktemp('report') / f'{request.param}.html'
     write_report(REPORTS[request.param](data), written)
     return written
@@ -105,20 +184,29 @@ def test_a_report_is_drawn_linked_and_fits_a_phone(page: Page, path: Path) -> No
     assert page.run(THEME) == 'dark'
     assert page.run(COLOURS)[1] == '#161b23'
 
-    linked = f"{PLOTS}.filter((p) => p.dataset.link === 'time')"
-    assert page.run(f'{linked}.length') >= 3  # two joints or more, and the error over time
-    page.run(f"Plotly.relayout({linked}[0], {{'xaxis.range': [1.25, 2.5]}}).then(() => null)")
-    page.until(f"{linked}.every((p) => p.layout.xaxis.range.join() === '1.25,2.5')")
-    first = f'{linked}[0].layout'
-    assert page.run(f'Boolean({first}.yaxis2) && !{first}.xaxis2')  # residual: the same axis
-    page.run(f"Plotly.relayout({linked}[1], {{'xaxis.autorange': true}}).then(() => null)")
-    page.until(f'{linked}.every((p) => p.layout.xaxis.range[1] > 2.6)')
+    link, least = LINKED.get(path.stem, ('time', 3))  # two joints or more, and the error over time
+    linked = f"{PLOTS}.filter((p) => p.dataset.link === '{link}')"
+    assert page.run(f'{linked}.length') >= least
+    if link:
+        zoomed_together(page, linked, path.stem != 'contact')
+    assert page.run(SMALL) == []
 
     page.size(*PHONE, phone=True)
     page.until(f'innerWidth === {PHONE[0]} && {PLOTS}.every((p) => p.layout.dragmode === false)')
     assert page.run('document.documentElement.scrollWidth <= innerWidth')
     assert page.run(OVER) == []
     assert page.errors == []
+
+
+def zoomed_together(page: Page, linked: str, panes: bool) -> None:
+    """Zoom one of the linked figures, and look whether all follow there and back."""
+    page.run(f"Plotly.relayout({linked}[0], {{'xaxis.range': [1.25, 2.5]}}).then(() => null)")
+    page.until(f"{linked}.every((p) => p.layout.xaxis.range.join() === '1.25,2.5')")
+    first = f'{linked}[0].layout'
+    if panes:
+        assert page.run(f'Boolean({first}.yaxis2) && !{first}.xaxis2')  # residual: the same axis
+    page.run(f"Plotly.relayout({linked}[1], {{'xaxis.autorange': true}}).then(() => null)")
+    page.until(f'{linked}.every((p) => p.layout.xaxis.range[1] > 2.6)')
 
 
 def test_the_theme_is_switched_kept_and_left_for_paper(page: Page, tmp_path: Path) -> None:

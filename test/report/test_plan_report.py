@@ -33,7 +33,8 @@ def test_the_report_shows_motion_way_clearance_and_search(plan):
     titles = [section.title for section in report.sections]
     assert titles == ['Summary', 'Clearance', 'Limits', 'Way of the tip', 'Motion', 'Search']
     page = render(report)
-    for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance', 'acceleration [%]',
+    for text in ('Proven to keep clear', 'keep_out[0]', 'smallest distance',
+                 'acceleration used [%]', 'acceleration [rad/s²]',
                  'Nearest pairs', *plan.robot.joints):
         assert text in page
     assert 'src="http' not in page

@@ -13,7 +13,16 @@ import pytest
 from drawn import unpacked
 from synthetic_recordings import recording
 
-from robot_dynid.document import Chapter, Figure, Report, Section, number, percent, plain_document
+from robot_dynid.document import (
+    Chapter,
+    Figure,
+    Report,
+    Section,
+    number,
+    percent,
+    plain_document,
+    with_deviation,
+)
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.validate import Trace, validate
@@ -103,6 +112,28 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
         'robot-dynid design planar_3r --out T.yaml', '']
 
 
+@pytest.mark.parametrize(('ok', 'value', 'told'), [
+    (False, 0.05, '0.05 N m, at most 0.1, but nominal inertials do better'),
+    (True, 0.12, '0.12 N m, at most 0.1, but the robot itself repeats no better'),
+    (None, 0.05, '0.05 N m, at most 0.1')])
+def test_a_cell_says_what_decided_where_the_number_did_not(
+    ok: bool | None, value: float, told: str
+) -> None:
+    use = UseVerdict('simulation', ok, value, 0.1, 'N m', 'why')
+    section = trust.suitability(Verdict('words', (JointVerdict('elbow', (use,), 'words'),)))
+    assert section.tables[0].rows[0].cells[1].note == told
+
+
+@pytest.mark.parametrize(('value', 'deviation', 'told'), [
+    (14.51234, 0.2, '14.51 ± 0.20'), (-5.989e-05, 0.021, '-0.000 ± 0.021'),
+    (1234.4, 120.0, '1234 ± 120'), (0.5, 0.0, '0.5 ± 0'), (0.5, np.inf, '0.5 ± ∞'),
+    (2e-9, 3e-10, '2e-09 ± 3e-10'), (0.25, None, '0.25'), (0.25, np.nan, '0.25')])
+def test_digits_end_where_the_deviation_does(
+    value: float, deviation: float | None, told: str
+) -> None:
+    assert with_deviation(value, deviation) == told
+
+
 def test_folders_of_files_are_not_told(page: str) -> None:
     assert '/home/someone' not in page
     assert 'run.csv: something' in page
@@ -187,7 +218,7 @@ def test_validation_has_its_report(result: IdentificationResult, log: RawLog, tm
     validation = validate(result.model, [log, log])
     path = tmp_path / 'report.html'
     html.write_report(validation_report(result.model, validation, [log, log]), path)
-    assert '2 recording(s) not used for the fit' in path.read_text()
+    assert '2 recordings not used for the fit' in path.read_text()
 
 
 def test_hopeless_numbers_are_drawn_too(result: IdentificationResult) -> None:

@@ -100,7 +100,8 @@ def test_friction_is_told_in_words_and_units(plain: IdentifiedModel) -> None:
     assert [sheet.title for sheet in section.sheets] == list(plain.joints)
     found = {fact.origin: fact for fact in section.sheets[1].facts}
     assert found['fv2'].name == 'viscous friction' and found['fv2'].unit == 'N m s/rad'
-    assert found['fv2'].value.startswith(f'{plain.standard["fv2"]:.3g} ± ')
+    assert found['fv2'].value.startswith(f'{plain.standard["fv2"]:.2f}')
+    assert ' ± ' in found['fv2'].value
 
 
 def test_stages_are_told_once_each(plain: IdentifiedModel) -> None:
