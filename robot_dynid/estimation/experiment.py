@@ -271,25 +271,29 @@ def batch_samples(samples: Samples) -> int:
     return int(max(1, min(length, len(samples) // LEAST_BATCHES or 1)))
 
 
-def swift(robot: RobotModel, samples: Samples) -> FloatArray:
+def swift(
+    robot: RobotModel, samples: Samples, least: FloatArray | None = None
+) -> FloatArray:
     """Return (N, rows) 1 where a joint is far from reversing, 0 near it, in time or in speed.
 
     Far means that every axis that acts on the joint stays above SWIFT_SHARE of its peak speed
-    for a period of the cut-off around the sample.
+    for a period of the cut-off around the sample; above the speed that the ``least`` (n,)
+    [rad/s, m/s] of the joints make of it, where they are given.
     """
     from scipy.ndimage import minimum_filter1d
 
     axes = axes_of(robot)
     speed = np.abs(samples.velocity @ axes.matrix.T)
-    threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0)
-    least = np.empty_like(speed)
+    threshold = SWIFT_SHARE * speed.max(axis=0, initial=0.0) if least is None else \
+        np.abs(axes.matrix) @ least
+    slowest = np.empty_like(speed)
     for segment in samples.segments:
         count = segment.stop - segment.start
         step = float(samples.time[segment.start + 1] - samples.time[segment.start]) \
             if count > 1 else 1.0
         window = 2 * round(1.0 / (samples.cutoff * step)) + 1 if samples.cutoff else 1
-        least[segment] = minimum_filter1d(speed[segment], min(window, 2 * count - 1), axis=0)
-    slow = (least <= threshold).astype(np.float64) @ np.abs(axes.effort)
+        slowest[segment] = minimum_filter1d(speed[segment], min(window, 2 * count - 1), axis=0)
+    slow = (slowest <= threshold).astype(np.float64) @ np.abs(axes.effort)
     far: FloatArray = (slow == 0.0).astype(np.float64)
     return far
 

@@ -122,6 +122,16 @@ class Posterior:
         return answer.v
 
     @one_blas_thread()
+    def nearest(self) -> FloatArray:
+        """Return the feasible standard parameters (p,) of the mean, or those nearest to it.
+
+        Raises as `drawn`.
+        """
+        v = self._completed(self.mean, 'euclidean')
+        return np.asarray(self._feasible.whitening.transform @ self._feasible.clipped(
+            self._moved(self.mean) if v is None else v))
+
+    @one_blas_thread()
     def drawn(self, count: int, rng: np.random.Generator) -> FeasibleSamples:
         """Return ``count`` feasible draws.
 

@@ -33,11 +33,12 @@ class FrictionScales:
     """Directions in which friction changes as a whole.
 
     ``directions`` (b, m): change of the b parameters by a change of one; ``kinds`` (m,) of
-    friction: viscous, dry, offset.
+    friction: viscous, dry, offset; ``axes`` (m,) the numbers of the axes it is of.
     """
 
     directions: FloatArray
     kinds: tuple[str, ...]
+    axes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,8 @@ def friction_scales(model: TorqueModel, values: FloatArray) -> FrictionScales | 
     kept = {key: direction for key, direction in found.items() if np.any(direction)}
     if not kept:
         return None
-    return FrictionScales(np.array(list(kept.values())).T, tuple(kind for kind, _ in kept))
+    kinds, axes = zip(*kept, strict=True)
+    return FrictionScales(np.array(list(kept.values())).T, kinds, axes)
 
 
 def between_recordings(

@@ -1,0 +1,271 @@
+"""Health of a robot: by how much its parameters have departed from the served model.
+
+Parameters that belong together are judged together: the friction of a joint, its rotor, its gear,
+the inertia of a link. The estimate of d of them follows, where nothing changes but by what is
+expected, a normal distribution of known covariance, and forgets over the memory tau. So the
+square x of its distance from the model is chi-square of d degrees, and exceeds a high level at the
+rate
+
+    2 x f_d(x) / tau,
+
+f_d the density of that distribution: its root is the distance of an Ornstein-Uhlenbeck process,
+which leaves a ball. The levels are those at which the rates of all groups, each with the same
+share, add up to the rate of false alarms that was asked for. Joints that rest, and what stays the
+same for a day, only lower it.
+
+Source: Leadbetter, Lindgren, Rootzen 1983, Extremes, chapter 12 (alpha = 1), for d = 1; the same
+for the distance, a diffusion, for d > 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.document import number
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.parameter_words import parameter_words
+from robot_dynid.monitoring.recursive_identification import MEMORY, RecursiveIdentification
+from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
+from robot_dynid.types import FloatArray
+
+#: a month [s]: the unit of the rate of false alarms
+MONTH = 30.0 * 24.0 * 3600.0
+#: directions with less than this share of the variance of the best known one say nothing
+LEAST_KNOWN = 1e-6
+#: deviations of a normal distribution that hold 95 %
+NORMAL = 1.96
+#: deviations from zero beyond which a change is told as a share, too
+CLEAR = 10.0
+#: a group of which less than this share of the variance was taken off is not known yet
+KNOWN = 0.1
+#: changes of less than this [N m], as a share of what the model leaves over, raise no alarm
+MATTERS = 0.1
+#: what the groups of blocks are of a part
+WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
+         RigidLinks: 'mass, first moments and inertia'}
+
+
+@dataclass(frozen=True)
+class HealthSettings:
+    """``memory`` [s] of motion; ``false_alarms`` per month of motion, of all groups together."""
+
+    memory: float = ranged(300.0, MEMORY)
+    false_alarms: float = ranged(0.1, NumberRange(1e-6, 1e3))
+
+    def __post_init__(self) -> None:
+        check_ranges(self, '{} of the health')
+
+
+class Condition(Enum):
+    """Condition of a group of parameters."""
+
+    OK = 'as expected'
+    CHANGED = 'changed'
+    STALE = 'not excited of late'
+    UNKNOWN = 'not excited yet'
+
+
+@dataclass(frozen=True)
+class Group:
+    """Base parameters that belong together, by their numbers, and what they are in words."""
+
+    words: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One parameter ``words``: ``served`` by the model, ``now``, with its deviation ``std``."""
+
+    name: str
+    words: str
+    unit: str
+    served: float
+    now: float
+    std: float
+
+    @property
+    def deviations(self) -> float:
+        """Its size in deviations."""
+        return abs(self.now - self.served) / self.std if self.std > 0.0 else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The change, with its interval of 95 %."""
+        share = f' ({100.0 * (self.now / self.served - 1.0):+.0f} %)' if \
+            abs(self.served) > CLEAR * self.std else ''
+        return (f'{self.words} {number(self.served)} to {number(self.now)} '
+                f'+- {number(NORMAL * self.std, 2)} {self.unit}{share}')
+
+
+@dataclass(frozen=True)
+class GroupHealth:
+    """Health of a group of parameters.
+
+    ``deviations`` from the model: those of a normal distribution with the same probability;
+    ``level`` of them that is an alarm; ``torque`` [N m] of the change in recent motion, root mean
+    square in the ``joint`` where it is largest, between ``low`` and ``high`` (95 %); ``changes``
+    of its parameters, ``idle`` [s] of motion since it was excited.
+    """
+
+    words: str
+    condition: Condition
+    deviations: float
+    level: float
+    joint: str
+    torque: float
+    low: float
+    high: float
+    changes: tuple[Change, ...]
+    idle: float
+
+    @property
+    def largest(self) -> Change:
+        """The change that is largest in its own deviations."""
+        return max(self.changes, key=lambda one: one.deviations)
+
+    @property
+    def sentence(self) -> str:
+        """Condition, largest change and torque in one sentence."""
+        if self.condition is Condition.UNKNOWN:
+            return str(self.condition.value)
+        told = (f'{self.condition.value}: {self.largest.sentence}, {self.torque:.2g} N m '
+                f'({self.low:.2g} to {self.high:.2g}) in {self.joint}')
+        return told if self.condition is not Condition.STALE else \
+            f'{told}; {self.idle:.0f} s of motion ago'
+
+
+def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
+    """Return the groups of all base parameters of a model, in its order."""
+    torque, words = model.torque_model, parameter_words(model)
+    found: dict[str, list[int]] = {}
+    column = 0
+    for block, kept in zip(torque.blocks, torque.kept_by_block, strict=True):
+        what = next((text for kind, text in WORDS.items() if isinstance(block, kind)), '')
+        for name in np.array(block.names, dtype=object)[kept]:
+            part = words[name].part
+            key = f'{part}: {what}' if part and what else name
+            found.setdefault(key, []).append(column)
+            column += 1
+    return tuple(Group(key, tuple(columns)) for key, columns in found.items())
+
+
+def alarm_level(degrees: int, rate: float) -> float:
+    """Return the level of a chi-square of ``degrees``, exceeded at a ``rate`` per memory.
+
+    Solves 2 x f(x) = rate beyond its mode.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
+
+    def excess(x: float) -> float:
+        return float(np.log(2.0 * x) + chi2.logpdf(x, degrees) - np.log(rate))
+
+    start = float(degrees) + 2.0  # beyond the largest of x f(x)
+    return start if excess(start) <= 0.0 else float(brentq(excess, start, 1e4))
+
+
+class Health:
+    """Judges what a recursive identification has found, group by group."""
+
+    def __init__(self, model: IdentifiedModel, settings: HealthSettings | None = None) -> None:
+        self.settings = settings or HealthSettings()
+        self.identification = RecursiveIdentification(model, self.settings.memory)
+        self.groups = groups_of(model)
+        self._words = parameter_words(model)
+        self._rate = self.settings.false_alarms * self.settings.memory / MONTH / len(self.groups)
+        self._levels: dict[int, float] = {}
+
+    def level(self, degrees: int) -> float:
+        """Return the level of a chi-square of so many ``degrees`` that is an alarm."""
+        if degrees not in self._levels:
+            self._levels[degrees] = alarm_level(degrees, self._rate)
+        return self._levels[degrees]
+
+    @one_blas_thread()
+    def judged(self) -> tuple[GroupHealth, ...]:
+        """Return the health of all groups now."""
+        found = self.identification
+        left = found.left_over(found.values)
+        root, departure, unchanged = found.root, found.departure, found.unchanged
+        expected = np.sum(found.prior ** 2, axis=0)
+        stays = np.sum(root ** 2, axis=0)
+        return tuple(self._judged(group, left, (root, departure, unchanged), (expected, stays))
+                     for group in self.groups)
+
+    def _judged(
+        self, group: Group, left: FloatArray,
+        known: tuple[FloatArray, FloatArray, FloatArray], variances: tuple[FloatArray, FloatArray],
+    ) -> GroupHealth:
+        found, own = self.identification, list(group.columns)
+        root, departure, unchanged = known
+        square, degrees = distance(departure[own], unchanged[np.ix_(own, own)])
+        joint, torque, reach = self._torque(own, root, departure)
+        expected, stays = (one[own] for one in variances)
+        best = 1.0 - float(np.min(stays / np.where(expected > 0.0, expected, np.inf)))
+        level = self.level(max(degrees, 1))
+        idle = found.seconds - float(found.excited[own].max())
+        if found.learning or best < KNOWN:
+            condition = Condition.UNKNOWN
+        elif square > level and torque > MATTERS * left[joint]:
+            condition = Condition.CHANGED
+        else:
+            condition = Condition.STALE if idle > found.memory else Condition.OK
+        model = found.model
+        deviations = np.linalg.norm(root, axis=0)
+        changes = []
+        for k in own:
+            words = self._words[model.names[k]]
+            changes.append(Change(
+                model.names[k], words.words, words.unit, float(model.values[k]),
+                float(model.values[k] + departure[k]), float(deviations[k])))
+        owner = model.torque_model.robot.row_joints[joint]
+        return GroupHealth(
+            group.words, condition, normal_deviations(square, degrees),
+            normal_deviations(level, max(degrees, 1)), model.joints[owner], torque,
+            max(torque - reach, 0.0), torque + reach, tuple(changes), idle)
+
+    def _torque(self, own: list[int], root: FloatArray, departure: FloatArray
+                ) -> tuple[int, float, float]:
+        """Return the joint that the change acts on most, its torque and half the interval."""
+        recent, structure = self.identification.recent, self.identification.model.torque_model
+        if recent is None:
+            return 0, 0.0, 0.0
+        mask = np.zeros(len(departure))
+        mask[own] = 1.0
+        size = recent.torque(structure.structure, (mask * departure)[None])
+        reach = NORMAL * recent.torque(structure.structure, mask * root)
+        joint = int(np.argmax(size))
+        return joint, float(size[joint]), float(reach[joint])
+
+
+def distance(departure: FloatArray, covariance: FloatArray) -> tuple[float, int]:
+    """Return the squared distance of a departure (d,) by its covariance (d, d), and its degrees.
+
+    Directions that nothing is known of yet do not count.
+    """
+    scale = np.sqrt(np.diag(covariance))
+    unit = np.where(scale > 0.0, scale, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    kept = values > LEAST_KNOWN * max(float(values[-1]), np.finfo(float).tiny)
+    kept &= scale.any()
+    along = vectors[:, kept].T @ (departure / unit)
+    return float(np.sum(along ** 2 / values[kept])), int(kept.sum())
+
+
+def normal_deviations(square: float, degrees: int) -> float:
+    """Return the deviations of a normal distribution as probable as a chi-square, two-sided."""
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, norm
+
+    if degrees == 0 or square <= 0.0:
+        return 0.0
+    tail = float(chi2.logsf(square, degrees)) - np.log(2.0)
+    if degrees == 1 or not np.isfinite(tail):
+        return float(np.sqrt(square))
+    return float(brentq(lambda z: norm.logsf(z) - tail, 0.0, np.sqrt(square)))

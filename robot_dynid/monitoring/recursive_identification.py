@@ -1,0 +1,293 @@
+"""Recursive identification: base parameters followed along everyday motion.
+
+What is followed is the departure from the served model, each parameter in units of what is known
+of it: its covariance, how friction differs from day to day, and what it does while it warms up.
+Rows of a joint weigh by the density of what is left of its effort at low frequency, since
+residuals of real robots are coloured: a second of them counts as one measurement. The first
+LEARNING seconds say how large that is, and all that follow refine it.
+
+The model is not changed by this; see `robot_dynid.monitoring.updated_model`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.estimation.directional_forgetting import Followed
+from robot_dynid.estimation.information import (
+    EXTRA,
+    FILTERED,
+    ONE,
+    Batch,
+    Information,
+    merged,
+    triangle,
+)
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
+from robot_dynid.friction.law import VISCOUS
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.everyday_motion import EverydayMotion
+from robot_dynid.numbers import NumberRange
+from robot_dynid.types import FloatArray
+
+#: time [s] of motion from which the first density of the residuals is taken, and so many memories
+#: over which it is averaged
+LEARNING, STEADY = 60.0, 6.0
+#: shares by which friction differs from day to day: where one recording did not show it, and least
+UNKNOWN_SPREAD, LEAST_SPREAD = 0.05, 0.02
+#: deviation of a parameter that the recordings left open, in parts of the effort of a moderate
+#: motion where nothing says how large efforts are [N m]
+OPEN_EFFORT = 100.0
+#: share of its deviation that is left of a parameter where all others are known
+LEAST_DEVIATION = 1e-3
+#: density [(N m)^2 s] below which there is nothing but rounding, as a share of the squared effort
+ROUNDING = 1e-16
+#: largest share of what is known that a stretch replaces
+MOST = 0.5
+#: time [s] of motion over which the earlier ones are forgotten
+MEMORY = NumberRange(30.0, 1e8, 's')
+
+
+@dataclass(frozen=True, eq=False)
+class Recent:
+    """Recent motion, in which older one counts less.
+
+    ``factors`` of the joints, ``samples`` (n,) in which they slid; ``errors`` (2, n) [(N m)^2]:
+    summed squares of what the served model and the followed parameters, as they were before, left
+    of them.
+    """
+
+    factors: tuple[FloatArray, ...]
+    samples: FloatArray
+    errors: FloatArray
+
+    def faded(self, share: float) -> Recent:
+        """Return it with less weight."""
+        return Recent(tuple(np.sqrt(share) * one for one in self.factors), share * self.samples,
+                      share * self.errors)
+
+    def torque(self, active: NDArray[np.bool_], root: FloatArray) -> FloatArray:
+        """Return the effort (n,) [N m], root mean square, of changes of the parameters.
+
+        ``root`` (m, b) has changes as rows, which are independent; ``active`` (n, b) is true where
+        parameters enter.
+        """
+        found = np.zeros(len(self.factors))
+        for j, factor in enumerate(self.factors):
+            own = factor[:, :-EXTRA] @ root[:, active[j]].T
+            found[j] = np.sqrt(np.sum(own ** 2) / max(self.samples[j], 1.0))
+        return found
+
+
+class RecursiveIdentification:
+    """Follows the base parameters of ``model``; older motion is forgotten over ``memory`` [s].
+
+    Raises ModelError for a model without covariance.
+    """
+
+    def __init__(self, model: IdentifiedModel, memory: float = 300.0) -> None:
+        self.model, self.memory = model, memory
+        self.prior = prior_root(model)
+        self._scale = np.linalg.norm(self.prior, axis=0)
+        self.followed = Followed.before(self.prior / self._scale)
+        self.density: FloatArray | None = None
+        self.recent: Recent | None = None
+        self.seconds = 0.0
+        self.excited = np.full(len(self.prior), -np.inf)
+        self._waiting: list[EverydayMotion] = []
+        self._weight = np.zeros(model.torque_model.robot.rows)
+
+    @property
+    def learning(self) -> bool:
+        """Whether the size of the residuals is not known yet."""
+        return self.density is None
+
+    @property
+    def departure(self) -> FloatArray:
+        """Departure (b,) of the base parameters from those of the model."""
+        return np.asarray(self._scale * self.followed.values)
+
+    @property
+    def values(self) -> FloatArray:
+        """The base parameters (b,)."""
+        return np.asarray(self.model.values + self.departure)
+
+    @property
+    def root(self) -> FloatArray:
+        """A root F (b, b) of the covariance F^T F of the values."""
+        return np.asarray(self.followed.inverse.T * self._scale)
+
+    @property
+    def unchanged(self) -> FloatArray:
+        """Covariance (b, b) of the departure where nothing departs but by what is expected."""
+        return np.asarray(self.followed.unchanged * np.outer(self._scale, self._scale))
+
+    @one_blas_thread()
+    def take(self, motion: EverydayMotion) -> None:
+        """Take the next stretch of motion."""
+        self.seconds += motion.seconds
+        if self.density is None:
+            self._waiting.append(motion)
+            if sum(one.seconds for one in self._waiting) < LEARNING:
+                return
+            self._learn()
+            return
+        self._follow(motion)
+
+    def _learn(self) -> None:
+        """Take the stretches that waited, with the density they have about their own fit."""
+        total, time = np.zeros_like(self._weight), np.zeros_like(self._weight)
+        for changed in (np.zeros_like(self.model.values), None):
+            if changed is None:
+                changed = self._fitted(total / np.maximum(time, 1e-9))
+            found = [self._scatter(one, changed) for one in self._waiting]
+            total, time = (np.sum(part, axis=0) for part in zip(*found, strict=True))
+        self.density, self._weight = self._bounded(total, time), time
+        end, self.seconds = self.seconds, 0.0
+        for one in self._waiting:
+            self.seconds += one.seconds
+            self._follow(one, learn=False)
+        self._waiting, self.seconds = [], end
+
+    def _fitted(self, density: FloatArray) -> FloatArray:
+        """Return the departure (b,) of the stretches that waited, by a first ``density`` (n,)."""
+        self.density = np.maximum(density, np.finfo(float).tiny)
+        found = self.followed
+        for one in self._waiting:
+            found = found.updated(*self._equations(one))
+        self.density = None
+        return np.asarray(self._scale * found.values)
+
+    def _bounded(self, total: FloatArray, time: FloatArray) -> FloatArray:
+        """Return the density (n,), at least rounding; of joints that rested that of all."""
+        information = [one.information for one in self._waiting]
+        size = np.max([one.size(FILTERED) for one in information], axis=0)
+        floor = ROUNDING * np.maximum(size, size.max()) ** 2 + np.finfo(float).tiny
+        moved = time > 0.0
+        known = np.where(moved, total / np.where(moved, time, 1.0), 0.0)
+        return np.asarray(np.maximum(np.where(moved, known, known.max()), floor))
+
+    def _follow(self, motion: EverydayMotion, learn: bool = True) -> None:
+        rows, values = self._equations(motion)
+        self._remember(motion)
+        forgetting = min(motion.seconds / self.memory, MOST)
+        self.excited[np.sum(rows ** 2, axis=0) > forgetting] = self.seconds
+        self.followed = self.followed.forgotten(rows, forgetting).updated(rows, values)
+        if learn:
+            self._refine(motion)
+
+    def _refine(self, motion: EverydayMotion) -> None:
+        """Bring the density up to date by what the followed parameters leave over."""
+        assert self.density is not None
+        total, time = self._scatter(motion, self.departure)
+        self._weight = np.minimum(self._weight + time, STEADY * self.memory)
+        moved = time > 0.0
+        self.density = self.density + np.where(
+            moved, (total - self.density * time) / np.where(moved, self._weight, 1.0), 0.0)
+
+    def _scatter(self, motion: EverydayMotion, departure: FloatArray
+                 ) -> tuple[FloatArray, FloatArray]:
+        """Return sums (n,): time of sliding, and by it the density of what is left over.
+
+        From the sum over each batch, which is short beside all that changes slowly.
+        """
+        values = self.model.values + departure
+        structure = motion.information.structure
+        total = np.zeros(len(structure))
+        for batch in motion.information.batches:
+            for j, factor in enumerate(batch.factors):
+                one = factor[:, ONE - EXTRA]
+                left = factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ values[structure[j]]
+                total[j] += (motion.step * float(one @ left)) ** 2
+        return total, motion.sliding.sum(axis=0)
+
+    def _equations(self, motion: EverydayMotion) -> tuple[FloatArray, FloatArray]:
+        """Return rows (m, b) about the unknowns of `Followed`, and values (m,), of unit noise."""
+        assert self.density is not None
+        whole, structure = motion.information.total, motion.information.structure
+        weights = np.sqrt(motion.step / self.density)
+        rows, values = [], []
+        for own, weight, factor in zip(structure, weights, whole.factors, strict=True):
+            left = factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ self.model.values[own]
+            wide = np.zeros((len(factor), len(own)))
+            wide[:, own] = weight * factor[:, :-EXTRA] * self._scale[own]
+            rows.append(wide)
+            values.append(weight * left)
+        made = triangle(np.column_stack([np.vstack(rows), np.concatenate(values)]))
+        return made[:-1, :-1], made[:-1, -1]
+
+    def _remember(self, motion: EverydayMotion) -> None:
+        """Score the motion by the served and by the followed parameters, and keep it."""
+        information = motion.information
+        errors = np.array([_energy(information, information.total, values)
+                           for values in (self.model.values, self.values)])
+        samples = motion.sliding.sum(axis=0) / motion.step
+        now = Recent(information.total.factors, samples, errors)
+        if self.recent is not None:
+            old = self.recent.faded(max(1.0 - motion.seconds / self.memory, 0.0))
+            now = Recent(tuple(merged([a, b]) for a, b in zip(
+                old.factors, now.factors, strict=True)), old.samples + samples,
+                old.errors + errors)
+        self.recent = now
+
+    def left_over(self, values: FloatArray) -> FloatArray:
+        """Return the root mean square (n,) [N m] of what ``values`` (b,) leave of recent motion.
+
+        Of the filtered effort while the joint slides; zero before any motion.
+        """
+        if self.recent is None:
+            return np.zeros(len(self._weight))
+        structure = self.model.torque_model.structure
+        found = Information(self.model.names, structure, ())
+        batch = Batch(self.recent.factors, 0)
+        return np.asarray(np.sqrt(_energy(found, batch, values)
+                                  / np.maximum(self.recent.samples, 1.0)))
+
+
+def _energy(information: Information, batch: Batch, values: FloatArray) -> FloatArray:
+    return information.residual_energy(values, FILTERED, batch)
+
+
+def prior_root(model: IdentifiedModel) -> FloatArray:
+    """Return a root F (b, b) of what is expected of the base parameters: covariance F^T F.
+
+    That of the estimate, by Student's distribution of its degrees of freedom; friction of another
+    day, and what warms up; parameters that the recordings left open may be anything. None is known
+    better than by LEAST_DEVIATION of its deviation from all others.
+    Raises ModelError for a model without covariance.
+    """
+    torque = model.torque_model
+    freedom = model.record.degrees_of_freedom
+    student = np.sqrt(freedom / (freedom - 2.0)) if freedom and freedom > 2.0 else 1.0
+    parts = [student * model.covariance_factor]
+    scales = friction_scales(torque, model.values)
+    if scales is not None:
+        known = model.record.friction_spread
+        for direction, kind, axis in zip(
+                scales.directions.T, scales.kinds, scales.axes, strict=True):
+            spread = UNKNOWN_SPREAD if known is None else max(known.get(kind, 0.0), LEAST_SPREAD)
+            parts.append((np.hypot(spread, _warmed(model, kind, axis)) * direction)[None])
+    unknown = ~np.isfinite(model.std)
+    if unknown.any():
+        ranges = model.trained.quantities.get('effort')
+        effort = OPEN_EFFORT if ranges is None else float(np.abs(ranges).max())
+        reach = np.maximum(torque.moderate_effort.max(axis=0), np.finfo(float).tiny)
+        parts.append(np.diag(effort / reach)[unknown])
+    scale = np.linalg.norm(np.vstack(parts), axis=0)
+    least = LEAST_DEVIATION * np.where(scale > 0.0, scale, np.finfo(float).tiny ** 0.25)
+    return triangle(np.vstack([*parts, np.diag(least)]))
+
+
+def _warmed(model: IdentifiedModel, kind: str, axis: int) -> float:
+    """Return the share by which friction of an axis changes while it warms up."""
+    if axis >= len(model.adaptations):
+        return 0.0
+    changes = model.adaptations[axis]
+    if changes is None or changes.warming is None:
+        return 0.0
+    row = 0 if kind == VISCOUS else 1
+    return float(max(abs(changes.warming.rise[row]), np.abs(changes.warming.fall[row]).sum()))

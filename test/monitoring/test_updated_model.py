@@ -1,0 +1,98 @@
+"""The served model brought up to date: better on recent motion, and still a robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from everyday_arm import EverydayArm, known_model
+from feasible_models import feasible_model, random_links
+from tolerances import LEAST_SQUARES
+
+from robot_dynid.errors import DataError, ModelError
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring import updated_model as module
+from robot_dynid.monitoring.recursive_identification import RecursiveIdentification
+from robot_dynid.monitoring.updated_model import UPDATED, updated_model
+from robot_dynid.robot.inertia import pseudo_inertia
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import frozen
+
+
+def followed(model: IdentifiedModel, arm: EverydayArm, stretches: int = 60
+             ) -> RecursiveIdentification:
+    found = RecursiveIdentification(model)
+    for _ in range(stretches):
+        found.take(arm.stretch())
+    return found
+
+
+@pytest.fixture(scope='module')
+def changed() -> RecursiveIdentification:
+    model = known_model()
+    return followed(model, EverydayArm(model, 1.1 * model.values))
+
+
+def test_it_has_the_parameters_found_and_their_covariance(
+    changed: RecursiveIdentification
+) -> None:
+    made = updated_model(changed)
+    assert np.allclose(made.values, changed.values, rtol=LEAST_SQUARES)
+    covariance = made.covariance_factor.T @ made.covariance_factor
+    assert np.allclose(covariance, changed.root.T @ changed.root, rtol=1e-6, atol=1e-12)
+    assert np.allclose(np.diag(covariance), made.std**2, rtol=LEAST_SQUARES)
+    truth = 1.1 * changed.model.values
+    served = changed.model.values
+    assert np.linalg.norm(made.values - truth) < 0.5 * np.linalg.norm(served - truth)
+
+
+def test_it_can_be_saved_and_read_and_updated_again(changed: RecursiveIdentification) -> None:
+    made = updated_model(changed)
+    again = IdentifiedModel.from_yaml(made.to_yaml())
+    assert again.warnings[-1].startswith(UPDATED)
+    arm = EverydayArm(again, 1.2 * changed.model.values)
+    twice = updated_model(followed(again, arm, 30))
+    assert sum(text.startswith(UPDATED) for text in twice.warnings) == 1
+
+
+def test_before_any_motion_there_is_nothing_to_serve() -> None:
+    with pytest.raises(DataError, match='no everyday motion was of use'):
+        updated_model(RecursiveIdentification(known_model()))
+
+
+def test_it_is_refused_where_it_predicts_worse(
+    changed: RecursiveIdentification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recent = changed.recent
+    assert recent is not None
+    monkeypatch.setattr(changed, 'recent', replace(recent, errors=recent.errors[::-1]))
+    with pytest.raises(DataError, match=r'worse than by the served model: joint_\d \('):
+        updated_model(changed)
+
+
+def test_it_is_refused_where_no_robot_has_such_parameters(
+    changed: RecursiveIdentification, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = iter((['a mass matrix of no robot'], []))
+    monkeypatch.setattr(module, 'impossible', lambda model: next(found))
+    with pytest.raises(ModelError, match="no robot's: a mass matrix"):
+        updated_model(changed)
+
+
+def test_feasible_parameters_stay_feasible() -> None:
+    pytest.importorskip('clarabel')
+    rng = np.random.default_rng(3)
+    model = feasible_model(load_robot('planar_3r'), random_links(rng, 3), rng)
+    deviations = 0.05 * np.maximum(np.abs(model.values), 0.1)
+    model = replace(model, std=frozen(deviations),
+                    correlation_factor=frozen(np.eye(len(deviations))))
+    found = followed(model, EverydayArm(model, 1.2 * model.values))
+    made = updated_model(found)
+    links = made.feasible_links
+    assert links is not None
+    assert np.allclose(made.values, model.reduction.base(made.feasible), rtol=LEAST_SQUARES)
+    for link in links:
+        assert np.linalg.eigvalsh(pseudo_inertia(link))[0] > -1e-9
+    truth = 1.2 * model.values
+    assert np.linalg.norm(made.values - truth) < 0.6 * np.linalg.norm(model.values - truth)
