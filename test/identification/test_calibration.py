@@ -26,8 +26,6 @@ from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.types import FloatArray, RawLog
 
-SEEDS = 20
-
 
 @pytest.fixture(scope='module')
 def robot() -> RobotModel:
@@ -99,10 +97,11 @@ def test_friction_is_found_joint_by_joint(truth, result):
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_over_seeds(robot, truth, log, result):
+@pytest.mark.parametrize('seeds', [8, pytest.param(20, marks=pytest.mark.soak)])
+def test_intervals_hold_the_truth_over_seeds(robot, truth, log, result, seeds):
     recipe = chosen(result)
     results = [identify(robot, [noisy(robot, truth, log, seed)], recipe=recipe)
-               for seed in range(SEEDS)]
+               for seed in range(seeds)]
     errors, hits, deviations = scores(robot, truth, results)
     assert errors.max() < PARAMETER_ERROR
     assert COVERAGE[0] < hits.mean() < COVERAGE[1]

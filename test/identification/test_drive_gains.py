@@ -52,9 +52,10 @@ def test_gains_are_found_whatever_the_robot_states(name):
     np.testing.assert_allclose(found.centre_of_mass, PAYLOAD[1:4] / PAYLOAD[0], atol=GAIN_EXACT)
 
 
-def test_intervals_hold_the_gains():
+@pytest.mark.parametrize('seeds', [6, pytest.param(12, marks=pytest.mark.soak)])
+def test_intervals_hold_the_gains(seeds):
     robot, held = torque_robot('ur10e'), []
-    for seed in range(12):
+    for seed in range(seeds):
         gains = true_gains(np.random.default_rng(seed), robot.n)
         loaded, unloaded = recordings(drives(robot, gains), noise=0.05, seed=10 * seed)
         found = identify_drive_gains(drives(robot, gains), loaded, unloaded,
