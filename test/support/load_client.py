@@ -27,7 +27,8 @@ from robot_dynid_interfaces.srv import (
     SaveModel,
 )
 
-PAUSES = {'forward': 0.01, 'inverse': 0.01, 'rollout': 0.0, 'model': 0.5}  # s between calls
+#: s between calls
+PAUSES = {'forward': 0.01, 'inverse': 0.01, 'rollout': 0.0, 'model': 0.5, 'save': 0.0}
 PERCENTILES = (0, 50, 95, 99, 100)
 PATIENCE = 60.0  # s
 ACQUAINTANCE = 1.0  # s for a server to find its client
@@ -52,8 +53,10 @@ def requests(kind: str, joints: int, model: str) -> Iterator[tuple[str, Any, Any
         starts = {name: numbers(n * MOTIONS) for name in state}
         return cycle([('rollout', ComputeRollout, ComputeRollout.Request(
             **starts, effort=numbers(n * MOTIONS * SAMPLES), dt=STEP))])
-    return cycle([('load_model', LoadModel, LoadModel.Request(path=model)),
-                  ('save_model', SaveModel, SaveModel.Request(path=f'{model}.copy'))])
+    save = 'save_model', SaveModel, SaveModel.Request(path=f'{model}.copy')
+    if kind == 'save':
+        return cycle([save])
+    return cycle([('load_model', LoadModel, LoadModel.Request(path=model)), save])
 
 
 def caller(node: Any) -> Callable[[str, Any, Any], Any]:

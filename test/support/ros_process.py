@@ -52,7 +52,13 @@ class NodeProcess:
 @contextmanager
 def running(module: str, parameters: Mapping[str, Any] | None = None) -> Iterator[NodeProcess]:
     """Run a node while the block runs; it must end cleanly on SIGINT."""
-    node = NodeProcess(module, parameters)
+    with ended(NodeProcess(module, parameters)) as node:
+        yield node
+
+
+@contextmanager
+def ended(node: NodeProcess) -> Iterator[NodeProcess]:
+    """Interrupt a node at the end of the block; it must end cleanly."""
     try:
         yield node
     finally:
