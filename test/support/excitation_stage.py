@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 PARAMETERS = {'robot': ROBOT, 'approach_scale': 0.6, 'controller_wait': 1.5,
               'state_timeout': 1.0, 'controller_timeout': 1.5, 'feedback_timeout': 3.0,
               'acceptance_timeout': 10.0, 'result_timeout': 5.0, 'stop_timeout': 5.0,
+              'cancel_timeout': 1.0,  # a stop not answered by then is followed by a harder one
               'tracking_window': 1.0, 'first_pass_scale': 1.0, 'warm_up': 0,
               'return_to_start': False, 'lookahead': 2.0}
 SIMULATION = {'robot': ROBOT, 'effort_noise': 0.0}
