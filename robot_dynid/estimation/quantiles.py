@@ -18,3 +18,10 @@ def fisher_tail(ratio: float, degrees: tuple[int, int]) -> float:
     from scipy.special import fdtrc
 
     return float(fdtrc(*degrees, ratio))
+
+
+def student_tail(ratio: float, degrees: float) -> float:
+    """Return the probability that Student's t is further from zero than ``ratio``."""
+    from scipy.special import stdtr
+
+    return float(2.0 * stdtr(degrees, -abs(ratio)))

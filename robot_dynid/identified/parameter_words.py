@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,8 +47,12 @@ def parameter_words(model: IdentifiedModel) -> dict[str, ParameterWords]:
 
     Base parameters bear the names of standard ones; what they hold besides is in their labels.
     """
-    robot = model.torque_model.robot
-    return {one.name: one for block in model.torque_model.blocks for one in _block(robot, block)}
+    return words_of_blocks(model.torque_model.robot, model.torque_model.blocks)
+
+
+def words_of_blocks(robot: RobotModel, blocks: Iterable[Block]) -> dict[str, ParameterWords]:
+    """Return names in words of all standard parameters of ``blocks``, by name, in their order."""
+    return {one.name: one for block in blocks for one in _block(robot, block)}
 
 
 def _block(robot: RobotModel, block: Block) -> Iterator[ParameterWords]:
