@@ -164,7 +164,8 @@ def nodes() -> dict[str, tuple[Any, dict[str, str]]]:
     from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 
     return {'identifier': (Identifier, {
-                'robot': 'ur10e', 'optional_topics': '[motor_states, effort, joint_torques]'}),
+                'robot': 'ur10e', 'health': 'true',
+                'optional_topics': '[motor_states, effort, joint_torques]'}),
             'excitation': (ExcitationNode, {'robot': 'planar_3r'}),
             'simulated_robot': (SimulatedRobot, {'simulation': 'seven_axis_drives'})}
 

@@ -22,6 +22,7 @@ from robot_dynid.estimation.experiment import (
 )
 from robot_dynid.estimation.information import Accumulator, Information
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.observer import slowest
 from robot_dynid.signals.prepare import prepare, repair
 from robot_dynid.types import FloatArray, RawLog
 
@@ -58,11 +59,7 @@ def everyday_motion(model: IdentifiedModel, log: RawLog) -> EverydayMotion | Non
         raise DataError(f'{log.source}: joint states are missing in it')
     samples = prepare(model.robot, repaired, model.preprocessing)
     torque = model.torque_model
-    least = None
-    if 'velocity' in model.trained.quantities:
-        least = SWIFT_SHARE * np.abs(model.trained.quantities['velocity']).max(axis=1)
-        least = least[[*range(model.robot.n), *model.robot.drive.elastic]]
-    weights = swift(torque.robot, samples, least)
+    weights = swift(torque.robot, samples, slowest_sliding(model))
     step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0
     if not step * weights.sum(axis=0).max(initial=0.0) >= LEAST_SLIDING:
         return None
@@ -76,3 +73,15 @@ def everyday_motion(model: IdentifiedModel, log: RawLog) -> EverydayMotion | Non
     ends = np.cumsum([0, *(batch.samples for batch in information.batches)])
     sliding = step * np.add.reduceat(weights, ends[:-1], axis=0)
     return EverydayMotion(information, sliding, step)
+
+
+def slowest_sliding(model: IdentifiedModel) -> FloatArray:
+    """Return the speeds (c,) [rad/s, m/s] above which each coordinate slides.
+
+    A share of the greatest in the training, of the limits where that is not known; at least that
+    of rest.
+    """
+    known = model.trained.quantities.get('velocity')
+    fastest = model.robot.limits.velocity if known is None else np.abs(known).max(axis=1)
+    found = np.fmax(SWIFT_SHARE * fastest, slowest(model))
+    return np.asarray(found[[*range(model.robot.n), *model.robot.drive.elastic]])

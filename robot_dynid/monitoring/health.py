@@ -97,7 +97,8 @@ class Change:
     @property
     def sentence(self) -> str:
         """The change, with its interval of 95 %."""
-        share = f' ({100.0 * (self.now / self.served - 1.0):+.0f} %)' if \
+        change = 100.0 * (self.now / self.served - 1.0) if self.served else 0.0
+        share = f' ({change:+.0f} %)' if abs(change) >= 0.5 and \
             abs(self.served) > CLEAR * self.std else ''
         return (f'{self.words} {number(self.served)} to {number(self.now)} '
                 f'+- {number(NORMAL * self.std, 2)} {self.unit}{share}')

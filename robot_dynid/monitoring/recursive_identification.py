@@ -37,6 +37,9 @@ from robot_dynid.types import FloatArray
 #: time [s] of motion from which the first density of the residuals is taken, and so many memories
 #: over which it is averaged
 LEARNING, STEADY = 60.0, 6.0
+#: fits by which the first density is found, in which departures are so many times as likely: a
+#: robot that has changed before must not pass for a noisy one
+ROUNDS, FREE = 3, 10.0
 #: shares by which friction differs from day to day: where one recording did not show it, and least
 UNKNOWN_SPREAD, LEAST_SPREAD = 0.05, 0.02
 #: deviation of a parameter that the recordings left open, in parts of the effort of a moderate
@@ -140,26 +143,24 @@ class RecursiveIdentification:
 
     def _learn(self) -> None:
         """Take the stretches that waited, with the density they have about their own fit."""
-        total, time = np.zeros_like(self._weight), np.zeros_like(self._weight)
-        for changed in (np.zeros_like(self.model.values), None):
-            if changed is None:
-                changed = self._fitted(total / np.maximum(time, 1e-9))
+        changed = np.zeros_like(self.model.values)
+        for _ in range(1 + ROUNDS):
             found = [self._scatter(one, changed) for one in self._waiting]
             total, time = (np.sum(part, axis=0) for part in zip(*found, strict=True))
-        self.density, self._weight = self._bounded(total, time), time
+            self.density = self._bounded(total, time)
+            changed = self._fitted()
+        self._weight = time
         end, self.seconds = self.seconds, 0.0
         for one in self._waiting:
             self.seconds += one.seconds
             self._follow(one, learn=False)
         self._waiting, self.seconds = [], end
 
-    def _fitted(self, density: FloatArray) -> FloatArray:
-        """Return the departure (b,) of the stretches that waited, by a first ``density`` (n,)."""
-        self.density = np.maximum(density, np.finfo(float).tiny)
-        found = self.followed
+    def _fitted(self) -> FloatArray:
+        """Return the departure (b,) of the stretches that waited; it may be FREE times larger."""
+        found = Followed.before(FREE * self.followed.prior)
         for one in self._waiting:
             found = found.updated(*self._equations(one))
-        self.density = None
         return np.asarray(self._scale * found.values)
 
     def _bounded(self, total: FloatArray, time: FloatArray) -> FloatArray:

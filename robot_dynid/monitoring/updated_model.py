@@ -22,7 +22,7 @@ from robot_dynid.monitoring.recursive_identification import RecursiveIdentificat
 from robot_dynid.types import FloatArray, frozen
 
 #: share by which the error of a joint may grow by chance
-CHANCE = 0.01
+CHANCE = 0.05
 #: beginning of the record of an update among the warnings of a model
 UPDATED = 'updated on line'
 
@@ -31,8 +31,9 @@ UPDATED = 'updated on line'
 def updated_model(found: RecursiveIdentification) -> IdentifiedModel:
     """Return the model with the parameters that were found in everyday motion.
 
-    Feasible parameters stay feasible. Raises DataError where nothing is known yet or a joint is
-    predicted worse than by the served model, ModelError where no robot has such parameters.
+    Feasible parameters stay feasible. Raises DataError where nothing is known yet, a joint is
+    predicted worse than by the served model, or all together are not predicted better; ModelError
+    where no robot has such parameters.
     """
     served, recent = found.model, found.recent
     if recent is None:
@@ -70,7 +71,13 @@ def _feasible(model: IdentifiedModel, root: FloatArray) -> IdentifiedModel:
 def _require_better(
     found: RecursiveIdentification, served: FloatArray, now: FloatArray
 ) -> None:
-    """Raise DataError naming the rows whose errors (n,) [N m] are larger than ``served``."""
+    """Raise DataError naming the rows whose errors (n,) [N m] are larger than ``served``.
+
+    Or where their ratio is no less than one, in the geometric mean.
+    """
+    tiny = np.finfo(float).tiny
+    if float(np.sum(np.log(np.maximum(now, tiny) / np.maximum(served, tiny)))) >= 0.0:
+        raise DataError('recent motion is predicted no better than by the served model; it stays')
     worse = now > (1.0 + CHANCE) * served
     if worse.any():
         names = found.model.torque_model.robot.row_names

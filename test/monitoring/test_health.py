@@ -9,9 +9,10 @@ from scipy.signal import lfilter
 from scipy.stats import chi2, poisson
 from tolerances import LEAST_SQUARES
 
-from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.estimation.directional_forgetting import Followed
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.monitoring.everyday_motion import everyday_motion
 from robot_dynid.monitoring.health import (
     MONTH,
     Condition,
@@ -28,7 +29,7 @@ from robot_dynid.monitoring.recursive_identification import (
     RecursiveIdentification,
     prior_root,
 )
-from robot_dynid.types import FloatArray
+from robot_dynid.types import FloatArray, RawLog
 
 MINUTE = 12  # stretches of five seconds
 
@@ -125,6 +126,15 @@ def test_the_density_is_that_of_the_noise_at_low_frequency(model: IdentifiedMode
     density = health.identification.density
     assert density is not None
     assert np.all((density > 0.6 * 2.0 * 0.2 * 0.25) & (density < 1.1 * 2.0 * 0.2 * 0.25))
+
+
+def test_a_robot_that_changed_before_does_not_pass_for_a_noisy_one(model: IdentifiedModel) -> None:
+    arm = EverydayArm(model, model.values, noise=0.1).scaled(('fv2', 'fc2'), 1.4)
+    health = fed(Health(model), arm, round(LEARNING / 5.0) + 1)
+    density = health.identification.density
+    assert density is not None
+    assert np.all(density < 2.0 * 2.0 * 0.2 * 0.01)
+    assert 'joint_2: friction' in {one.words for one in changed(health)}
 
 
 def test_before_the_noise_is_known_nothing_is_judged(model: IdentifiedModel) -> None:
@@ -245,3 +255,45 @@ def test_ten_hours_without_change_raise_no_alarm(seed: int) -> None:
     """Stated: one false alarm in ten months of motion, so none in ten hours."""
     assert 0.1 * 10.0 * 3600.0 / MONTH < 0.002
     assert null_hours(seed, 10.0) == 0
+
+
+def everyday(model: IdentifiedModel, q: FloatArray, qd: FloatArray, effort: FloatArray) -> RawLog:
+    return RawLog('everyday', model.joints, np.arange(len(q)) * 0.01, q, qd, effort)
+
+
+def test_motion_is_reduced_as_the_identification_does(model: IdentifiedModel) -> None:
+    time, rate = np.arange(500)[:, None] * 0.01, np.array([2.0, 3.0, 4.0])
+    q, qd, qdd = np.sin(rate * time), rate * np.cos(rate * time), -rate**2 * np.sin(rate * time)
+    made = everyday_motion(model, everyday(model, q, qd, model.inverse(q, qd, qdd)))
+    assert made is not None
+    assert len(made.information.batches) == len(made.sliding) == 5
+    assert np.all(made.sliding.sum(axis=0) < made.seconds), 'reversals do not count'
+    assert np.all(made.sliding.sum(axis=0) > 0.3 * made.seconds)
+    total = made.information.total
+    left = made.information.residual_energy(model.values, 1, total)
+    count = made.sliding.sum(axis=0) / made.step
+    assert np.all(np.sqrt(left / count) < 0.02 * made.information.size())
+
+
+def test_joints_at_rest_do_not_count(model: IdentifiedModel) -> None:
+    rng = np.random.default_rng(0)
+    q = np.full((500, 3), 0.3) + 1e-5 * rng.normal(size=(500, 3))
+    effort = model.inverse(q, 0.0 * q, 0.0 * q) + rng.normal(size=(500, 3))
+    assert everyday_motion(model, everyday(model, q, 0.0 * q, effort)) is None
+    moving = np.arange(500) * 0.01
+    q[:, 0], qd = np.sin(2.0 * moving), np.zeros_like(q)
+    qd[:, 0] = 2.0 * np.cos(2.0 * moving)
+    made = everyday_motion(model, everyday(model, q, qd, effort))
+    assert made is not None
+    assert made.sliding[:, 0].sum() > 2.0
+    assert np.all(made.sliding[:, 1:] == 0.0)
+    for factor in made.information.total.factors[1:]:
+        assert np.all(factor[:, :-3] == 0.0)
+
+
+def test_stretches_with_gaps_are_refused(model: IdentifiedModel) -> None:
+    q = np.sin(np.arange(500)[:, None] * 0.01 * np.ones(3))
+    log = everyday(model, q, np.gradient(q, 0.01, axis=0), 1.0 + q)
+    log.time[250:] += 0.5
+    with pytest.raises(DataError, match='missing'):
+        everyday_motion(model, log)

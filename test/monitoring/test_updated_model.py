@@ -67,7 +67,11 @@ def test_it_is_refused_where_it_predicts_worse(
     recent = changed.recent
     assert recent is not None
     monkeypatch.setattr(changed, 'recent', replace(recent, errors=recent.errors[::-1]))
-    with pytest.raises(DataError, match=r'worse than by the served model: joint_\d \('):
+    with pytest.raises(DataError, match='no better than by the served model'):
+        updated_model(changed)
+    errors = np.array([[1.0, 1.0, 1.0], [1.2, 0.1, 0.1]]) * recent.samples
+    monkeypatch.setattr(changed, 'recent', replace(recent, errors=errors))
+    with pytest.raises(DataError, match=r'worse than by the served model: joint_1 \(1\.1 instead'):
         updated_model(changed)
 
 

@@ -34,7 +34,7 @@ SIDES = {'publisher': ('publish', 'execute'), 'subscriber': ('subscribe', 'call'
 #: every node with the parameters with which it uses most
 NODES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     'identifier': (Identifier, {
-        'robot': 'ur10e', 'monitor': True,
+        'robot': 'ur10e', 'monitor': True, 'health': True,
         'optional_topics': '[motor_states, effort, joint_torques]'}),
     'excitation': (ExcitationNode, {'robot': 'planar_3r'}),
     'simulated_robot': (SimulatedRobot, {'simulation': 'seven_axis_drives'}),

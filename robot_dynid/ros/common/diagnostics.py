@@ -1,17 +1,19 @@
-"""Statuses of a node on /diagnostics, which the nodes of all robots share."""
+"""Statuses of a node: on /diagnostics, which the nodes of all robots share, or one of its own."""
 
 from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 
 
 class Diagnostics:
     """Publishes the statuses of ``node``, whose hardware is ``robot`` (empty: not known)."""
 
-    def __init__(self, node: Node, robot: str) -> None:
+    def __init__(self, node: Node, robot: str, topic: str = '/diagnostics',
+                 quality: QoSProfile | int = 10) -> None:
         self._node, self._robot = node, robot
-        self._publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._publisher = node.create_publisher(DiagnosticArray, topic, quality)
 
     def publish(self, *statuses: DiagnosticStatus) -> None:
         """Publish statuses, each named ``/namespace/node: `` and what it was named."""

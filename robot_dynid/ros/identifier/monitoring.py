@@ -122,6 +122,10 @@ class Monitoring:
         self.status = MonitorStatus()
         self._model: IdentifiedModel | None = None
         self._names: tuple[str, ...] = ()
+        self._refused = np.zeros(0, dtype=bool)
+        #: joint states so far of no use, or in which a joint was in contact or blind; stamp [ns]
+        #: of the last one of use
+        self.disturbed, self.stamp = 0, 0
         self._refusal = ''
         self._contact_sent: bool | None = None
         self._states, self._efforts = JointStateReader(), JointStateReader()
@@ -206,10 +210,12 @@ class Monitoring:
             return
         if waited > LATE:
             self.status.dropped += 1
+            self.disturbed += 1
             self._reason = LEFT_OUT
             return
         self.status.problem = problem = self._guarded(lambda: self._take(model, data, received))
         self._reason = problem or self._reason
+        self.disturbed += bool(problem)
 
     def _guarded(self, take: Callable[[], None]) -> str:
         """Take a message and return what is wrong with it, which is logged once."""
@@ -279,9 +285,10 @@ class Monitoring:
             (stamp - self._origin) * 1e-9, values['position'][self._order],
             None if velocity is None else velocity[self._order], effort)
         if reading is None:
+            self.disturbed += 1
             self._reason = self.monitor.problem or self._reason
         else:
-            self._seen, self._reason = time.monotonic(), ''
+            self._seen, self._reason, self.stamp = time.monotonic(), '', stamp
             if received > self._recount:
                 self._recount = received + RECOUNT
                 self._subscribed = [p.get_subscription_count() > 0 for p in self._publishers]
@@ -296,6 +303,7 @@ class Monitoring:
     def _begin(self, model: IdentifiedModel) -> None:
         """Follow another model; raises UsageError for parameters that do not fit it."""
         self._model, self.monitor, self._names = model, None, ()
+        self._refused = np.isin(model.joints, model.not_identified)
         self._motor_names, self._without = (), ()
         self._seen, self._reason = -np.inf, ''
         self.status.reading, self.status.motor_problem = None, ''
@@ -340,6 +348,7 @@ class Monitoring:
                 self.monitor.model.robot, external, self.monitor.contact, stamp))
         if not reading.free:
             assert self.monitor is not None
+            self.disturbed += bool((reading.contact | (reading.blind & ~self._refused)).any())
             self.status.touched.update(self.monitor.contact)
             self.status.blind.update(self.monitor.blind)
         self._send_contact(not reading.free)

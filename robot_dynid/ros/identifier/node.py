@@ -30,6 +30,7 @@ from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.params import load_parameters, parameter, refuse_unknown
 from robot_dynid.ros.identifier.diagnostics import contact_diagnosis, diagnosis
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
+from robot_dynid.ros.identifier.health import HealthMonitoring, HealthParameters
 from robot_dynid.ros.identifier.identify_action import IdentifyAction
 from robot_dynid.ros.identifier.model_services import ModelServices
 from robot_dynid.ros.identifier.monitoring import Monitoring, MonitorParameters
@@ -48,7 +49,8 @@ Part = TypeVar('Part', bound=_Closable)
 
 
 @dataclass(frozen=True)
-class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
+class IdentifierParameters(
+        RobotParameters, FileParameters, MonitorParameters, HealthParameters):
     """Parameters of the node; see config/identifier.yaml."""
 
     model: str = parameter('', 'model file to serve from the start; empty: none')
@@ -71,6 +73,10 @@ class IdentifierParameters(RobotParameters, FileParameters, MonitorParameters):
                              f'{", ".join(TOPICS[1:])}')
         check_ranges(self, 'parameter {}')
         self.settings()
+        self.health_settings()
+        if self.health and not self.monitor:
+            raise UsageError('parameter health: needs the monitor, which tells contact from '
+                             'change: set monitor to true')
 
 
 class Identifier(Node):
@@ -101,14 +107,19 @@ class Identifier(Node):
         if self.compilation.ready:  # before a service could answer that there is no model
             self._serve_first()
         self.dynamics = kept(DynamicsServices(self, self.models.served, require))
+        folder = Path(parameters.recording_directory).expanduser().absolute()
         self.recording = kept(Recording(
-            self, Path(parameters.recording_directory).expanduser().absolute(),
+            self, folder,
             robot.name if robot is not None else 'recording',
             (*parameters.optional_topics, *_needed_topics(robot)), parameters.queue_depth,
             () if robot is None else (topic for topic, _ in robot.wrenches)))
         self.monitoring = kept(Monitoring(
             self, self.recording, self.models, parameters.settings()
         )) if parameters.monitor else None
+        self.health = kept(HealthMonitoring(
+            self, (self.recording, self.monitoring, self.models), robot, folder,
+            parameters.health_settings(), require,
+        )) if parameters.health and self.monitoring is not None else None
         self.action = kept(IdentifyAction(self, robot, self.recording, self.models, recipe,
                                           self.compilation))
         self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
