@@ -37,6 +37,9 @@ from robot_dynid.types import FloatArray
 #: time [s] of motion from which the first density of the residuals is taken, and so many memories
 #: over which it is averaged
 LEARNING, STEADY = 60.0, 6.0
+#: time [s] of sliding from which the first density of a joint is trusted; times the density from
+#: which a stretch is no noise
+SOME, LARGER = 10.0, 4.0
 #: fits by which the first density is found, in which departures are so many times as likely: a
 #: robot that has changed before must not pass for a noisy one
 ROUNDS, FREE = 3, 10.0
@@ -149,7 +152,7 @@ class RecursiveIdentification:
             total, time = (np.sum(part, axis=0) for part in zip(*found, strict=True))
             self.density = self._bounded(total, time)
             changed = self._fitted()
-        self._weight = time
+        self._weight = np.where(time > SOME, STEADY * self.memory, time)
         end, self.seconds = self.seconds, 0.0
         for one in self._waiting:
             self.seconds += one.seconds
@@ -182,9 +185,13 @@ class RecursiveIdentification:
             self._refine(motion)
 
     def _refine(self, motion: EverydayMotion) -> None:
-        """Bring the density up to date by what the followed parameters leave over."""
+        """Bring the density up to date by what the followed parameters leave over.
+
+        What is LARGER than expected counts as that much: it is change, not noise.
+        """
         assert self.density is not None
         total, time = self._scatter(motion, self.departure)
+        total = np.minimum(total, LARGER * self.density * time)
         self._weight = np.minimum(self._weight + time, STEADY * self.memory)
         moved = time > 0.0
         self.density = self.density + np.where(

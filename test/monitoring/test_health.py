@@ -100,6 +100,17 @@ def test_a_load_left_on_is_found(model: IdentifiedModel) -> None:
     assert 'link_3: mass, first moments and inertia' in {one.words for one in changed(health)}
 
 
+def test_a_heavy_load_does_not_pass_for_noise(model: IdentifiedModel) -> None:
+    arm = EverydayArm(model, model.values, noise=0.1)
+    health = fed(Health(model), arm, 2 * MINUTE)
+    density = health.identification.density
+    assert density is not None
+    fed(health, arm.carrying(5.0, (0.3, 0.0, 0.0)), 2 * MINUTE)
+    assert health.identification.density is not None
+    assert np.all(health.identification.density < 1.5 * density)
+    assert 'link_3: mass, first moments and inertia' in {one.words for one in changed(health)}
+
+
 def test_joints_that_rest_are_not_known_and_go_stale(model: IdentifiedModel) -> None:
     still = EverydayArm(model, model.values, moving=(True, False, False))
     health = fed(Health(model), still, 2 * MINUTE)
