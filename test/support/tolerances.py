@@ -345,8 +345,8 @@ COVERAGE_OF_LAGS: Final = 0.8
 # smoothed far below the cut-off and see more of the borders.
 IN_PARTS: Final = 0.4
 
-# Growth [MB] of the peak memory from 2 to 12 parts of 20 thousand rows of three joints: in one
-# piece some 100 for every 100 thousand rows. Measured: 13, samples that are kept.
+# Growth [MB] of the peak memory from 2 to 8 parts of 20 thousand rows of three joints: in one
+# piece some 100 for every 100 thousand rows. Measured: 13 to 12 parts, samples that are kept.
 PEAK_GROWTH: Final = 40.0
 
 # Memory while friction laws are chosen over that of the candidate columns of all seven axes:
