@@ -208,6 +208,7 @@ class Life:
 
     def __init__(self, load: Load, models: tuple[Path, Path], stack: ExitStack) -> None:
         self.load, self.models = load, models
+        self.saving = self.publisher = None
         domain, lock = claim_domain()  # where nobody who was killed is still in the graph
         stack.enter_context(lock)
         patch = stack.enter_context(pytest.MonkeyPatch.context())
@@ -218,7 +219,6 @@ class Life:
         self.saving, self.user = load.client('save'), Client()
         stack.callback(self.user.close)
         assert self.saving.stdout is not None and self.saving.stdout.readline() == 'ready\n'
-        self.publisher, self.folder = None, ''
         self.record()
         self.identify()
 

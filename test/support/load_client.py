@@ -31,7 +31,7 @@ from robot_dynid_interfaces.srv import (
 PAUSES = {'forward': 0.01, 'inverse': 0.01, 'rollout': 0.0, 'model': 0.5, 'save': 0.0}
 PERCENTILES = (0, 50, 95, 99, 100)
 PATIENCE = 60.0  # s
-ACQUAINTANCE = 1.0  # s for a server to find its client
+ACQUAINTANCE = 2.0  # s for a server to find its client: an answer before is lost, so ask again
 MOTIONS, SAMPLES, STEP = 64, 1000, 1e-3  # of a rollout
 
 
@@ -64,14 +64,17 @@ def caller(node: Any) -> Callable[[str, Any, Any], Any]:
     clients: dict[str, Any] = {}
 
     def call(name: str, kind: Any, request: Any) -> Any:
+        patience = [PATIENCE]
         if name not in clients:
             clients[name] = node.create_client(kind, f'identifier/{name}')
             assert clients[name].wait_for_service(PATIENCE), name
-            time.sleep(ACQUAINTANCE)
-        future = clients[name].call_async(request)
-        rclpy.spin_until_future_complete(node, future, timeout_sec=PATIENCE)
-        assert future.done(), f'{name} does not answer'
-        return future.result()
+            patience = [ACQUAINTANCE, 10.0 * ACQUAINTANCE, PATIENCE]
+        for longest in patience:
+            future = clients[name].call_async(request)
+            rclpy.spin_until_future_complete(node, future, timeout_sec=longest)
+            if future.done():
+                return future.result()
+        raise AssertionError(f'{name} does not answer')
 
     return call
 
@@ -83,7 +86,11 @@ def main() -> None:
     call = caller(rclpy.create_node(f'client_{kind}'))
     asked = requests(kind, joints, model)
     for _ in range(2):  # both services of the model
-        assert call(*next(asked)).success
+        request, give_up = next(asked), time.monotonic() + PATIENCE
+        while not (answer := call(*request)).success:  # the node has just come up
+            assert time.monotonic() < give_up, answer.message
+            sys.stderr.write(f'{request[0]}: {answer.message}\n')
+            time.sleep(0.2)
     sys.stdout.write('ready\n')
     sys.stdout.flush()
     times: list[float] = []
