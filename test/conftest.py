@@ -76,8 +76,13 @@ def tx40_data(shared_data: Path) -> Path:
 
 @pytest.fixture(scope='session')
 def compiled() -> None:
-    """Compile what is not up to date: a node that has to takes minutes before it answers."""
+    """Compile what is not up to date: a node that has to takes minutes before it answers.
+
+    What is loaded by now stays: whoever collects the nodes of a test need not look through it.
+    """
     warm_up()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope='module', autouse=True)

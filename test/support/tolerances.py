@@ -187,9 +187,6 @@ OBSERVED: Final = 4e-3
 # bodies of 4 cm at arms of a metre, 1e-3 rad * 1 m^2 / 0.04 m / 2.
 DISTANCE_GRADIENT: Final = 2e-2
 
-# From a guard of the excitation node to its command to the controller, s: promised.
-STOP_LATENCY: Final = 0.1
-
 # Mean deviation of base parameters over ten seeds, relative: each is known to 1 / sqrt(18), and
 # the ten or so that are independent together to 8 %, here three of them.
 PREDICTED: Final = 0.25

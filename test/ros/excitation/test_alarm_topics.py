@@ -19,7 +19,7 @@ from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.excitation.alarm_topics import AlarmTopics
 
 pytestmark = pytest.mark.ros
-PATIENCE = 20.0  # s: a loaded machine is slow, a broken one never gets there
+PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 KEEPING, BEST_EFFORT = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.BEST_EFFORT
 PUBLISHERS = {
     'latched': QoSProfile(depth=1, durability=KEEPING),

@@ -17,7 +17,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from in_process import Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -134,10 +134,32 @@ def test_controller_wait(excitation: Any) -> None:
 def test_without_states_to_record_nothing_is_left_behind(
     excitation: Any, tmp_path: Path, publishing: bool, telling: bool, code: Code, words: str
 ) -> None:
+    result = asked(excitation, publishing, telling)
+    assert (result.code, result.recording) == (code, ''), result.message
+    assert words in result.message and result.message.endswith('; nothing was sent')
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_where_nothing_can_be_written_nothing_is_moved(tmp_path: Path) -> None:
+    (tmp_path / 'file').write_text('')
+    bags = tmp_path / 'file' / 'bags'
+    with made(ExcitationNode, recording_directory=bags, **PARAMETERS) as excitation:
+        result = asked(excitation, qos=QoSProfile(depth=10))
+    assert result.code == Code.NOT_RECORDED, result.message
+    assert str(bags) in result.message and result.message.endswith('; nothing was sent')
+
+
+def asked(excitation: Any, publishing: bool = True, telling: bool = True,
+          qos: QoSProfile = qos_profile_sensor_data) -> Excite.Result:
+    """Return what a goal ends with where a robot is said to stand, by its states and by itself.
+
+    ``publishing``: joint states come, with a quality of service; ``telling``: controller states.
+    """
     user = rclpy.create_node('user')
     client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
     user.create_subscription(JointTrajectory, 'arm/joint_trajectory', lambda message: None, 1)
-    states = user.create_publisher(JointState, 'joint_states', qos_profile_sensor_data)
+    states = user.create_publisher(JointState, 'joint_states', qos)
     message = JointState(name=['joint_1', 'joint_2', 'joint_3'], position=[0.0] * 3,
                          velocity=[0.0] * 3, effort=[0.1] * 3)
     state = user.create_publisher(JointTrajectoryControllerState, 'arm/controller_state', 1)
@@ -152,9 +174,7 @@ def test_without_states_to_record_nothing_is_left_behind(
     handle = spinner.answer(client.send_goal_async(Excite.Goal(options=QUICK)))
     result = spinner.answer(handle.get_result_async()).result
     destroy(user)
-    assert (result.code, result.recording) == (code, ''), result.message
-    assert words in result.message and result.message.endswith('; nothing was sent')
-    assert not list(tmp_path.iterdir())
+    return result
 
 
 def test_a_design_hears_of_the_stop_with_its_next_progress(excitation: Any) -> None:

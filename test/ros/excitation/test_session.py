@@ -93,10 +93,13 @@ def test_an_interrupt_stops_the_motion_and_keeps_its_recording(stage: Stage) -> 
     client = stage.client
     before = set(stage.folder.iterdir())
     running = subprocess.Popen(
-        [sys.executable, '-c', COMMAND, 'session', '--yes', '--accuracy', '0.4', '--json'],
+        [sys.executable, '-c', COMMAND, 'session', '--yes', '--accuracy', '0.4', '--swings', '1',
+         '--json'],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
     try:
-        client.wait(lambda: running.poll() is not None or client.speed > 0.3, READY)
+        stood = np.array(client.state.position)
+        client.wait(lambda: running.poll() is not None
+                    or np.abs(client.state.position - stood).max() > 0.1, READY)
         assert running.poll() is None, running.communicate()
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=READY)

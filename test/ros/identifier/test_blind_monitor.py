@@ -35,7 +35,7 @@ from robot_dynid.ros.identifier.robot_description import LATCHED
 
 pytestmark = pytest.mark.ros
 
-STEP, SILENCE = 2_000_000, 0.06  # ns; s
+STEP, SILENCE = 2_000_000, 0.3  # ns; s, in which a busy machine gets round to some states
 POSE, STILL, NAN = np.array([0.3, -0.5, 0.8]), np.zeros(3), np.full(3, np.nan)
 PARAMETERS = MonitorParameters(contact_thresholds=(50.0,))
 MODEL = replace(model_of(load_robot('planar_3r')), trained=Trained(

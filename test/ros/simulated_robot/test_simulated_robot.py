@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ import rclpy
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
+from in_process import made
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
@@ -23,9 +25,12 @@ from rclpy.duration import Duration as RosDuration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time as RosTime
-from ros_process import NodeProcess, running
+from ros_process import running
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynid.errors import DynIdError
+from robot_dynid.ros.simulated_robot.node import SimulatedRobot
 
 pytestmark = pytest.mark.ros
 
@@ -33,9 +38,11 @@ ROBOT = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint',
          'wrist_1_joint', 'wrist_2_joint', 'wrist_3_joint')
 CONTROLLER = 'joint_trajectory_controller'
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
-HANGS = 5.0  # s: the machine may be loaded; only what does not come at all takes longer
 MOVES = 0.02  # rad/s; less is noise
+LONG = 60.0  # s of motions that end before
 RESTS = 25  # states in a row without a motion
+BEHIND = 5.0  # s that the stamps of a robot may be behind the clock: more it does not make up
+ATTEMPTS = 10  # at what a machine that is held up breaks, but not ten times in a row
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
 
 
@@ -49,9 +56,14 @@ def trajectory(position: float, duration: float) -> JointTrajectory:
     return JointTrajectory(joint_names=list(ROBOT), points=[point])
 
 
+def stamp_of(state: Any) -> int:
+    """Return the stamp of a state [ns]."""
+    return int(state.header.stamp.sec * 10**9 + state.header.stamp.nanosec)
+
+
 def seconds(state: JointState) -> float:
     """Return the stamp of a state [s]."""
-    return float(state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec)
+    return 1e-9 * stamp_of(state)
 
 
 class Client:
@@ -78,11 +90,6 @@ class Client:
         self.parameters = self.node.create_client(SetParameters,
                                                   'simulated_robot/set_parameters')
 
-    def spin(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.executor.spin_once(timeout_sec=max(0.0, end - time.monotonic()))
-
     def wait(self, condition: Any) -> None:
         end = time.monotonic() + PATIENCE
         while not condition():
@@ -100,6 +107,10 @@ class Client:
         self.wait(lambda: len(self.states) > count)
         end = self.clock + time
         self.wait(lambda: self.clock >= end)
+
+    def beyond(self, position: float) -> None:
+        """Wait until all joints are beyond a position."""
+        self.wait(lambda: min(self.states[-1].position) > position)
 
     def moving(self) -> list[float]:
         """Return the robot's times [s] at which it moved, of all states that came in."""
@@ -150,12 +161,12 @@ class Client:
 def client(module_domain: int) -> Iterator[Client]:
     """A client of one UR10e that all tests of this module move."""
     with running('simulated_robot', {'robot': 'ur10e'}):
-        made = Client()
-        assert made.action.wait_for_server(PATIENCE)
-        assert made.parameters.wait_for_service(PATIENCE)
-        made.wait(lambda: made.states and made.controller_states)
-        yield made
-        made.close()
+        user = Client()
+        assert user.action.wait_for_server(PATIENCE)
+        assert user.parameters.wait_for_service(PATIENCE)
+        user.wait(lambda: user.states and user.controller_states)
+        yield user
+        user.close()
 
 
 @pytest.fixture
@@ -168,19 +179,21 @@ def robot(client: Client) -> Iterator[Client]:
 
 
 def test_states_come_in_order_at_their_rate(robot: Client) -> None:
-    robot.spin(0.2)
-    robot.states.clear()
-    robot.controller_states.clear()
-    begin = time.monotonic()
-    robot.later(1.0)
-    assert 0.5 < time.monotonic() - begin < HANGS, "the robot's clock is that of the wall"
-    assert 501 <= len(robot.states) < 600
-    stamps = [s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in robot.states]
-    assert set(np.diff(stamps)) == {2_000_000}
-    assert abs(stamps[-1] * 1e-9 - time.time()) < HANGS
+    """For a second on end; a client that is held up for long loses some, and listens again."""
+    for _ in range(ATTEMPTS):
+        robot.later(0.0)
+        robot.states.clear()
+        robot.controller_states.clear()
+        robot.later(1.0)
+        stamps = [stamp_of(state) for state in robot.states]
+        cycles = set(np.diff([stamp_of(state) for state in robot.controller_states]))
+        if (set(np.diff(stamps)), cycles) == ({2_000_000}, {10_000_000}):
+            break
+    assert set(np.diff(stamps)) == {2_000_000} and len(stamps) > 500
+    assert cycles == {10_000_000}
+    assert abs(stamps[-1] * 1e-9 - time.time()) < BEHIND, "the robot's clock is that of the wall"
     assert list(robot.states[0].name) == sorted(ROBOT)
     assert list(robot.controller_states[0].joint_names) == list(ROBOT)
-    assert 70 < len(robot.controller_states) < 130
     assert np.std([s.effort[0] for s in robot.states]) > 0.0, 'sensors are noisy'
 
 
@@ -196,18 +209,22 @@ def test_late_subscriber_gets_the_last_states(robot: Client) -> None:
 
 
 def test_goal_is_reached_with_feedback_at_20_hz(robot: Client) -> None:
-    handle = robot.send(trajectory(0.2, 1.0))
-    assert handle.accepted
-    robot.states.clear()
-    assert robot.end_of(handle) == (SUCCEEDED, 0, 'Goal successfully reached!')
-    robot.later(0.2)
+    for attempt in range(ATTEMPTS):  # feedback that nobody had the time to send is left out
+        target = 0.2 * (attempt % 2 == 0)
+        robot.states.clear()
+        handle = robot.send(trajectory(target, 1.0))
+        assert handle.accepted
+        assert robot.end_of(handle) == (SUCCEEDED, 0, 'Goal successfully reached!')
+        robot.later(0.2)
+        if len(robot.feedback) >= 15:
+            break
     times = robot.moving()
     assert 0.7 < times[-1] - times[0] < 1.5
     assert 15 <= len(robot.feedback) <= 22
     feedback = robot.feedback[-1]
     assert list(feedback.joint_names) == list(ROBOT)
     assert np.abs(feedback.error.positions).max() < 0.01
-    np.testing.assert_allclose(robot.position(), 0.2, atol=5e-3)
+    np.testing.assert_allclose(robot.position(), target, atol=5e-3)
 
 
 def test_rejected_goal_disturbs_nothing(robot: Client) -> None:
@@ -223,8 +240,8 @@ def test_rejected_goal_disturbs_nothing(robot: Client) -> None:
 
 def test_path_tolerance_aborts_and_holds(robot: Client) -> None:
     bounds = [JointTolerance(name=ROBOT[0], position=0.05)]
-    handle = robot.send(trajectory(0.4, 5.0), path_tolerance=bounds)
-    robot.spin(0.5)
+    handle = robot.send(trajectory(0.4, LONG), path_tolerance=bounds)
+    robot.later(0.1)
     assert robot.set_fault('tracking_error').successful
     status, code, text = robot.end_of(handle)
     assert (status, code) == (ABORTED, -4)
@@ -240,43 +257,43 @@ def test_goal_tolerance_aborts_after_the_goal_time(robot: Client) -> None:
 
 
 def test_new_goal_preempts_the_old_one(robot: Client) -> None:
-    old = robot.send(trajectory(0.4, 5.0))
-    robot.spin(0.3)
+    old = robot.send(trajectory(0.4, LONG))
+    robot.later(0.1)
     new = robot.send(trajectory(0.1, 0.5))
     assert robot.end_of(old)[:2] == (ABORTED, -1)
     assert robot.end_of(new)[:2] == (SUCCEEDED, 0)
 
 
 def test_cancel_holds_the_position(robot: Client) -> None:
-    handle = robot.send(trajectory(0.5, 4.0))
-    robot.later(1.0)
+    handle = robot.send(trajectory(1.0, 10.0))
+    robot.beyond(0.03)
     assert robot.result(handle.cancel_goal_async()).return_code == 0
     assert robot.end_of(handle) == (CANCELED, 0, '')
-    robot.spin(0.3)
+    robot.rest()
     held = robot.position()
     assert np.all(held > 0.02)
-    assert np.all(held < 0.48)
-    robot.spin(0.3)
+    assert np.all(held < 0.98)
+    robot.later(0.3)
     np.testing.assert_allclose(robot.position(), held, atol=1e-3)
     assert robot.result(handle.cancel_goal_async()).return_code == 3, 'it has ended already'
 
 
 def test_topic_message_takes_over_and_the_goal_succeeds_at_its_end(robot: Client) -> None:
     robot.wait(lambda: robot.topic.get_subscription_count() == 1)
-    handle = robot.send(trajectory(0.5, 3.0))
-    robot.spin(0.3)
+    handle = robot.send(trajectory(0.5, LONG))
+    robot.later(0.1)
     begin = robot.clock
     robot.topic.publish(JointTrajectory())
     robot.topic.publish(trajectory(-0.1, 0.6))
     assert robot.end_of(handle)[:2] == (SUCCEEDED, 0)
     robot.later(0.2)
-    assert 0.4 < robot.moving()[-1] - begin < 2.0
+    assert 0.4 < robot.moving()[-1] - begin < 0.5 * LONG
     np.testing.assert_allclose(robot.position(), -0.1, atol=5e-3)
 
 
 def test_a_motion_that_is_sent_again_with_its_beginning_goes_on_without_a_step(robot: Client
                                                                                ) -> None:
-    command, begun = trajectory(0.2, 6.0), list[float]()
+    command, begun = trajectory(0.2, LONG), list[float]()
 
     def elapsed() -> float:
         state = robot.controller_states[-1]
@@ -284,7 +301,7 @@ def test_a_motion_that_is_sent_again_with_its_beginning_goes_on_without_a_step(r
 
     for later in (0.2, 0.4, 0.6, 0.8):
         assert robot.send(command).accepted
-        robot.wait(lambda: later < elapsed() < 3.0)  # noqa: B023 - it is called at once
+        robot.wait(lambda: later < elapsed() < 0.5 * LONG)  # noqa: B023 - it is called at once
         begun.append(seconds(robot.controller_states[-1]) - elapsed())
         command.header.stamp = RosTime(seconds=begun[-1]).to_msg()
     assert np.ptp(begun) < 1e-5, 'a cycle is 1 ms'
@@ -302,12 +319,15 @@ def test_faults_can_be_switched(robot: Client) -> None:
     truth: list[JointState] = []
     there = robot.node.create_subscription(
         JointState, 'simulated_robot/true_states', truth.append, 10)
-    robot.wait(lambda: len(truth) > 20)  # what was sent before has come
-    robot.states.clear()
-    truth.clear()
-    robot.wait(lambda: len(truth) > 20)
+
+    def silent() -> bool:
+        robot.states.clear()
+        truth.clear()
+        robot.wait(lambda: len(truth) > 20)
+        return not robot.states
+
+    robot.wait(silent)  # once what was sent before has come
     robot.node.destroy_subscription(there)
-    assert not robot.states
     assert np.all(np.isfinite(truth[-1].position))
     refused = robot.set_fault('nonsense')
     assert not refused.successful
@@ -323,7 +343,7 @@ def test_faults_can_be_switched(robot: Client) -> None:
 def test_bad_parameters_end_the_node_with_a_message(
     ros_domain: int, parameter: str, value: str, message: str
 ) -> None:
-    node = NodeProcess('simulated_robot', {parameter: value})
-    assert node.process.wait(PATIENCE) == 1
-    assert message in node.output
-    assert 'Traceback' not in node.output
+    """They are raised here; test_motor_states.py has what the process makes of them."""
+    with pytest.raises(DynIdError, match=re.escape(message)), \
+            made(SimulatedRobot, **{parameter: value}):
+        pass
