@@ -329,6 +329,11 @@ def _show_gears(result: dict[str, Any], terminal: Terminal) -> None:
          number(1e3 * g['deflection_rms'], 3), number(1e3 * g['deflection_peak'], 3),
          f'{1e3 * g["resolution_link"]:.2g}, {1e3 * g["resolution_motor"]:.2g}',
          number(100.0 * g['attenuation'], 2)) for g in result['gears']))
+    terminal.table('effects of gears', ('joint', 'kinematic error [mrad]', 'hysteresis [N m]'), (
+        (g['joint'], *(f'{number(size * g[key])} +- {number(size * g[f"{key}_std"], 2)}'
+                       if g[key] else 'none seen'
+                       for key, size in (('kinematic_error', 1e3), ('hysteresis', 1.0))))
+        for g in result['gears'] if g['kinematic_error'] or g['hysteresis']))
     terminal.table('error on data left out [N m], rigid beside elastic', (
         'joint', 'fitted as', 'rigid model', 'elastic model', 'elasticity matters'), (
         (r['joint'], 'elastic' if r['elastic'] else 'rigid', r['rigid_error'],

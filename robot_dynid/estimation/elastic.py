@@ -28,7 +28,7 @@ from robot_dynid.estimation.joint_covariance import (
 )
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.plain import from_plain
-from robot_dynid.regressor import RigidLinks
+from robot_dynid.regressor import Hysteresis, KinematicError, RigidLinks
 from robot_dynid.regressor.elastic import STIFFNESS
 from robot_dynid.signals.derivatives import derivative
 from robot_dynid.types import FloatArray, Samples
@@ -68,20 +68,28 @@ class ElasticJoints(Estimator):
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises DataError when recordings cannot be read again.
 
-        A stiffness whose deflection may be zero is open: its interval is infinite.
+        A stiffness whose deflection may be zero is open: its interval is infinite. Waves and
+        hysteresis of gears are not in the deflection that links make, and would have no
+        instrument: where the model has them, least squares stays.
         """
         plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
         if not experiment.model.gears:
             return plain
+        own = _stiffnesses(experiment.model)
+        if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
+            return without_undetermined(_by_least_squares(plain), own, ())
         bent = Deflected(experiment.model, plain.values)
         other, compared = InstrumentalVariables(motors=bent).fit_and_compare(experiment)
-        own = _stiffnesses(experiment.model)
         if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
         else:
-            chosen = replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
+            chosen = _by_least_squares(plain)
         return without_undetermined(chosen, own, compared.left_to_least_squares)
+
+
+def _by_least_squares(plain: Estimate) -> Estimate:
+    return replace(plain, details=DetailsByLeastSquares(**vars(plain.details)))
 
 
 @dataclass(frozen=True, eq=False)

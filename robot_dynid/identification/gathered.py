@@ -18,6 +18,7 @@ from robot_dynid.identification.selection import (
     Excerpt,
     between,
     choose,
+    with_gear_effects,
     with_laws_of,
 )
 from robot_dynid.identification.sequential_fit import FrictionStep, Stopwatch
@@ -102,6 +103,8 @@ def gather(
     choice = like.choice if like else choose(
         robot, part, recipe, early, sweeps.structure if sweeps else None,
         SingleJointExcerpt if estimator.single_joint_motions else Excerpt)
+    if robot.drive.elastic and like is None and not estimator.estimates_motion:
+        choice = with_gear_effects(robot, part, recipe, choice, early)
     experiment, prepared = _experiment(recordings, part, choice, request, early)
     if twice:
         choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))

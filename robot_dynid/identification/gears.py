@@ -14,6 +14,9 @@ from robot_dynid.identification.selection import choose
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import GearRecord, RigidComparison
 from robot_dynid.identified.structure import Structure
+from robot_dynid.regressor import GearEffects
+from robot_dynid.regressor.elastic import STIFFNESS, Gear
+from robot_dynid.regressor.gear_effects import WAVES
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of
@@ -56,7 +59,8 @@ def gear_table(
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
     passed = min(2.0 * model.preprocessing.cutoff * repaired.step, 1.0)
     found = []
-    for gear in model.torque_model.gears:
+    every = model.structure.gears or (GearEffects(),) * len(model.torque_model.gears)
+    for gear, effects in zip(model.torque_model.gears, every, strict=True):
         j = gear.joint
         link, motor = raw.position[:, j], motors[:, j] / encoders[j].factor
         (stiffness, wide), (shift, loose), damping, inertia = (
@@ -72,8 +76,27 @@ def gear_table(
             robot.joints[j], stiffness, wide, float(encoders[j].offset + unbent),
             abs(loose / stiffness), float(np.sqrt(np.mean(bent**2))), float(np.abs(bent).max()),
             float(steps[0]), float(steps[1]), single,
-            (left / spread)**2 if spread else 1.0, *damping, *inertia))
+            (left / spread)**2 if spread else 1.0, *damping, *inertia,
+            *_kinematic_error(model, gear),
+            *_hysteresis(model, [gear.parameter(stop) for stop in effects.stops])))
     return tuple(found)
+
+
+def _kinematic_error(model: IdentifiedModel, gear: Gear) -> tuple[float, float]:
+    """Return the amplitude [rad] of the kinematic error and its deviation, zero without one."""
+    names = [gear.parameter(wave) for wave in WAVES[:2]]
+    if names[0] not in model.names:
+        return 0.0, 0.0
+    values, std = np.array([_known(model, name) for name in names]).T
+    stiffness, size = _known(model, gear.parameter(STIFFNESS))[0], float(np.hypot(*values))
+    return abs(size / stiffness), abs(float(np.hypot(*(values * std))) / (size * stiffness))
+
+
+def _hysteresis(model: IdentifiedModel, names: Sequence[str]) -> tuple[float, float]:
+    """Return the sum [N m] of the amplitudes ``names`` and its deviation."""
+    own = [model.names.index(name) for name in names]
+    spread = np.linalg.norm(model.covariance_factor[:, own].sum(axis=1)) if own else 0.0
+    return float(model.values[own].sum()), float(spread)
 
 
 def _averaged(noise: float, steps: tuple[float, float], periods: int) -> float:

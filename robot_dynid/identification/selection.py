@@ -31,6 +31,7 @@ from robot_dynid.estimation.information import Accumulator
 from robot_dynid.estimation.uncertainty.held_out import folds, held_out
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.effort_lag import alike, lag_of, likely, settled, sure
+from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import JointFriction, axes_of
@@ -165,6 +166,30 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
         progress('choosing friction laws', 0.8)
         structure, choices = part.laws(structure, settings, requests)
     return Choice(settings, structure, scores, lag, choices)
+
+
+def with_gear_effects(
+    robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe, choice: Choice,
+    progress: Progress,
+) -> Choice:
+    """Return the choice with the effects of elastic gears, and the cut-off that suits them.
+
+    What gears do beside bending is faster than the motion: a cut-off chosen without it smooths it
+    away.
+    """
+    part, plain = Excerpt(robot, recordings), choice.structure
+    progress('looking for effects of gears', 0.8)
+    effects = gear_effects(robot, plain, part.samples(choice.preprocessing))
+    found = replace(choice, structure=replace(plain, gears=effects))
+    if not effects or recipe.cutoff is not None:
+        return found
+    cutoff, scores = _choose_cutoff(part, found.structure, between(progress, 0.8, 1.0))
+    if cutoff == choice.preprocessing.cutoff:
+        return found
+    settings = replace(choice.preprocessing, cutoff=cutoff)
+    effects = gear_effects(robot, plain, part.samples(settings))
+    return replace(found, preprocessing=settings, cutoffs=scores,
+                   structure=replace(plain, gears=effects))
 
 
 def with_laws_of(

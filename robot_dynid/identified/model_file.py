@@ -22,7 +22,9 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import SHOWN
 from robot_dynid.numbers import shown
+from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
+from robot_dynid.regressor import GearEffects
 from robot_dynid.residual import residual_from_plain
 from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
@@ -79,7 +81,7 @@ def dump(model: IdentifiedModel) -> str:
         'parameters': parameters, **_correlation(model), **_feasible(model),
         'preprocessing': asdict(model.preprocessing), 'blocks': {
             'rotor_inertia': model.structure.rotor_inertia,
-            'friction': _friction(model.structure),
+            'friction': _friction(model.structure), **_gears(model.structure),
         },
         **_residual(model), **_ripple(model), **_adaptation(model),
         **({'trained': model.trained.plain(model.joints)} if model.trained.quantities else {}),
@@ -115,6 +117,10 @@ def _friction(structure: Structure) -> dict[str, Any]:
             **load}
 
 
+def _gears(structure: Structure) -> dict[str, Any]:
+    return {'gears': to_plain(structure.gears)} if structure.gears else {}
+
+
 def _read_structure(blocks: dict[str, Any]) -> Structure:
     """Return the structure; ``law``, one name for all axes, is how files were written once."""
     friction = blocks['friction']
@@ -125,7 +131,8 @@ def _read_structure(blocks: dict[str, Any]) -> Structure:
         raise ValueError(f'{len(names)} friction laws with {len(settings)} settings')
     return Structure(
         bool(blocks['rotor_inertia']), tuple(names), settings,
-        None if load is None else tuple(tuple(float(v) for v in row) for row in load))
+        None if load is None else tuple(tuple(float(v) for v in row) for row in load),
+        tuple(from_plain(GearEffects, one) for one in blocks.get('gears', ())))
 
 
 def _residual(model: IdentifiedModel) -> dict[str, Any]:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.friction.words import unit_of, words_of
-from robot_dynid.regressor import Axes, JointFriction, RigidLinks, RotorInertia, Springs
+from robot_dynid.regressor import (
+    Axes,
+    Hysteresis,
+    JointFriction,
+    KinematicError,
+    RigidLinks,
+    RotorInertia,
+    Springs,
+)
 from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS
 from robot_dynid.robot.inertia import PARAMETERS
 from robot_dynid.robot.model import PRISMATIC, RobotModel
@@ -71,12 +79,38 @@ def _block(robot: RobotModel, block: Block) -> Iterator[ParameterWords]:
             yield ParameterWords(
                 name, part, words_of(parameter, slides), unit_of(parameter, slides))
     elif isinstance(block, Springs):
-        for gear in block.gears:
-            part, slides = robot.joints[gear.joint], robot.types[gear.joint] == PRISMATIC
-            for symbol, (words, *units) in GEAR.items():
-                yield ParameterWords(gear.parameter(symbol), part, words, units[int(slides)])
+        yield from _springs(robot, block)
+    elif isinstance(block, KinematicError | Hysteresis):
+        yield from _gear_effects(robot, block)
     else:
         yield from (ParameterWords(name, '', name, '') for name in block.names)
+
+
+def _springs(robot: RobotModel, block: Springs) -> Iterator[ParameterWords]:
+    """Yield stiffness, damping and offset of every gear."""
+    for gear in block.gears:
+        part, slides = robot.joints[gear.joint], robot.types[gear.joint] == PRISMATIC
+        for symbol, (words, *units) in GEAR.items():
+            yield ParameterWords(gear.parameter(symbol), part, words, units[int(slides)])
+
+
+def _gear_effects(
+    robot: RobotModel, block: KinematicError | Hysteresis
+) -> Iterator[ParameterWords]:
+    """Yield the waves, or the amplitudes of hysteresis, of every gear."""
+    for gear, own in zip(block.gears, block.effects, strict=True):
+        lengths = dict(zip(own.stops, own.lengths, strict=True))
+        part, slides = robot.joints[gear.joint], robot.types[gear.joint] == PRISMATIC
+        for symbol in block.symbols(own):
+            force = 'N' if slides else 'N m'
+            if symbol in lengths:
+                words = f'hysteresis of the gear that turns over {lengths[symbol]:g} of deflection'
+            else:
+                known = symbol[:-1]
+                words = f'{"sine" if symbol.endswith("s") else "cosine"} of the kinematic error ' \
+                    f'times {"stiffness" if known == STIFFNESS else "damping"}'
+                force = force if known == STIFFNESS else f'{force} s'
+            yield ParameterWords(gear.parameter(symbol), part, words, force)
 
 
 def _links(robot: RobotModel, block: RigidLinks) -> Iterator[ParameterWords]:

@@ -69,7 +69,9 @@ class GearRecord:
     ``_std``; ``offset`` [rad] by which the motor encoder reads more than that of the link where
     nothing bends the gear; rms and peak ``deflection`` [rad], filtered; ``resolution`` [rad] of
     both encoders, 0 where no step shows, and the ``noise`` [rad] of a single deflection;
-    ``attenuation``, the share by which that noise draws the stiffness down in least squares.
+    ``attenuation``, the share by which that noise draws the stiffness down in least squares;
+    amplitude [rad] of the ``kinematic_error`` and friction [N m] of the ``hysteresis``, half the
+    width of the loop, each with its ``_std``: zero where the data shows none.
     """
 
     joint: str
@@ -87,6 +89,10 @@ class GearRecord:
     damping_std: float
     rotor_inertia: float
     rotor_inertia_std: float
+    kinematic_error: float = 0.0
+    kinematic_error_std: float = 0.0
+    hysteresis: float = 0.0
+    hysteresis_std: float = 0.0
 
 
 @dataclass(frozen=True)

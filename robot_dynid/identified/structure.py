@@ -13,7 +13,14 @@ from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import FrictionLaw, law_from
 from robot_dynid.identified.trained import Extent
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import Block, JointFriction, axes_of, frictionless_blocks
+from robot_dynid.regressor import (
+    Block,
+    GearEffects,
+    JointFriction,
+    axes_of,
+    effect_blocks,
+    frictionless_blocks,
+)
 from robot_dynid.regressor.friction import Load
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
@@ -24,13 +31,15 @@ class Structure:
     """``rotor_inertia``; ``friction`` the name and ``settings`` those of the law of every axis.
 
     ``load`` (n, 10) are the standard parameters of the links by which the transmitted torque is
-    computed, where a law depends on it.
+    computed, where a law depends on it. ``gears`` are the effects of the gears of elastic joints,
+    one entry each; none where no gear has any.
     """
 
     rotor_inertia: bool
     friction: tuple[str, ...]
     settings: tuple[Mapping[str, Any], ...]
     load: tuple[tuple[float, ...], ...] | None = None
+    gears: tuple[GearEffects, ...] = ()
 
     @classmethod
     def uniform(cls, robot: RobotModel, rotor_inertia: bool, friction: str,
@@ -82,9 +91,10 @@ class Structure:
         return JointFriction(axes_of(robot), self.laws, self.load_of(robot))
 
     def blocks(self, robot: RobotModel) -> tuple[Block, ...]:
-        """Build the blocks: links, rotors, gears of elastic joints, friction."""
+        """Build the blocks: links, rotors, gears of elastic joints and their effects, friction."""
         found = frictionless_blocks(robot, self.rotor_inertia)
-        return (*found, self.friction_of(robot))
+        effects = effect_blocks(robot, self.gears) if robot.drive.elastic and self.gears else ()
+        return (*found, *effects, self.friction_of(robot))
 
     def torque_model(self, robot: RobotModel, reduction: Reduction | None = None) -> TorqueModel:
         """Build the torque model, with a known ``reduction`` or a newly computed one.

@@ -16,6 +16,7 @@ from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor.assembly import Assembly
 from robot_dynid.regressor.block import Block
 from robot_dynid.regressor.friction import JointFriction
+from robot_dynid.regressor.gear_effects import Hysteresis
 from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import PRISMATIC, STANDARD_GRAVITY, RobotModel
 from robot_dynid.types import FloatArray, Samples
@@ -56,8 +57,8 @@ def entries(robot: RobotModel, blocks: Sequence[Block]) -> NDArray[np.bool_]:
 def generic_regressor(
     robot: RobotModel, blocks: Sequence[Block], samples: Samples
 ) -> FloatArray:
-    """Return the regressor (rows, p, N) at unrelated states, its friction columns independent."""
-    histories = [block.generic(samples) if isinstance(block, JointFriction)
+    """Return the regressor (rows, p, N) at unrelated states, those with a past independent."""
+    histories = [block.generic(samples) if isinstance(block, JointFriction | Hysteresis)
                  else block.history(samples) for block in blocks]
     return Assembly.of(blocks).columns_of(samples, histories).array(robot.rows)
 

@@ -4,15 +4,22 @@ from robot_dynid.dynamics.rotors import SpinningRotors
 from robot_dynid.regressor.block import Axes, Block, SmoothBlock, axes_of
 from robot_dynid.regressor.elastic import Springs
 from robot_dynid.regressor.friction import JointFriction
+from robot_dynid.regressor.gear_effects import (
+    GearEffects,
+    Hysteresis,
+    KinematicError,
+    effect_blocks,
+)
 from robot_dynid.regressor.motor import RotorInertia
 from robot_dynid.regressor.rigid import RigidLinks
 from robot_dynid.robot.model import RobotModel
 
 BLOCKS = {'rigid': RigidLinks, 'rotor_inertia': RotorInertia, 'friction': JointFriction,
-          'springs': Springs}
+          'springs': Springs, 'kinematic_error': KinematicError, 'hysteresis': Hysteresis}
 
-__all__ = ['BLOCKS', 'Axes', 'Block', 'JointFriction', 'RigidLinks', 'RotorInertia', 'SmoothBlock',
-           'SpinningRotors', 'Springs', 'axes_of', 'frictionless_blocks']
+__all__ = ['BLOCKS', 'Axes', 'Block', 'GearEffects', 'Hysteresis', 'JointFriction',
+           'KinematicError', 'RigidLinks', 'RotorInertia', 'SmoothBlock', 'SpinningRotors',
+           'Springs', 'axes_of', 'effect_blocks', 'frictionless_blocks']
 
 
 def frictionless_blocks(robot: RobotModel, rotor_inertia: bool) -> tuple[Block, ...]:

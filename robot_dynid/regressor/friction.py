@@ -113,20 +113,13 @@ class JointFriction(KernelBlock):
         """Return the torque (h, N) of every parameter of ``axes``, by default all, at value one.
 
         Measured effort has passed a low-pass; friction switches too fast to commute with it, so
-        its columns pass the same filter, unlike those of the smooth motion. Few columns are in
-        work at a time.
+        its columns pass the same filter, unlike those of the smooth motion.
         """
         chosen = range(len(self.laws)) if axes is None else axes
-        known = samples if samples.whole is None else samples.whole
-        history = np.empty((sum(len(self.laws[i].parameters) for i in chosen), len(samples)))
-        first = 0
-        for columns in _together(self.laws[i].columns(motion) for i, motion in zip(
-                chosen, self.motions(known, chosen), strict=True)):
-            filtered = low_passed(columns, known)
-            history[first:first + len(columns)] = samples.at_stamps(
-                (filtered if samples.rows is None else filtered[:, samples.rows]).T).T
-            first += len(columns)
-        return history
+        return passed(samples, lambda known: (
+            self.laws[i].columns(motion) for i, motion in zip(
+                chosen, self.motions(known, chosen), strict=True)),
+            sum(len(self.laws[i].parameters) for i in chosen))
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) of states without a past in which parameters are independent.
@@ -164,6 +157,24 @@ class JointFriction(KernelBlock):
             for entry in linear(column, self.axes.effort[owners[parameter]], HISTORY,
                                 {parameter: 1.0}))
         return RegressorColumns(len(chosen), entries=entries, past=len(owners))
+
+
+def passed(
+    samples: Samples, columns: Callable[[Samples], Iterable[FloatArray]], count: int
+) -> FloatArray:
+    """Return ``count`` columns (h, N) at the stamps of the effort, filtered like it.
+
+    ``columns`` gives those (k, M) of the whole recording, which are filtered few at a time.
+    """
+    known = samples if samples.whole is None else samples.whole
+    history = np.empty((count, len(samples)))
+    first = 0
+    for own in _together(columns(known)):
+        filtered = low_passed(own, known)
+        history[first:first + len(own)] = samples.at_stamps(
+            (filtered if samples.rows is None else filtered[:, samples.rows]).T).T
+        first += len(own)
+    return history
 
 
 def low_passed(columns: FloatArray, samples: Samples) -> FloatArray:

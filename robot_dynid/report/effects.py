@@ -57,7 +57,9 @@ GEARS = (
     'A gear transmits K (theta - q) + D (theta_d - q_d), theta and J those of its motor on the '
     'joint side. The deflection is what both encoders differ by, so their steps and noise decide '
     'what is known of K: the noise share is by how much they draw K down in least squares. The '
-    'offset is what the motor reads more than the link where nothing bends the gear.')
+    'offset is what the motor reads more than the link where nothing bends the gear. Kinematic '
+    'error comes twice per motor turn; hysteresis is half the width of the loop. Both are in the '
+    'fit where they lower its error on stretches left out.')
 BESIDE = (
     'The same recordings were fitted as if all joints were rigid, with the lag of the effort that '
     'suits that: errors are root mean squares of the whole effort of each joint on stretches left '
@@ -239,11 +241,15 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
              number(1e3 * g.deflection_rms, 3), number(1e3 * g.deflection_peak, 3),
              ' / '.join(number(1e3 * step, 3) if step else 'none seen'
                         for step in (g.resolution_link, g.resolution_motor)),
-             number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2)),
+             number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2),
+             _with_std(1e3 * g.kinematic_error, 1e3 * g.kinematic_error_std)
+             if g.kinematic_error else 'none seen',
+             _with_std(g.hysteresis, g.hysteresis_std) if g.hysteresis else 'none seen'),
             'poor' if g.attenuation > ATTENUATED else '') for g in gears)
     columns = ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
                'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]',
-               'noise [mrad]', 'noise share of K [%]')
+               'noise [mrad]', 'noise share of K [%]', 'kinematic error [mrad]',
+               'hysteresis [N m]')
     beside = model.record.rigid_beside
     stiff = tuple(Row((r.joint, 'elastic' if r.elastic else 'rigid',
                        number(r.rigid_error), number(r.elastic_error),

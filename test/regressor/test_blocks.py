@@ -11,7 +11,15 @@ from tolerances import SAME_FORMULA
 from robot_dynid.estimation.experiment import Regression, TorqueModel, chunks
 from robot_dynid.friction import AxisMotion, Coulomb
 from robot_dynid.reduction.numeric import random_states
-from robot_dynid.regressor import BLOCKS, JointFriction, RigidLinks, RotorInertia, axes_of
+from robot_dynid.regressor import (
+    BLOCKS,
+    GearEffects,
+    JointFriction,
+    RigidLinks,
+    RotorInertia,
+    Springs,
+    axes_of,
+)
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.types import Samples
@@ -22,7 +30,8 @@ ROBOTS = ('planar_3r', 'stanford_arm', 'tx40')
 def with_gears(name):
     """Return a robot whose first two joints are elastic, the second with a torque sensor."""
     robot = load_robot(name)
-    return replace(robot, drive=replace(robot.drive, elastic=(0, 1), torque_sensors=(1,)))
+    return replace(robot, drive=replace(robot.drive, elastic=(0, 1), torque_sensors=(1,),
+                                        gear_ratios=np.full(robot.n, 100.0)))
 
 
 def built(kind, robot):
@@ -32,6 +41,9 @@ def built(kind, robot):
         return BLOCKS[kind](robot)
     if kind == 'friction':
         return BLOCKS[kind](axes, tuple(Coulomb(0.05) for _ in axes.labels))
+    if kind in ('kinematic_error', 'hysteresis'):
+        effects = GearEffects((3e-5, 4e-5), (1e-3, 0.1))
+        return BLOCKS[kind](robot, Springs(robot).gears, (effects, effects))
     return BLOCKS[kind](axes)
 
 
@@ -61,7 +73,7 @@ def test_chosen_columns_are_those_of_all(kind, name):
     states = random_states(robot, 30, np.random.default_rng(1))
     assert len(set(block.names)) == len(block.names)
     full = columns(block, states, rows=robot.rows)
-    assert np.isfinite(full).all() and np.any(full)
+    assert np.isfinite(full).all() and (np.any(full) or kind == 'hysteresis')  # it has a past
     chosen = np.random.default_rng(2).permutation(len(block.names))[:5]
     chosen = np.sort(chosen)
     assert columns(block, states, chosen, robot.rows) == pytest.approx(full[:, chosen])
@@ -88,7 +100,7 @@ def test_torque_of_resting_robot_in_no_gravity_is_only_the_offset(kind):
     still = Samples(robot.joints, np.arange(5.0), *np.zeros((3, 5, 5)))
     found = columns(block, still, rows=robot.rows)
     for c, parameter in enumerate(block.names):
-        assert np.any(found[:, c]) == parameter.startswith(('f0', 's'))
+        assert np.any(found[:, c]) == parameter.startswith(('f0', 's', 'Kc'))
 
 
 def test_rotors_turn_with_their_axes():

@@ -21,18 +21,28 @@ RATIO = 100.0
 NOISE = Noise(position_step=5e-6, motor_position_step=5e-6, velocity=1e-3, effort=1e-3)
 
 
-def elastic_arm() -> tuple[RobotModel, Truth]:
-    """Return the planar arm with three elastic joints, and its truth without noise."""
+def elastic_arm(
+    error: float = 0.0, loop: float = 0.0, length: float = 2e-4
+) -> tuple[RobotModel, Truth]:
+    """Return the planar arm with three elastic joints, and its truth without noise.
+
+    Its gears have kinematic ``error`` [rad] and hysteresis of Dahl's kind over ``length`` [rad],
+    as wide as what bends them by ``loop`` [rad].
+    """
     robot = load_robot('planar_3r')
     robot = replace(robot, drive=replace(robot.drive, elastic=(0, 1, 2)))
-    drives = {joint: HarmonicDrive(RATIO, k, d) for joint, k, d in zip(robot.joints, K, D,
-                                                                       strict=True)}
+    if error:
+        robot = replace(robot, drive=replace(robot.drive, gear_ratios=np.full(3, RATIO)))
+    drives = {joint: HarmonicDrive(RATIO, k, d, error, loop * k, length)
+              for joint, k, d in zip(robot.joints, K, D, strict=True)}
     return robot, replace(load_truth(robot), noise=Noise(), drives=drives)
 
 
-def recordings(seconds: float = 8.0, noise: Noise = NOISE, seed: int = 0) -> list[RawLog]:
-    """Return two recordings of different motions."""
-    robot, truth = elastic_arm()
+def recordings(
+    seconds: float = 8.0, noise: Noise = NOISE, seed: int = 0, **effects: float
+) -> list[RawLog]:
+    """Return two recordings of different motions; ``effects`` of gears as of `elastic_arm`."""
+    robot, truth = elastic_arm(**effects)
     found = []
     for number in range(2):
         path = Sines(robot, seconds)

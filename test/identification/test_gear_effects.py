@@ -1,0 +1,74 @@
+"""Damping of gears with hysteresis and kinematic error, whose law is another than the model's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from elastic_arms import D, K, elastic_arm, recordings
+from tolerances import GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE
+
+from robot_dynid import ESTIMATORS, IdentifiedModel, identify
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.identification.gear_effects import gear_effects
+from robot_dynid.identification.identify import IdentificationResult
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identified.parameter_words import parameter_words
+from robot_dynid.identified.structure import Structure
+from robot_dynid.report.effects import elastic_joints
+from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+
+ERROR, LOOP = 4e-5, 8e-5
+
+
+def check(result: IdentificationResult, error: float, factor: float) -> None:
+    """Hold gears against the truth; without their effects D is ``factor`` times too large."""
+    structure = result.choice.structure
+    plain = replace(structure, gears=()).torque_model(result.experiment.model.robot)
+    without = ESTIMATORS['elastic'].fit(Experiment.of(plain, result.experiment.recordings))
+    wrong = [without.values[without.names.index(f'D{j + 1}')] / D[j] for j in range(3)]
+    assert max(wrong) > factor
+    for gear, k, d in zip(result.model.record.gears, K, D, strict=True):
+        assert gear.stiffness == pytest.approx(k, rel=0.01)
+        assert gear.damping == pytest.approx(d, rel=GEAR_DAMPING)
+        assert gear.kinematic_error == pytest.approx(error, rel=GEAR_WAVE)
+        assert (gear.kinematic_error_std > 0.0) == (error > 0.0)
+        assert gear.hysteresis == pytest.approx(LOOP * k, rel=GEAR_LOOP)
+        assert 0.0 < gear.hysteresis_std < 0.2 * gear.hysteresis
+
+
+def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
+    effects = {'error': ERROR, 'loop': LOOP, 'length': 1.5e-4}
+    robot, _ = elastic_arm(**effects)
+    result = identify(robot, recordings(**effects), 'elastic',
+                      Recipe(friction='coulomb', cutoff=50.0))
+    check(result, ERROR, 2.0)
+    model = result.model
+    again = IdentifiedModel.from_yaml(model.to_yaml())
+    assert (again.structure, again.record.gears) == (model.structure, model.record.gears)
+    words = parameter_words(model)
+    assert words['Ks1'].words == 'sine of the kinematic error times stiffness'
+    assert (words['ha2'].part, words['ha2'].unit) == ('joint_2', 'N m')
+    table = elastic_joints(model)[0].tables[0]
+    assert all('±' in cell for row in table.rows for cell in row.cells[-2:])
+    q = np.zeros((1, 3))
+    assert np.isfinite(np.array(model.forward_elastic(q, q, q, q, q))).all()
+
+
+def test_gears_without_effects_get_none() -> None:
+    robot, _ = elastic_arm(ERROR)  # for its gear ratios
+    log = recordings(4.0)[0]
+    structure = Structure.uniform(robot, True, 'coulomb', {})
+    for cutoff in (15.0, 50.0):
+        samples = [prepare(robot, repair(robot, log), Preprocessing(cutoff))]
+        assert gear_effects(robot, structure, samples) == ()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(('length', 'error'), [(8e-5, 0.0), (4e-4, 0.0), (1.5e-4, ERROR)])
+@pytest.mark.parametrize('seed', [0, 1, 2])
+def test_damping_by_default_settings(length: float, error: float, seed: int) -> None:
+    effects = {'error': error, 'loop': LOOP, 'length': length}
+    robot, _ = elastic_arm(**effects)
+    check(identify(robot, recordings(seed=10 * seed, **effects), 'elastic'), error, 2.0)
