@@ -158,7 +158,8 @@ def _moving_joints(
     for joint in moving.values():
         if joint.mimic:
             raise RobotError(f'{source}: joint {joint.name!r} is a mimic joint, which is not '
-                             'supported; list the other joints under "joints" to lock it')
+                             'supported; list the other joints under "joints" of a robot YAML, '
+                             'which locks it: `robot-dynid init` writes one from a URDF')
         if joint.kind not in MOVABLE:
             raise RobotError(f'{source}: joint {joint.name!r} has type {joint.kind!r}; supported '
                              f'are {", ".join(MOVABLE)} and fixed; list the other joints under '

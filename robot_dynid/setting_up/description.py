@@ -162,7 +162,8 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
         meanings = '; '.join(f'{one.kind or "none"}: {one.meaning}, {one.when}'
                              for one in driver.efforts)
         found = f'{driver.name} says: {meanings} ({driver.efforts[0].source})'
-        sensor = next((one.sensor for one in driver.efforts if one.kind == kind), MOTOR)
+        sensors = [one.sensor for one in driver.efforts if kind in (None, one.kind)]
+        sensor = sensors[0] if sensors and (kind or len(set(sensors)) == 1) else MOTOR
     asked = [
         Question('driver', 'Which driver publishes the joint states?', names(),
                  own.name if own else OTHER, ', '.join(because) or 'nothing in the URDF tells',

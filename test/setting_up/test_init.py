@@ -205,6 +205,9 @@ def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
     assert completed(arm, given)['sensor'] == 'link'
     assert completed(arm, {**given, 'driver': OTHER})['sensor'] == 'motor'
     assert 'drive_gains' not in {one.key for one in questions(arm, given)}
+    by_driver = {name: next(one.suggestion for one in questions(arm, {'driver': name})
+                            if one.key == 'sensor') for name in ('franka_ros2', OTHER)}
+    assert by_driver == {'franka_ros2': 'link', OTHER: 'motor'}, 'before the kind is known'
 
 
 def test_a_urdf_without_an_arm_is_refused(tmp_path: Path) -> None:
