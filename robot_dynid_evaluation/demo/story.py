@@ -34,7 +34,7 @@ class Excitation:
 
 
 EXCITATIONS = {
-    'fourier': Excitation('duration: 10.0, harmonics: 10, starts: 1, iterations: 100',
+    'fourier': Excitation('duration: 10.0, harmonics: 10, starts: 1, iterations: 20',
                           'wls', 0.02),
     'sine-sequence': Excitation('periods: 1, configurations: 2', 'staged', 0.05),
 }
