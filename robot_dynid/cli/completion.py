@@ -16,8 +16,8 @@ EXAMPLES = (
     'robot-dynid completion fish > ~/.config/fish/completions/robot-dynid.fish',
 )
 SHELLS = 'bash', 'zsh', 'fish'
-#: zsh takes the words for bash once it has been told to
-ZSH = 'autoload -Uz compinit bashcompinit && compinit && bashcompinit\n'
+#: zsh completes nothing before this, which plugins may have done
+ZSH = '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import pty
+import select
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +26,8 @@ from robot_dynid.robot.locate import known_robots
 pytest.importorskip('argcomplete', reason='optional oracle is not installed: argcomplete')
 Capture = pytest.CaptureFixture[str]
 MAIN = 'import sys; from robot_dynid.cli.main import main; sys.exit(main())'
+#: a shell that shows nothing for so long is dead [s]
+PATIENCE = 300.0
 #: asks the function for bash, as readline does, and prints what it answers
 ASK = """
 source completion.bash
@@ -78,7 +86,7 @@ def test_every_argument_with_a_file_has_its_kind() -> None:
 
 
 def test_code_for_each_shell(capsys: Capture) -> None:
-    for shell, words in (('bash', 'complete '), ('zsh', 'bashcompinit'), ('fish', 'complete ')):
+    for shell, words in (('bash', 'complete '), ('zsh', 'compinit'), ('fish', 'complete ')):
         assert main(['completion', shell]) == 0
         code = capsys.readouterr().out
         assert words in code and 'robot-dynid' in code
@@ -95,16 +103,64 @@ def test_code_for_each_shell(capsys: Capture) -> None:
 def test_bash_completes(
     line: str, expected: set[str], unexpected: set[str], place: Path, capsys: Capture
 ) -> None:
-    assert main(['completion', 'bash']) == 0
-    (place / 'completion.bash').write_text(capsys.readouterr().out)
-    command = place / 'robot-dynid'
-    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{MAIN}' \"$@\"\n")
-    command.chmod(0o755)
+    program(place, 'bash', capsys)
     script = ASK.format(line=shlex.quote(line), at=len(line.split(' ')) - 1)
     done = subprocess.run(['bash', '-c', script], capture_output=True, text=True, check=True)
     found = {word.strip() for word in done.stdout.splitlines()}
     assert expected <= found, done.stderr
     assert not unexpected & found
+
+
+def typed(shell: list[str], place: Path, lines: list[str], expected: str) -> str:
+    """Type lines into an interactive shell until it shows what is expected; return what it shows.
+
+    The shell reads the terminal of this machine: what it answers is looked at, not how fast.
+    """
+    pid, terminal = pty.fork()
+    if pid == 0:  # the shell
+        os.execvpe(shell[0], shell, {
+            **os.environ, 'HOME': str(place), 'TERM': 'dumb',
+            'PATH': f'{place}:{os.environ["PATH"]}'})
+    shown, until = '', time.monotonic() + PATIENCE
+    try:
+        os.write(terminal, '\n'.join(lines).encode())
+        while expected not in shown and time.monotonic() < until:
+            if select.select([terminal], [], [], 1.0)[0]:
+                shown += os.read(terminal, 1 << 16).decode(errors='replace')
+    finally:
+        os.close(terminal)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return shown
+
+
+def program(place: Path, shell: str, capsys: Capture) -> Path:
+    """Write the program, and the code with which a shell completes it."""
+    assert main(['completion', shell]) == 0
+    (place / f'completion.{shell}').write_text(capsys.readouterr().out)
+    command = place / 'robot-dynid'
+    command.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{MAIN}' \"$@\"\n")
+    command.chmod(0o755)
+    return place
+
+
+@pytest.mark.skipif(shutil.which('zsh') is None, reason='no zsh: apt-get install zsh')
+def test_zsh_completes(place: Path, capsys: Capture) -> None:
+    program(place, 'zsh', capsys)
+    shown = typed(['zsh', '-f', '-i'], place, [
+        'source ./completion.zsh', 'robot-dynid base ur1\t\t'], 'ur16e')
+    assert 'ur16e' in shown
+
+
+@pytest.mark.skipif(shutil.which('fish') is None, reason='no fish: apt-get install fish')
+def test_fish_completes(place: Path, capsys: Capture) -> None:
+    program(place, 'fish', capsys)
+    done = subprocess.run(
+        ['fish', '--no-config', '-c',
+         'source completion.fish; complete -C "robot-dynid base ur1"'],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, 'HOME': str(place), 'PATH': f'{place}:{os.environ["PATH"]}'})
+    assert done.stdout.split() == ['ur10e', 'ur16e']
 
 
 def examples() -> list[str]:
