@@ -30,6 +30,12 @@ SYSTEM_FILES = ('system_ros.txt',)
 STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
 PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
 
+#: what each step waits for
+WAITS = {'packages': 'downloads and installs some hundred megabytes, minutes without a word',
+         'workspace': 'builds messages and the package, a few minutes',
+         'kernels': 'compiles loops to machine code, a few minutes',
+         'sources': 'compiles what the modules call them with'}
+
 # The interpreter below any virtual environment this script may be run from.
 BASE_PYTHON = Path(sys.base_prefix) / 'bin' / f'python{sys.version_info[0]}.{sys.version_info[1]}'
 
@@ -260,7 +266,7 @@ def main() -> None:
     done: dict[str, str] = json.loads(STATE.read_text()) if STATE.exists() else {}
     for name, wanted in digests(system_ros).items():
         if done.get(name) != wanted:
-            print(f'setup: {name}', file=sys.stderr, flush=True)
+            print(f'setup: {name}: {WAITS[name]}', file=sys.stderr, flush=True)
             steps[name]()
             done[name] = wanted
             STATE.write_text(json.dumps(done, indent=1))
