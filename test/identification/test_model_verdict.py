@@ -6,19 +6,23 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from synthetic_recordings import recording
-from tolerances import PREDICTED
+from tolerances import PREDICTED, RECOVERED
 
 from robot_dynid.cli.main import parser
 from robot_dynid.errors import DataError
 from robot_dynid.excitation.families import parse_request
+from robot_dynid.identification.forward_scores import CONTROL
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.next_actions import COUPLED, Names
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.residual_parts import ResidualParts
+from robot_dynid.identification.residual_parts import SLIDES, ResidualParts, residual_parts
+from robot_dynid.identification.rollout_scores import SECONDS
 from robot_dynid.identification.validate import Validation, validate
 from robot_dynid.identification.verdict import AS_GOOD, ITSELF, judged, refused_recordings
 from robot_dynid.identified.by_parameters import effort_by_parameters
@@ -39,7 +43,7 @@ from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 #: nothing is chosen from the data, for time
 QUICK = Recipe(cutoff=8.0, effort_lag=0.0, friction='dahl', ripple='none', adaptation='none')
@@ -208,6 +212,19 @@ def test_simulated_motion_is_held_against_no_model(arm, unseen, share, good) -> 
     rollouts = trace.steady * np.array([0.1, share, 0.1] * 2)**2
     verdict = judged(arm[2].model, replace(unseen, traces=(replace(trace, rollouts=rollouts),)))
     assert [of(verdict, j, SIMULATION).ok for j in range(3)] == [True, good, True]
+    assert of(verdict, JOINT, SIMULATION).value == pytest.approx(share)
+
+
+@pytest.mark.parametrize(('share', 'good'), around(AS_GOOD))
+def test_nominal_inertials_are_not_to_simulate_better(arm, unseen, share, good) -> None:
+    steady = np.array([0.1, 0.2, 0.3])
+    found = 0.1 * steady * np.array([1.0, share, 1.0])
+    scores = {name: SimpleNamespace(position=position, stopped=0) for name, position in (
+        ('model', found), ('constant_velocity', steady), (CONTROL, 0.1 * steady))}
+    forward: Any = SimpleNamespace(horizons=[SimpleNamespace(seconds=SECONDS, scores=scores)])
+    verdict = judged(arm[2].model, unseen, forward=forward)
+    assert [of(verdict, j, SIMULATION).ok for j in range(3)] == [True, good, True]
+    assert ('use those' in of(verdict, JOINT, SIMULATION).words) is not good
 
 
 def test_a_mass_matrix_that_no_robot_has_spoils_simulation(arm, unseen) -> None:
@@ -230,6 +247,20 @@ def test_weight_that_is_wrong_is_found_in_the_residuals(arm) -> None:
     truth = np.array([np.sqrt(np.mean(weight[moves[:, j], j]**2)) for j in range(3)])
     assert np.all(clean.parts.static < 0.1 * truth)
     assert wrong.parts.static == pytest.approx(truth, rel=PREDICTED)
+
+
+def test_weight_is_that_of_the_joint_itself(arm) -> None:
+    """The first moment of the first link loads its own joint alone."""
+    _, logs, result = arm
+    log, model = logs[2], result.model
+    off = np.where([name == 'mx1' for name in model.names], 3.0, 0.0)
+    weight = effort_by_parameters(model, log.position, *[0.0 * log.position] * 2) @ off
+    samples = Samples(log.joints, log.time, log.position, log.velocity, 0.0 * log.velocity, weight)
+    found = residual_parts(model, samples, 0.0 * weight)
+    assert found is not None
+    moves = np.abs(log.velocity[:, 0]) > SLIDES
+    truth = [np.sqrt(np.mean(weight[moves, 0]**2)), 0.0, 0.0]
+    assert found.static == pytest.approx(truth, rel=RECOVERED, abs=RECOVERED)
 
 
 def test_friction_of_another_joint_is_found_in_the_residuals(arm) -> None:
@@ -255,6 +286,52 @@ def test_what_recordings_show_of_external_torque_is_its_level(arm) -> None:
     assert found is not None and calm is not None
     assert found.external[2] == pytest.approx(4.0, abs=2.0 * calm.external[2])
     assert found.external[:2] == pytest.approx(calm.external[:2])
+
+
+def test_what_may_hold_a_slow_joint_is_no_external_torque(arm) -> None:
+    """At rest only what exceeds the dry friction counts."""
+    _, logs, result = arm
+    log, still = logs[2], 0.0 * logs[2].position
+    levels = result.model.noise_levels
+    assert levels is not None
+    for share in (0.5, 2.0):
+        effort = still + share * levels.holding
+        found = residual_parts(result.model, Samples(
+            log.joints, log.time, log.position, still, still, effort), still)
+        assert found is not None
+        assert found.external == pytest.approx(max(share - 1.0, 0.0) * levels.holding, rel=1e-6)
+
+
+def test_parts_of_recordings_count_by_their_rows_and_any_may_alarm() -> None:
+    one, other = (ResidualParts(np.full(2, k), np.full((2, 2), k), np.array([k, 1.0 - k]), rows)
+                  for k, rows in ((0.0, 300), (1.0, 100)))
+    found = ResidualParts.merged([one, other])
+    assert found is not None
+    assert found.static == pytest.approx([0.5, 0.5])  # sqrt(1/4)
+    assert found.caused == pytest.approx(np.full((2, 2), 0.25))
+    assert (found.external.tolist(), found.rows) == ([1.0, 1.0], 400)
+    assert ResidualParts.merged([]) is None
+
+
+@pytest.mark.parametrize(('change', 'wanted', 'told'), [
+    ({'friction_spread': {'dry': 0.09}}, 'friction differs', False),
+    ({'friction_spread': {'dry': 0.11}}, 'friction differs', True)])
+def test_friction_that_differs_is_an_action(arm, unseen, change, wanted, told) -> None:
+    model = replace(arm[2].model, record=replace(arm[2].model.record, **change))
+    assert any(wanted in one.words for one in judged(model, unseen).actions) is told
+
+
+@pytest.mark.parametrize(('share', 'told'), [(0.19, True), (0.21, False)])
+def test_a_joint_that_hardly_moves_is_named(arm, unseen, share, told) -> None:
+    model, limits = arm[2].model, arm[2].model.robot.limits
+    room = np.fmin(limits.upper - limits.lower, 2.0 * np.pi)
+    ranges = np.stack([-0.5 * room, 0.5 * room], axis=1)
+    ranges[JOINT] *= share
+    trained = replace(model.trained, quantities={**model.trained.quantities, 'position': ranges})
+    actions = judged(replace(model, trained=trained), unseen).actions
+    named = [one.words for one in actions if 'hardly move' in one.words]
+    assert (len(named) == 1) is told
+    assert all(model.joints[JOINT] in words and model.joints[0] not in words for words in named)
 
 
 def test_actions_are_few_and_their_commands_are_understood(arm, unseen) -> None:
