@@ -33,6 +33,8 @@ EXTRAS = {
     'ros': ['ros-rclpy[fastrtps]>=7.1,<10', 'ros-sensor-msgs>=5.3,<6',
             'ros-trajectory-msgs>=5.3,<6', 'ros-std-srvs>=5.3,<6', 'ros-diagnostic-msgs>=5.3,<6',
             'ros-visualization-msgs>=5.3,<6'],
+    # recordings shared out over a Dask cluster, and read from object stores
+    'fleet': ['distributed>=2022.2,<2027', 'fsspec>=2022.1,<2027'],
     # `colcon test` runs pytest where it finds it here
     'test': ['pytest>=6.2,<10', 'hypothesis>=6.36,<7'],
 }

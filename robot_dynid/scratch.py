@@ -7,12 +7,14 @@ import shutil
 import tempfile
 import threading
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
+from robot_dynid.files import open_regular
 
 #: bytes that are left free on the disk
 SPARE = 200_000_000
@@ -34,13 +36,22 @@ class Kept:
 class Scratch:
     """Arrays that are not in memory: a file without a name in the folder for temporary files.
 
-    What is read is a copy, so no memory stays mapped. Safe for use by several threads.
+    What is read is a copy, so no memory stays mapped. Safe for use by several threads. Another
+    process of this machine that is sent one opens the same file, to read from it.
     """
 
     def __init__(self) -> None:
         self._file: Any = None
         self._size = 0
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = None if self._file is None else f'/proc/{os.getpid()}/fd/{self._file.fileno()}'
+        return {'file': own, 'size': self._size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._file = None if state['file'] is None else _opened(state['file'])
+        self._size, self._lock = state['size'], threading.Lock()
 
     def put(self, array: NDArray[Any]) -> Kept:
         """Write an array (N, ...); raises NoRoom when the disk is full, with the folder."""
@@ -81,6 +92,26 @@ class Scratch:
             raise _full(size, error.strerror or str(error)) from None
         if free < size + SPARE:
             raise _full(size, 'the disk is full')
+
+
+#: files of other processes that this one reads from, by device and number
+_others: dict[tuple[int, int], Any] = {}
+
+
+def _opened(path: str) -> Any:
+    """Open the file of another process, which then lasts as long as this one."""
+    file = open_regular(path, DataError)
+    status = os.fstat(file.fileno())
+    known = _others.setdefault((status.st_dev, status.st_ino), file)
+    if known is not file:
+        file.close()
+    return known
+
+
+@cache
+def process_scratch() -> Scratch:
+    """Return the scratch space of this process, for what others read from."""
+    return Scratch()
 
 
 def _full(size: int, reason: str) -> NoRoom:

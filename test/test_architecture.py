@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the bottom up: a room may import itself and the rows before it.
 ROOMS = (
-    ('blas', 'errors', 'threads', 'version'),
+    ('blas', 'errors', 'threads', 'version', 'workers'),
     ('files', 'scratch', 'types', 'kernels', 'yaml_text'),
     ('numbers',),
     ('document', 'plain'),

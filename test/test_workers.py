@@ -1,0 +1,102 @@
+"""Workers: results in order, killed ones replaced, none left behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from worker_tasks import KilledOnce, ReadRows, refused, slow_at_first
+
+from robot_dynid import workers as module
+from robot_dynid.errors import DynIdError, MissingDependency, UsageError
+from robot_dynid.scratch import Scratch
+from robot_dynid.workers import Cluster, Processes, ThisProcess
+
+
+@pytest.fixture(scope='module')
+def two() -> Iterator[Processes]:
+    """Return two processes."""
+    with Processes(2) as found:
+        yield found
+
+
+def test_results_come_in_order(two: Processes) -> None:
+    for workers in (ThisProcess(), two):
+        assert list(workers.results(slow_at_first, range(20))) == list(range(20))
+        assert list(workers.results(slow_at_first, [])) == []
+
+
+def test_the_first_error_in_order_is_raised(two: Processes) -> None:
+    for workers in (ThisProcess(), two):
+        with pytest.raises(ValueError, match='1 is odd'):
+            list(workers.results(refused, range(10)))
+
+
+def test_not_all_tasks_are_handed_out_at_once(two: Processes) -> None:
+    taken = []
+    items = (taken.append(i) or i for i in range(100))
+    results = two.results(slow_at_first, items)
+    assert next(results) == 0
+    assert len(taken) <= module.AHEAD * two.count
+    results.close()
+
+
+def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path) -> None:
+    with Processes(2) as workers:
+        assert list(workers.results(KilledOnce(tmp_path, 5), range(12))) == [
+            2 * i for i in range(12)]
+        assert (tmp_path / 'killed').exists()
+
+
+def test_a_task_that_kills_every_worker_ends_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, 'LOST', 2)
+    said = r'1: 2 workers in a row.*memory'
+    with Processes(1) as workers, pytest.raises(DynIdError, match=said):
+        list(workers.results(KilledOnce(tmp_path, 1, always=True), range(3)))
+
+
+def test_workers_end_with_the_process_that_began_them() -> None:
+    program = ('import os, time\nfrom robot_dynid.workers import Processes\n'
+               'if __name__ == "__main__":\n'
+               '    pool = Processes(1)._pool\n'
+               '    print(pool.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n')
+    first = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, text=True)
+    assert first.stdout is not None
+    worker = int(first.stdout.readline())
+    first.kill()
+    first.wait()
+    first.stdout.close()
+    until = time.monotonic() + 30.0
+    while Path(f'/proc/{worker}').exists() and time.monotonic() < until:
+        if Path(f'/proc/{worker}/stat').read_text().split()[2] == 'Z':
+            break  # it has ended, and nobody has asked for its exit code
+        time.sleep(0.02)
+    else:
+        assert not Path(f'/proc/{worker}').exists()
+
+
+def test_scratch_space_is_read_by_other_processes(two: Processes) -> None:
+    scratch, values = Scratch(), np.random.default_rng(1).standard_normal((50, 3))
+    scratch.put(values[:7])
+    kept = scratch.put(values)
+    [found] = two.results(ReadRows(kept), [scratch])
+    np.testing.assert_array_equal(found, values[10:20])
+
+
+def test_without_a_scheduler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'distributed', None)
+    with pytest.raises(MissingDependency, match=r"'robot_dynid\[fleet\]'"):
+        Cluster('tcp://127.0.0.1:1')
+    monkeypatch.undo()
+    pytest.importorskip('distributed')
+    monkeypatch.setattr(module, 'CONNECT', 0.2)
+    for address in ('tcp://127.0.0.1:1', 'nowhere'):
+        with pytest.raises(UsageError, match=r'no scheduler.*dask scheduler'):
+            Cluster(address)
