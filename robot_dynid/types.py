@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -154,6 +154,24 @@ class StoredRecording(Protocol):
 
     def read(self, start: int, stop: int) -> RawLog:
         """Return the rows from ``start`` to before ``stop``."""
+
+
+@runtime_checkable
+class UnreadRecording(Protocol):
+    """A recording that is read where it is worked on, such as another process."""
+
+    @property
+    def source(self) -> str:
+        """The file it is read from."""
+
+    def opened(self) -> tuple[StoredRecording, str]:
+        """Read it; return what this process and the one that asked for it can read from.
+
+        And the SHA-256 of its files.
+        """
+
+    def within(self, start: float | None, stop: float | None) -> UnreadRecording:
+        """Return the window between two times [s] since it began, None for an open end."""
 
 
 def channels(log: RawLog) -> dict[str, FloatArray]:

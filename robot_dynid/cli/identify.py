@@ -16,6 +16,7 @@ from robot_dynid.cli.files import (
     reported,
     written_before,
 )
+from robot_dynid.cli.many import add_workers, by_recording, listed, recorded, unread
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.cli.verdict import show_verdict
@@ -24,6 +25,7 @@ from robot_dynid.errors import UsageError
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.estimation import Estimator
+    from robot_dynid.identification.by_recording import Recorded
     from robot_dynid.identification.identify import IdentificationResult
     from robot_dynid.identification.recipe import Recipe
     from robot_dynid.identification.recorded_information import RecordedInformation
@@ -35,6 +37,8 @@ EXAMPLES = (
     'robot-dynid identify train.csv --robot ur10e --out M.yaml --report R.html',
     'robot-dynid identify bag_1/ bag_2/ --robot my_arm.yaml --recipe R.yaml --out M.yaml',
     "robot-dynid identify 'run.mcap[10:60]' --robot ur10e --method feasible --out M.yaml",
+    'robot-dynid identify january/ @more.txt --robot ur10e --workers 8 --information kept/ '
+    '--out M.yaml',
 )
 #: prefix by which the options that are settings of a method are known among the others
 SETTING = 'setting_'
@@ -50,8 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f'  {name:20} {one.summary}' for name, one in ESTIMATORS.items())])
     parser.add_argument('data', metavar='DATA', nargs='+',
                         help='recordings: .csv, .csv.gz, rosbag2 folder, .mcap, .db3, all of one '
-                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]; and '
-                             'information of recordings, X.info, see the verb information')
+                             'or a window in seconds since it began: run.csv.gz[12.0:40.5]; '
+                             "folders of these, patterns ('run_*.mcap'), lists of them "
+                             '(@list.txt); and information of recordings, X.info, see the verb '
+                             'information')
     parser.add_argument('--robot', help='name, URDF file or robot YAML; without it that of the '
                                         'information')
     parser.add_argument('--recipe', metavar='R.yaml',
@@ -61,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for key, (setting, owners) in owned_settings().items():
         parser.add_argument(f'--{key.replace("_", "-")}', dest=f'{SETTING}{key}', metavar='VALUE',
                             help=f'{setting.help} (method {", ".join(owners)})')
+    add_workers(parser)
     parser.add_argument('--out', required=True, metavar='M.yaml', help='model file to write')
     parser.add_argument('--report', metavar='R.html', help='report to write')
     add_accept_partial(parser)
@@ -80,6 +87,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.report.identification import identification_report
 
     started = time.perf_counter()
+    arguments.data = listed(arguments.data)
     outputs = ((arguments.out, model_file.MARK), (arguments.urdf, urdf_file.MARK),
                (arguments.report, report_mark(arguments.report)))
     check_outputs(*outputs, inputs=(*arguments.data, arguments.robot, arguments.recipe))
@@ -89,8 +97,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     robot, information = _inputs(arguments)
     check_outputs(*outputs, inputs=(robot.source,))
     urdf = _urdf(robot, estimator) if arguments.urdf else ''
-    with terminal.progress('identify') as progress:
-        result, logs = _identified(arguments, (robot, information), recipe, progress)
+    with terminal.progress('identify') as progress, \
+            recorded(arguments, terminal) as workers:
+        known = (robot, information, workers)
+        result, logs = _identified(arguments, known, recipe, progress)
         result.model.save(arguments.out)
         seconds = time.perf_counter() - started
         verdict = result.verdict_with(Names(arguments.robot, arguments.out))
@@ -136,33 +146,49 @@ def _is_information(path: str) -> bool:
 
 
 def _identified(
-    arguments: argparse.Namespace, inputs: tuple[RobotModel, list[RecordedInformation]],
-    recipe: Recipe, progress: Progress,
+    arguments: argparse.Namespace,
+    inputs: tuple[RobotModel, list[RecordedInformation], Recorded], recipe: Recipe,
+    progress: Progress,
 ) -> tuple[IdentificationResult, Parts]:
     """Identify from recordings, from information, or from information and recordings like it."""
-    from dataclasses import replace
-
-    from robot_dynid.identification.identify import identify, with_digests, with_recordings
-    from robot_dynid.identification.recorded_information import (
-        identify_information,
-        information,
-    )
+    from robot_dynid.identification.identify import identify, identify_with, with_recordings
+    from robot_dynid.identification.recorded_information import identify_information
     from robot_dynid.signals.parts import Parts
 
-    robot, known = inputs
+    robot, known, workers = inputs
     paths = [path for path in arguments.data if not _is_information(path)]
-    if not known:
-        logs = load_logs(paths, robot, progress, arguments.accept)
-        result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
-        return with_recordings(result, recording_digests(paths)), logs
-    if paths:
-        logs = load_logs(paths, robot, progress, arguments.accept)
-        more = information(known[0].robot, logs, recipe, known[0], progress)
-        record = with_digests(more.record, recording_digests(paths))
-        known = [*known, replace(more, record=record)]
-    excerpts = tuple(log for one in known for log in one.excerpt)
-    result = identify_information(known, arguments.method, recipe, progress)
-    return result, Parts(excerpts)
+    if known:
+        if paths:
+            known = [*known, _reduced(arguments, paths, (known[0], workers), recipe, progress)]
+        excerpts = tuple(log for one in known for log in one.excerpt)
+        return identify_information(known, arguments.method, recipe, progress), Parts(excerpts)
+    if by_recording(arguments, paths):
+        result = identify_with(workers, robot, unread(arguments, paths, robot), arguments.method,
+                               recipe, progress)
+        return result, workers.opened
+    logs = load_logs(paths, robot, progress, arguments.accept)
+    result = identify(robot, logs, arguments.method, recipe, progress, time.perf_counter)
+    return with_recordings(result, recording_digests(paths)), logs
+
+
+def _reduced(
+    arguments: argparse.Namespace, paths: list[str],
+    like: tuple[RecordedInformation, Recorded], recipe: Recipe, progress: Progress,
+) -> RecordedInformation:
+    """Reduce recordings as information that is known."""
+    from dataclasses import replace
+
+    from robot_dynid.identification.identify import with_digests
+    from robot_dynid.identification.recorded_information import information
+
+    known, workers = like
+    if by_recording(arguments, paths):
+        logs = unread(arguments, paths, known.robot)
+        return information(known.robot, logs, recipe, known, progress, workers)
+    logs = load_logs(paths, known.robot, progress, arguments.accept)
+    more = information(known.robot, logs, recipe, known, progress)
+    record = with_digests(more.record, recording_digests(paths))
+    return replace(more, record=record)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_accept, check_outputs, load_logs, recording_digests
+from robot_dynid.cli.many import add_workers, by_recording, listed, recorded, unread
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              'can be added up')
     parser.add_argument('--out', required=True, metavar='Y.info',
                         help='information file to write')
+    add_workers(parser)
     add_accept(parser)
 
 
@@ -54,16 +56,23 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     if not arguments.out.endswith(SUFFIX):
         raise UsageError(f'--out {arguments.out}: the name of an information file ends with '
                          f'{SUFFIX}')
+    arguments.data = listed(arguments.data)
     check_outputs((arguments.out, MARK), inputs=(
         *arguments.data, arguments.robot, arguments.recipe, arguments.like))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     robot = load_robot(arguments.robot)
     like = load_information(arguments.like) if arguments.like else None
-    with terminal.progress('information') as progress:
-        logs = load_logs(arguments.data, robot, progress, arguments.accept)
-        found = information(robot, logs, recipe, like, progress)
-        record = with_digests(found.record, recording_digests(arguments.data))
-        save_information(replace(found, record=record), arguments.out)
+    with terminal.progress('information') as progress, \
+            recorded(arguments, terminal) as workers:
+        if by_recording(arguments, arguments.data):
+            logs = unread(arguments, arguments.data, robot)
+            found = information(robot, logs, recipe, like, progress, workers)
+        else:
+            logs = load_logs(arguments.data, robot, progress, arguments.accept)
+            found = information(robot, logs, recipe, like, progress)
+            record = with_digests(found.record, recording_digests(arguments.data))
+            found = replace(found, record=record)
+        save_information(found, arguments.out)
     structure = found.choice.structure
     return {
         'robot': robot.name, 'out': arguments.out, 'recordings': found.record.recordings,

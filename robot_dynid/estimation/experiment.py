@@ -184,17 +184,19 @@ class Experiment:
         Raises DataError when there are fewer samples than parameters, or no measured effort.
         """
         information: Information | None = None
-        accumulator: Accumulator | None = None
-        expected = sum(map(len, recordings)) if isinstance(recordings, Sequence) else 0
-        for samples, goes_on in in_parts(recordings):
-            if not goes_on:
-                information = joined(information, accumulator)
-                accumulator = Accumulator(model.reduction.names, model.structure,
-                                          batch_samples(samples), expected)
-            assert accumulator is not None
-            accumulator.begin(len(samples), samples.noise, goes_on)
-            accumulate_all(model, samples, accumulator, reversal_weights)
-        information = joined(information, accumulator)
+        for one in by_recording(model, recordings, reversal_weights):
+            information = added(information, one)
+        return cls.about(model, information, reversal_weights, recordings)
+
+    @classmethod
+    def about(
+        cls, model: TorqueModel, information: Information | None,
+        reversal_weights: FloatArray | None = None, recordings: Iterable[Samples] = (),
+    ) -> Experiment:
+        """Return the experiment of information that was made with ``reversal_weights`` (n,).
+
+        Raises DataError when there are fewer samples than parameters.
+        """
         count = information.samples if information else 0
         parameters = len(model.reduction.kept)
         if information is None or count < parameters:
@@ -235,12 +237,33 @@ class Experiment:
                            structure, sizes[0], sizes=sizes)
 
 
-def joined(before: Information | None, recording: Accumulator | None) -> Information | None:
+def by_recording(
+    model: TorqueModel, recordings: Iterable[Samples], reversal_weights: FloatArray | None = None,
+) -> Iterator[Information]:
+    """Yield the information of one recording after the other.
+
+    ``reversal_weights`` (n,) and ``recordings`` are as of `Experiment.of`.
+
+    Raises DataError where there is no measured effort.
+    """
+    accumulator: Accumulator | None = None
+    expected = sum(map(len, recordings)) if isinstance(recordings, Sequence) else 0
+    for samples, goes_on in in_parts(recordings):
+        if not goes_on:
+            if accumulator is not None:
+                yield accumulator.information()
+            accumulator = Accumulator(model.reduction.names, model.structure,
+                                      batch_samples(samples), expected)
+        assert accumulator is not None
+        accumulator.begin(len(samples), samples.noise, goes_on)
+        accumulate_all(model, samples, accumulator, reversal_weights)
+    if accumulator is not None:
+        yield accumulator.information()
+
+
+def added(before: Information | None, recording: Information) -> Information:
     """Return the information of one more recording beside that of those ``before``."""
-    if recording is None:
-        return before
-    own = recording.information()
-    whole = own if before is None else before.merge(own)
+    whole = recording if before is None else before.merge(recording)
     return whole.condensed() if len(whole.batches) > 2 * MAX_BATCHES else whole
 
 

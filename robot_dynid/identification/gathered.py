@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from robot_dynid.errors import UsageError
-from robot_dynid.estimation import Estimator
-from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.estimation import ESTIMATORS, Estimator
+from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.identification.by_recording import Like, Recorded
 from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.fit import identify_sweeps
-from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recipe import THREE, Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
 from robot_dynid.identification.selection import (
@@ -58,23 +59,17 @@ class Gathered:
 
 
 @dataclass(frozen=True, eq=False)
-class Like:
-    """Choices that recordings are reduced with, so that their information merges with other.
-
-    ``reversal_weights`` (n,) of the equations near reversals; None counts them in full.
-    """
-
-    choice: Choice
-    reversal_weights: FloatArray | None
-
-
-@dataclass(frozen=True, eq=False)
 class Request:
-    """Method and recipe of a fit, and choices that were made before, if any."""
+    """Method and recipe of a fit, and choices that were made before, if any.
+
+    ``recorded`` works on the recordings, for methods that need their information only; None: this
+    process, on one after the other, the next one prepared beside.
+    """
 
     estimator: Estimator
     recipe: Recipe
     like: Like | None = None
+    recorded: Recorded | None = None
 
 
 def gather(
@@ -88,6 +83,8 @@ def gather(
     estimator, recipe, like = request.estimator, request.recipe, request.like
     _check(robot, logs)
     logs = with_windows(Parts.of(logs), recipe.windows)
+    if request.recorded is not None:
+        return _gathered_by_recording(robot, logs, request, request.recorded, progress)
     if recipe.periodic is not None and isinstance(logs, Parts):
         logs = logs.in_one_piece('averaging over periods')
     recipe.check_robot(robot)
@@ -122,20 +119,74 @@ def _experiment(
 ) -> tuple[Experiment, Prepared]:
     """Reduce the recordings with what was chosen; return also what they were prepared by."""
     model = choice.structure.torque_model(recordings.robot)
-    if request.like is not None:
-        weights = request.like.reversal_weights
-    elif request.estimator.single_joint_motions:
-        weights = None
-    else:
-        weights = reversal_weights(model, part, choice.preprocessing)
+    weights = _weights(model, part, choice, request)
     prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
     experiment = Experiment.of(model, prepared, weights)
     return replace(experiment, as_recorded=prepared.as_recorded), prepared
 
 
+def _weights(
+    model: TorqueModel, part: Sequence[Repaired], choice: Choice, request: Request
+) -> FloatArray | None:
+    """Return the weights (n,) of the equations near reversals; None counts them in full."""
+    if request.like is not None:
+        return request.like.reversal_weights
+    if request.estimator.single_joint_motions:
+        return None
+    return reversal_weights(model, part, choice.preprocessing)
+
+
+def _gathered_by_recording(
+    robot: RobotModel, logs: Sequence[RawLog], request: Request, recorded: Recorded,
+    progress: Progress,
+) -> Gathered:
+    """Go through the recordings as `gather` does, each of them worked on by ``recorded``.
+
+    Choices are made here, from the same excerpt.
+    """
+    recipe, like = request.recipe, request.like
+    check_method(request.estimator, recipe)
+    if not isinstance(logs, Parts):
+        raise UsageError('workers need recordings that are opened together (a list or Parts), not '
+                         'a sequence that reads them one by one')
+    recipe.check_robot(robot)
+    robot = with_elastic_joints(robot, (), request.estimator, recipe)
+    surveys = recorded.surveyed(robot, logs, recipe, progress)
+    parts, findings = plausible_recordings(
+        robot, recorded.opened, recipe.accept, [survey.examination for survey in surveys])
+    assert isinstance(parts, Parts)
+    left = set(map(id, parts.recordings))
+    whole = parts if recipe.periodic is None else parts.in_one_piece('averaging over periods')
+    part = Recordings(robot, whole, recipe).excerpt()
+    choice = like.choice if like else choose(robot, part, recipe, between(progress, 0.2, 0.5))
+    model = choice.structure.torque_model(robot)
+    like = Like(choice, _weights(model, part, choice, request))
+    found = recorded.reduced(robot, [s for s in surveys if id(s.recording) in left],
+                             (like, recipe), progress)
+    experiment = Experiment.about(model, found.information, like.reversal_weights)
+    return Gathered(robot, choice, experiment, found.extent, found.record, found.notes, findings,
+                    whole, part)
+
+
+def check_method(estimator: Estimator, recipe: Recipe | None = None) -> None:
+    """Raise UsageError for a fit that needs samples, not only their information.
+
+    With the ``recipe`` by which recordings are reduced to it.
+    """
+    if not estimator.fits_information:
+        able = ', '.join(name for name, one in ESTIMATORS.items() if one.fits_information)
+        raise UsageError(f'method {estimator.name} goes through the samples of the recordings, '
+                         f'which information does not hold; choose one of {able}, or give the '
+                         'recordings to identify, without workers')
+    if recipe is not None and recipe.loops == THREE:
+        raise UsageError('loops: three identifies friction and links from different recordings, '
+                         'which information does not tell apart; identify from the recordings, '
+                         'without workers')
+
+
 def _check(robot: RobotModel, logs: Sequence[RawLog]) -> None:
     """Raise UsageError without recordings, or without the kind of effort."""
-    if not len(logs):
+    if not len(getattr(logs, 'recordings', logs)):
         raise UsageError('no recording to identify from')
     if not robot.drive.kind:
         raise UsageError(

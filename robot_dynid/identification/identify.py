@@ -30,6 +30,7 @@ from robot_dynid.estimation.uncertainty.consistency import consistency
 from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
 from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
+from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
     check_sequence,
     fit_deflection,
@@ -108,6 +109,24 @@ def identify(
     check_sequence(recipe, estimator)
     gathered = gather(robot, logs, Request(estimator, recipe), progress, watch)
     return fitted(gathered, estimator, recipe, progress, watch)
+
+
+@reported
+@one_blas_thread()
+def identify_with(
+    recorded: Recorded, robot: RobotModel, logs: Sequence[RawLog], method: str | None = None,
+    recipe: Recipe | None = None, progress: Progress | None = None,
+) -> IdentificationResult:
+    """Identify ``robot`` as `identify` does, each recording worked on by ``recorded``.
+
+    The model is the same, bit for bit. Raises UsageError, too, where ``method`` goes through the
+    samples again.
+    """
+    recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
+    estimator = recipe.estimator_for(method).for_robot(robot)
+    request = Request(estimator, recipe, recorded=recorded)
+    gathered = gather(robot, logs, request, progress, Stopwatch(None))
+    return fitted(gathered, estimator, recipe, progress, Stopwatch(None))
 
 
 def fitted(

@@ -237,11 +237,19 @@ class Prepared:
                 self.progress('going through the recordings again', 0.9)
                 yield unfiltered(self.robot, self.recordings[i], self.settings.effort_lag)
 
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Notes about the recordings, in their order."""
+        return tuple(note for i in sorted(self.notes) for note in self.notes[i])
+
+    @property
+    def all_motions(self) -> tuple[SingleJointMotion, ...]:
+        """Motions of single joints in the recordings, in their order."""
+        return tuple(motion for i in sorted(self.motions) for motion in self.motions[i])
+
     def found(self, recipe: Recipe) -> tuple[list[str], FitRecord]:
         """Return notes, and the record of averaged recordings and sweeps, once gone through."""
-        notes = [note for i in sorted(self.notes) for note in self.notes[i]]
-        motions = [motion for i in sorted(self.motions) for motion in self.motions[i]]
-        curves, more = friction_curves(self.robot, motions, recipe)
-        return [*notes, *more], FitRecord(
+        curves, more = friction_curves(self.robot, self.all_motions, recipe)
+        return [*self.all_notes, *more], FitRecord(
             averaging=tuple(self.averaged[i] for i in sorted(self.averaged)),
             friction_curves=tuple(curve.summary for curve in curves))

@@ -16,12 +16,13 @@ import numpy as np
 from robot_dynid.errors import DynIdError, ModelError
 from robot_dynid.estimation.information import Batch, Information
 from robot_dynid.files import atomic_write, open_regular
-from robot_dynid.identification.recorded_information import RecordedInformation
+from robot_dynid.identification.by_recording import RecordedInformation
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import CHANNELS, FloatArray, Part, RawLog, channels
 from robot_dynid.version import VERSION
 
@@ -54,7 +55,8 @@ def save_information(info: RecordedInformation, path: str | Path) -> str:
         'software': f'robot_dynid {VERSION}', 'robot': robot_to_plain(info.robot),
         'names': info.information.names, 'choice': to_plain(info.choice),
         'extent': to_plain(info.extent), 'record': info.record.plain(), 'notes': info.notes,
-        'excerpt': [_described(log) for log in info.excerpt]})
+        'excerpt': [_described(log) for log in info.excerpt],
+        **({'motions': to_plain(info.motions)} if info.motions else {})})
     first = {HEAD: np.frombuffer(head.encode(), dtype=np.uint8)}
     content = {**first, **arrays}
     buffer = BytesIO()
@@ -125,7 +127,8 @@ def _read(head: dict[str, Any], content: dict[str, Any], source: str) -> Recorde
         robot, choice, Information(names, structure, batches, content.get('noise')),
         content.get('reversal_weights'), from_plain(Extent, head['extent']),
         FitRecord.from_plain(head['record'], ''), tuple(head['notes']),
-        tuple(_log(one, i, content) for i, one in enumerate(head['excerpt'])))
+        tuple(_log(one, i, content) for i, one in enumerate(head['excerpt'])),
+        tuple(from_plain(SingleJointMotion, one) for one in head.get('motions', ())))
 
 
 def _channels(log: RawLog) -> dict[str, FloatArray]:

@@ -50,6 +50,7 @@ class StoredLog:
     pieces: tuple[Piece, ...]
     efforts: tuple[EffortPiece, ...] = ()
     began: float | None = None
+    epoch: float | None = None
 
     def __len__(self) -> int:
         return sum(piece.rows for piece in self.pieces)
@@ -69,13 +70,15 @@ class StoredLog:
         time = values.pop('time')
         known: dict[str, Any] = dict(values)
         return RawLog(self.source, self.joints, time, **known, findings=self.findings,
-                      effort_messages=self._efforts(time), began=self.began)
+                      effort_messages=self._efforts(time, len(time) == len(self)),
+                      began=self.began, epoch=self.epoch)
 
-    def _efforts(self, time: FloatArray) -> Efforts | None:
+    def _efforts(self, time: FloatArray, every: bool) -> Efforts | None:
+        """Return the efforts between the rows at ``time``, or ``every`` one."""
         finite = time[np.isfinite(time)]
         if not self.efforts or not len(finite):
             return None
-        low, high = float(finite.min()), float(finite.max())
+        low, high = (-np.inf, np.inf) if every else (float(finite.min()), float(finite.max()))
         near = [p for p in self.efforts if p.last >= low and p.first <= high]
         stamps = np.concatenate([np.empty(0), *(self.scratch.get(p.time) for p in near)])
         values = np.concatenate([np.empty((0, len(self.joints))),
@@ -144,4 +147,4 @@ def stored(log: RawLog, scratch: Scratch) -> StoredLog:
     found = writer.finished([])
     return StoredLog(log.source, log.joints, log.findings, tuple(
         name for name in CHANNELS if getattr(log, name) is not None), scratch, found.pieces,
-        found.efforts, log.began)
+        found.efforts, log.began, log.epoch)

@@ -33,7 +33,8 @@ class Examination:
     """Findings about one recording, and its excerpt and digests for the comparison with others.
 
     ``rows`` a thinned excerpt; ``samples`` (k,) digests of its content; ``unexplained`` share of
-    the efforts that nominal links and friction leave, NaN if undecided.
+    the efforts that nominal links and friction leave, NaN if undecided; ``accepted`` kinds of
+    findings that are known to be meant so.
     """
 
     source: str
@@ -41,6 +42,7 @@ class Examination:
     rows: Excerpt
     samples: NDArray[np.uint64]
     unexplained: float
+    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,19 @@ def examine(robot: RobotModel, log: RawLog) -> Examination:
         found += mounting_findings(robot, log.source, rows) or effort_findings(
             robot, log.source, rows)
     few = thinned(rows, ROWS)
-    return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few))
+    return Examination(log.source, tuple(found), few, digests(log), unexplained(robot, few),
+                       log.accepted)
+
+
+def examine_recording(
+    robot: RobotModel, source: str, parts: Sequence[RawLog]
+) -> Examination:
+    """Examine a recording that is read in one part or several; raises DataError as `repair`."""
+    if len(parts) > 1:
+        return examine_parts(robot, source, parts)
+    log = parts[0]
+    check_usable(robot, log)
+    return examine(robot, log)
 
 
 def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Examination:
@@ -86,7 +100,9 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
     """
     chosen = set(np.linspace(0, len(parts) - 1, min(len(parts), WINDOWS)).astype(int).tolist())
     found, rows, samples = dict[tuple[str, tuple[str, ...]], Finding](), [], []
+    kinds: tuple[str, ...] = ()
     for i, log in enumerate(parts):
+        kinds = log.accepted
         if i in chosen:
             check_usable(robot, log)
             one = examine(robot, log)
@@ -97,30 +113,36 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
             samples.append(digests(log))
     few = thinned(joined(rows), ROWS)
     return Examination(
-        source, tuple(found.values()), few, merged(samples), unexplained(robot.rigid, few))
+        source, tuple(found.values()), few, merged(samples), unexplained(robot.rigid, few), kinds)
 
 
 def plausible_recordings(
-    robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = ()
+    robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = (),
+    examinations: Iterable[Examination] | None = None,
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
     """Return the recordings without copies, and warnings, among them damage of their files.
 
     ``accept`` holds kinds of findings (finding.KINDS) that are warnings then, beside those that
-    are accepted of single recordings. Raises DataError with every finding that is not accepted,
+    are accepted of single recordings; ``examinations`` are those of the recordings where they
+    have been examined. Raises DataError with every finding that is not accepted,
     and its remedy; UsageError for an unknown kind.
     """
-    kinds, damage = list(checked_kinds(accept)), list[str]()
-    examined = []
-    for source, told, parts in _recordings(logs):
-        damage += [f'{source}: {finding}' for finding in told if finding.startswith(DAMAGE)]
-        if len(parts) > 1:
-            kinds += checked_kinds(parts[0].accepted)
-            examined.append(examine_parts(robot, source, parts))
-            continue
-        log = parts[0]
-        check_usable(robot, log)
-        kinds += checked_kinds(log.accepted)
-        examined.append(examine(robot, log))
+    kinds = list(checked_kinds(accept))
+    damage = list[str]()
+
+    def examined_now() -> Iterator[Examination]:
+        for source, told, parts in _recordings(logs):
+            damage.extend(f'{source}: {text}' for text in told if text.startswith(DAMAGE))
+            yield examine_recording(robot, source, parts)
+
+    if examinations is None:
+        examinations = examined_now()
+    elif isinstance(logs, Parts):
+        damage += [f'{one.source}: {text}' for one in logs.recordings for text in one.findings
+                   if text.startswith(DAMAGE)]
+    examined = list(examinations)
+    for one in examined:
+        kinds += checked_kinds(one.accepted)
     findings, copies = verdict(robot, examined)
     findings = accepted(findings, kinds)
     refused = [f for f in findings if f.severity is Severity.REFUSE]

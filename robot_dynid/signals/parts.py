@@ -79,8 +79,8 @@ class Glance:
 class Parts(Sequence[RawLog]):
     """Recordings in order, the long ones in parts that are read when they are asked for.
 
-    ``recordings`` are in memory or stored; ``part_rows`` is the length of a part. Findings of the
-    kinds ``accepted`` are accepted of all, see RawLog.
+    ``recordings`` are in memory or stored, or not read yet; ``part_rows`` is the length of a part.
+    Findings of the kinds ``accepted`` are accepted of all, see RawLog.
     """
 
     recordings: tuple[RawLog | StoredRecording, ...]
@@ -121,8 +121,7 @@ class Parts(Sequence[RawLog]):
     @cached_property
     def glances(self) -> tuple[tuple[Glance, ...], ...]:
         """Stretches in motion of the recordings, empty for those in one piece."""
-        return tuple(() if _rows(one) <= self.longest else tuple(_glances(one))
-                     for one in self.recordings)
+        return tuple(looked_through(one, self.longest) for one in self.recordings)
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
@@ -251,6 +250,16 @@ class WholeRecordings(Sequence[RawLog]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         return self.parts.whole(index)
+
+
+def looked_through(
+    recording: RawLog | StoredRecording, longest: int = LONGEST
+) -> tuple[Glance, ...]:
+    """Return the stretches in motion of a recording, none of one that stays in one piece."""
+    if _rows(recording) <= longest:
+        return ()
+    known: tuple[Glance, ...] | None = getattr(recording, 'glances', None)
+    return tuple(_glances(recording)) if known is None else known
 
 
 def _stretch(number: int, first: int, glance: Glance, rows: int) -> Stretch:

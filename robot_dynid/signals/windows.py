@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.numbers import NumberRange, shown
 from robot_dynid.signals.parts import STEP_BACK, Parts
-from robot_dynid.types import FloatArray, RawLog, StoredRecording, take
+from robot_dynid.types import FloatArray, RawLog, StoredRecording, UnreadRecording, take
 
 #: where a window may start and stop
 SECONDS = NumberRange(0.0, 1e7, 's')
@@ -126,6 +126,8 @@ def windowed(recording: Recording, window: Window) -> Recording:
     Raises DataError where the window holds no rows, and where stamps that go back make it
     ambiguous.
     """
+    if isinstance(recording, UnreadRecording):
+        return recording.within(window.start, window.stop)  # type: ignore[return-value]
     source = f'{recording.source}{window}'
     time = _stamps(recording)
     known = np.flatnonzero(np.isfinite(time))

@@ -91,6 +91,10 @@ OPTIONS = [
     ('contact', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('resonance', '--robot --joint --band --json',
      'test_resonance.py::test_the_command_warns_of_what_spoils_it'),
+    *((verb, '--information', 'test_by_recording.py::test_from_the_command_line')
+      for verb in ('identify', 'information')),
+    *((verb, '--workers --scheduler', 'test_by_recording.py::test_wrong_words_are_named')
+      for verb in ('identify', 'information')),
     ('information', '--robot --recipe --like --out --json',
      'test_recorded_information.py::test_from_the_command_line'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),

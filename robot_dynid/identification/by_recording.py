@@ -1,0 +1,376 @@
+"""Recordings one by one, by whatever works on them: examined, reduced to information, merged.
+
+A recording is reduced with choices that were made before, by the same code in any process, and
+information merges in the order of the recordings: the sum does not depend on who was done first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Protocol
+
+import numpy as np
+
+from robot_dynid.blas import one_blas_thread
+from robot_dynid.errors import UsageError
+from robot_dynid.estimation.experiment import TorqueModel, added, by_recording
+from robot_dynid.estimation.information import Information
+from robot_dynid.identification.friction_curves import friction_curves
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recordings import Prepared, Recordings, Unusable
+from robot_dynid.identification.selection import Choice
+from robot_dynid.identified.record import FitRecord, digest_of
+from robot_dynid.identified.trained import Extent
+from robot_dynid.plausibility.gate import Examination, examine_recording
+from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.serialization import robot_to_plain
+from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
+from robot_dynid.signals.windows import file_of
+from robot_dynid.types import (
+    FloatArray,
+    Progress,
+    RawLog,
+    StoredRecording,
+    UnreadRecording,
+)
+from robot_dynid.version import VERSION
+from robot_dynid.workers import Workers
+
+
+@dataclass(frozen=True, eq=False)
+class Like:
+    """Choices that recordings are reduced with, so that their information merges with other.
+
+    ``reversal_weights`` (n,) of the equations near reversals; None counts them in full.
+    """
+
+    choice: Choice
+    reversal_weights: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedInformation:
+    """Information of recordings about the parameters of one model of a robot.
+
+    ``choice`` of the model and of the filters they were reduced with, and ``reversal_weights``
+    (n,); ``extent`` of their motion; ``record`` and ``notes`` of what was done to them;
+    ``excerpt`` a few of the recordings, or stretches of them, as they were read; ``motions`` of
+    single joints in them, where these sweep.
+    """
+
+    robot: RobotModel
+    choice: Choice
+    information: Information
+    reversal_weights: FloatArray | None
+    extent: Extent
+    record: FitRecord
+    notes: tuple[str, ...]
+    excerpt: tuple[RawLog, ...]
+    motions: tuple[SingleJointMotion, ...] = ()
+
+    @property
+    def like(self) -> Like:
+        """The choices that others must be reduced with to merge with it."""
+        return Like(self.choice, self.reversal_weights)
+
+    def merged(self, other: RecordedInformation) -> RecordedInformation:
+        """Return the information of both; raises UsageError where they do not belong together."""
+        return merged((self, other))
+
+
+def merged(parts: Iterable[RecordedInformation]) -> RecordedInformation:
+    """Return the information of all, in order; one of ``parts`` is in memory at a time.
+
+    Raises UsageError where they do not belong together.
+    """
+    total = _Sum()
+    for part in checked(parts):
+        total.add(part)
+    return total.whole()
+
+
+class _Sum:
+    """Information that parts are added to; what is kept of each is small."""
+
+    def __init__(self) -> None:
+        self._first: RecordedInformation | None = None
+        self._information: Information | None = None
+        self._extent: Extent | None = None
+        self._parts: list[RecordedInformation] = []
+
+    def add(self, part: RecordedInformation) -> None:
+        """Add a part."""
+        first = self._first = self._first or part
+        self._information = added(self._information, part.information)
+        self._extent = part.extent if self._extent is None else Extent.merged(
+            (self._extent, part.extent))
+        empty = first.information.subset([])
+        self._parts.append(replace(part, robot=first.robot, choice=first.choice,
+                                   information=empty, extent=first.extent))
+
+    def whole(self) -> RecordedInformation:
+        """Return the sum; raises UsageError where nothing was added."""
+        if self._first is None or self._information is None or self._extent is None:
+            raise UsageError('no information to identify from')
+        parts, records = self._parts, [part.record for part in self._parts]
+        record = replace(
+            records[0],
+            recordings=tuple(name for r in records for name in r.recordings),
+            recording_digests=tuple(one for r in records for one in r.recording_digests),
+            averaging=tuple(one for r in records for one in r.averaging),
+            friction_curves=tuple(one for r in records for one in r.friction_curves))
+        return replace(
+            self._first, information=self._information, extent=self._extent, record=record,
+            notes=tuple(note for p in parts for note in p.notes),
+            excerpt=tuple(log for p in parts for log in p.excerpt),
+            motions=tuple(one for p in parts for one in p.motions))
+
+
+def checked(parts: Iterable[RecordedInformation]) -> Iterator[RecordedInformation]:
+    """Yield parts; raises UsageError where one does not belong to those before, saying why."""
+    first: tuple[RecordedInformation, tuple[str, str]] | None = None
+    known: dict[str, str] = {}
+    for part in parts:
+        own, names = _choices(part), part.record.recordings
+        first = first or (part, own)
+        _compare(*first, part, own)
+        for digest, name in zip(part.record.recording_digests, names, strict=False):
+            if digest and digest in known:
+                raise UsageError(f'{name} counts twice: it is in the information of '
+                                 f'{known[digest]}, too; leave one of them out')
+        known |= dict(zip(part.record.recording_digests, names, strict=False))
+        yield part
+
+
+def check_alike(first: RecordedInformation, part: RecordedInformation) -> None:
+    """Raise UsageError where two parts do not belong together."""
+    for _ in checked((first, part)):
+        pass
+
+
+def _choices(part: RecordedInformation) -> tuple[str, str]:
+    """Return digests of the robot, and of the filters and laws of information."""
+    return (digest_of(robot_to_plain(part.robot)),
+            digest_of((part.choice.structure, part.choice.preprocessing)))
+
+
+def _compare(
+    first: RecordedInformation, alike: tuple[str, str], part: RecordedInformation,
+    own: tuple[str, str],
+) -> None:
+    names = ', '.join(part.record.recordings)
+    if own[0] != alike[0]:
+        raise UsageError(f'information of {names} is of another robot ({part.robot.name}, not '
+                         f'{first.robot.name}, or one with other parameters)')
+    if own[1] != alike[1] or not _same(first.reversal_weights, part.reversal_weights):
+        raise UsageError(
+            f'information of {names} was made with another choice of filters or friction laws; '
+            'make it anew with --like and the other information')
+
+
+def _same(a: FloatArray | None, b: FloatArray | None) -> bool:
+    return (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+
+
+class Keeper(Protocol):
+    """A store of the information of recordings, for the next time."""
+
+    def load(self, source: str, digest: str, key: str) -> tuple[RecordedInformation | None, str]:
+        """Return the information of a recording, None for none; and why it cannot be used, or ''.
+
+        ``digest`` is that of its file, ``key`` that of the choices it is reduced with.
+        """
+
+    def save(self, made: RecordedInformation, source: str, digest: str) -> None:
+        """Keep the information of a recording."""
+
+
+@dataclass
+class Recorded:
+    """Workers on recordings, and the store of their information, if any.
+
+    ``taken`` and ``anew`` count, in the end, recordings whose information was kept, and such of
+    which what was kept could not be used; ``wrong`` says what was wrong with the first of these;
+    ``opened`` are the recordings as they can be read from here.
+    """
+
+    workers: Workers
+    keeper: Keeper | None = None
+    taken: int = 0
+    anew: int = 0
+    wrong: str = ''
+    opened: Parts = field(default_factory=lambda: Parts(()))
+
+    def surveyed(
+        self, robot: RobotModel, logs: Parts, recipe: Recipe, progress: Progress
+    ) -> list[Survey]:
+        """Open and examine recordings; raises what the first that cannot be used raises."""
+        task = _Examine(robot, replace(logs, recordings=()), recipe.periodic is not None)
+        found: list[Survey] = []
+        for survey in self.workers.results(task, logs.recordings):
+            found.append(survey)
+            _tell(progress, 'reading and examining', found, logs.recordings)
+        self.opened = replace(logs, recordings=tuple(one.recording for one in found))
+        return found
+
+    def reduced(
+        self, robot: RobotModel, surveys: Sequence[Survey], choices: tuple[Like, Recipe],
+        progress: Progress,
+    ) -> RecordedInformation:
+        """Return the information of all recordings; raises DataError where none can be used."""
+        like, recipe = choices
+        groups = [_Group(tuple(s.recording for s in own), own[0].digest) for own in (
+            list(run) for _, run in groupby(surveys, lambda s: file_of(s.recording.source)))]
+        key = digest_of((VERSION, like.choice.structure, like.choice.preprocessing, *(
+            () if like.reversal_weights is None else like.reversal_weights),
+            robot_to_plain(robot), recipe.rate, recipe.periodic))
+        task = _Reduce(
+            robot, recipe, like, replace(self.opened, recordings=()), key, self.keeper)
+        self.taken = self.anew = 0
+        self.wrong, done = '', list[str]()
+        total, unusable = _Sum(), list[Exception]()
+        notes: list[str] = []
+        for made in self.workers.results(task, groups):
+            self.taken += made.taken
+            self.anew += bool(made.wrong)
+            self.wrong = self.wrong or made.wrong
+            if made.information is None:
+                unusable += [made.error] if made.error else []
+            else:
+                total.add(replace(made.information, notes=()))
+            notes += made.notes
+            done.append('')
+            _tell(progress, 'reducing', done, groups)
+        if unusable and len(unusable) == len(groups):
+            raise unusable[0]
+        whole = total.whole()
+        curves, more = friction_curves(robot, whole.motions, recipe)
+        record = replace(whole.record, recipe_digest='', friction_curves=tuple(
+            curve.summary for curve in curves))
+        return replace(whole, record=record, notes=(*notes, *more), motions=())
+
+
+def _tell(
+    progress: Progress, doing: str, done: Sequence[object], every: Sequence[object]
+) -> None:
+    begin, end = (0.0, 0.2) if doing.startswith('reading') else (0.5, 0.9)
+    progress(f'{doing}: {len(done)} of {len(every)} recordings',
+             begin + (end - begin) * len(done) / len(every))
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A recording that was opened, what was found about it, and the SHA-256 of its file, or ''."""
+
+    recording: RawLog | StoredRecording
+    examination: Examination
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Examine:
+    """Task: open a recording and examine it; ``cut`` says how long ones are cut."""
+
+    robot: RobotModel
+    cut: Parts
+    whole: bool
+
+    @one_blas_thread()
+    def __call__(self, recording: RawLog | StoredRecording) -> Survey:
+        opened, digest = recording.opened() if isinstance(recording, UnreadRecording) else (
+            recording, '')
+        parts = replace(self.cut, recordings=(opened,))
+        logs = parts.in_one_piece('averaging over periods') if self.whole else parts
+        return Survey(opened, examine_recording(self.robot, opened.source, logs), digest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Windows of one file in a row, or one recording: parts of one may go on in the next."""
+
+    recordings: tuple[RawLog | StoredRecording, ...]
+    digest: str
+
+    @property
+    def source(self) -> str:
+        """The recordings."""
+        return ', '.join(recording.source for recording in self.recordings)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """Information of a group; None where it cannot be used, and the ``error`` that says why.
+
+    ``taken``: it was kept before; ``wrong`` says why what was kept was not used.
+    """
+
+    information: RecordedInformation | None
+    notes: tuple[str, ...]
+    error: Exception | None = None
+    taken: bool = False
+    wrong: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduce:
+    """Task: reduce a recording to information, or take what is kept of it."""
+
+    robot: RobotModel
+    recipe: Recipe
+    like: Like
+    cut: Parts
+    key: str
+    keeper: Keeper | None
+
+    @one_blas_thread()
+    def __call__(self, group: _Group) -> _Reduced:
+        wrong = ''
+        if self.keeper is not None and group.digest:
+            kept, wrong = self.keeper.load(group.source, group.digest, self.key)
+            if kept is not None:
+                record = replace(kept.record, recordings=tuple(
+                    one.source for one in group.recordings))
+                return _Reduced(replace(kept, record=record), kept.notes, taken=True)
+        made = self._made(group)
+        if self.keeper is not None and group.digest and made.information is not None:
+            self.keeper.save(made.information, group.source, group.digest)
+        return replace(made, wrong=wrong)
+
+    def _made(self, group: _Group) -> _Reduced:
+        parts: Sequence[RawLog] = replace(self.cut, recordings=group.recordings)
+        if self.recipe.periodic is not None and isinstance(parts, Parts):
+            parts = parts.in_one_piece('averaging over periods')
+        model = _model(self.like.choice, self.robot, self.key)
+        recordings = Recordings(self.robot, parts, self.recipe)
+        prepared = Prepared(model.robot, recordings, self.like.choice.preprocessing,
+                            lambda *_: None)
+        try:
+            information: Information | None = None
+            for one in by_recording(model, prepared, self.like.reversal_weights):
+                information = added(information, one)
+        except Unusable as error:
+            return _Reduced(None, prepared.all_notes, error)
+        assert information is not None
+        record = FitRecord(
+            recordings=tuple(one.source for one in group.recordings), averaging=tuple(
+                prepared.averaged.values()), recipe_digest=self.key,
+            recording_digests=(group.digest,) * len(group.recordings))
+        notes = prepared.all_notes
+        return _Reduced(RecordedInformation(
+            self.robot, self.like.choice, information, self.like.reversal_weights,
+            Extent.merged(tuple(prepared.extents.values())), record, notes, (),
+            prepared.all_motions), notes)
+
+
+_latest_model: dict[str, TorqueModel] = {}
+
+
+def _model(choice: Choice, robot: RobotModel, key: str) -> TorqueModel:
+    """Return the model of a choice; that of the tasks before is there already."""
+    if key not in _latest_model:
+        _latest_model.clear()
+        _latest_model[key] = choice.structure.torque_model(robot)
+    return _latest_model[key]

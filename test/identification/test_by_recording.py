@@ -1,0 +1,404 @@
+"""Recordings one by one, by whatever works on them: the same model, kept and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from swept_recordings import swept
+from synthetic_recordings import recording
+
+from robot_dynid.cli.main import main
+from robot_dynid.cli.many import listed as listed_recordings
+from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
+from robot_dynid.identification.by_recording import Recorded, RecordedInformation
+from robot_dynid.identification.identify import (
+    IdentificationResult,
+    identify,
+    identify_with,
+    with_recordings,
+)
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recorded_information import information
+from robot_dynid.identified.record import digest_of
+from robot_dynid.io.csv import write_csv
+from robot_dynid.io.information_folder import InformationFolder
+from robot_dynid.io.log import load_log
+from robot_dynid.io.recording_file import RecordingFile
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.windows import Window
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.trajectories.trajectory import Motion
+from robot_dynid.types import Progress, RawLog
+from robot_dynid.workers import Cluster, Processes, ThisProcess
+from robot_dynid_evaluation.bench.synthetic import effort
+
+ROBOT = load_robot('planar_3r')
+RECIPE = Recipe(cutoff=12.0, friction='coulomb', ramp_width=0.02, effort_lag=0.0)
+RECIPE_TEXT = '{cutoff: 12, friction: coulomb, ramp_width: 0.02, effort_lag: 0}'
+LOGS = [recording(ROBOT, seed, 5.0) for seed in range(4)]
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the recordings, in folders and not."""
+    found = tmp_path_factory.mktemp('data')
+    for i, log in enumerate(LOGS):
+        place = found / ('z' if i > 2 else '')
+        place.mkdir(exist_ok=True)
+        write_csv(place / f'run_{i}.csv', log)
+    (found / 'notes.txt').write_text('no recording')
+    return found
+
+
+@pytest.fixture(scope='module')
+def paths(folder: Path) -> list[str]:
+    """Return the recordings."""
+    return [str(path) for path in sorted(folder.rglob('run_*.csv'))]
+
+
+@pytest.fixture(scope='module')
+def plain(paths: list[str]) -> IdentificationResult:
+    """Return the model of one process, which reads everything at once."""
+    return identify(ROBOT, [load_log(path, ROBOT) for path in paths], recipe=RECIPE)
+
+
+def files(paths: Sequence[str], here: bool = True) -> Sequence[RawLog]:
+    """Return recordings that are not read yet."""
+    return Parts(tuple(RecordingFile(path, ROBOT, here) for path in paths))  # type: ignore[misc]
+
+
+def require_same(found: IdentificationResult, expected: IdentificationResult) -> None:
+    """Require the same model bit for bit, but for digests of files."""
+    bare = with_recordings(found, {})
+    assert bare.model.to_yaml() == with_recordings(expected, {}).model.to_yaml()
+    assert found.warnings == expected.warnings
+    assert found.training.model == expected.training.model
+
+
+def reduced(
+    logs: Sequence[RawLog], recorded: Recorded | None = None, recipe: Recipe = RECIPE,
+    progress: Progress | None = None,
+) -> RecordedInformation:
+    """Return the information of recordings."""
+    return information(ROBOT, logs, recipe, None, progress, recorded)
+
+
+def require_alike(found: RecordedInformation, expected: RecordedInformation) -> None:
+    """Require the same information bit for bit, but for digests of files."""
+    record = replace(found.record, recording_digests=())
+    assert digest_of(record) == digest_of(expected.record)
+    assert found.notes == expected.notes
+    assert digest_of((found.choice, found.extent)) == digest_of((expected.choice, expected.extent))
+    np.testing.assert_array_equal(found.reversal_weights, expected.reversal_weights)
+    own, others = found.information.batches, expected.information.batches
+    assert [(b.samples, b.recording) for b in own] == [(b.samples, b.recording) for b in others]
+    for ours, theirs in zip(own, others, strict=True):
+        for a, b in zip(ours.factors, theirs.factors, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture(scope='module')
+def whole(paths: list[str]) -> RecordedInformation:
+    """Return the information of all recordings, reduced in one process."""
+    return reduced([load_log(path, ROBOT) for path in paths])
+
+
+@pytest.mark.parametrize('here', [True, False], ids=['shared', 'read again'])
+def test_one_by_one_they_give_the_same_model(
+    here: bool, paths: list[str], plain: IdentificationResult
+) -> None:
+    found = identify_with(Recorded(ThisProcess()), ROBOT, files(paths, here), recipe=RECIPE)
+    require_same(found, plain)
+    assert all(len(digest) == 64 for digest in found.model.record.recording_digests)
+
+
+def test_two_processes_give_the_same_model(paths: list[str], plain: IdentificationResult) -> None:
+    told: list[str] = []
+    with Processes(2) as workers:
+        found = identify_with(Recorded(workers), ROBOT, files(paths), recipe=RECIPE,
+                              progress=lambda stage, share: told.append(stage))
+        missing = [*paths[:2], f'{paths[2]}.csv', paths[3]]
+        with pytest.raises(DataError) as raised:
+            identify_with(Recorded(workers), ROBOT, files(missing), recipe=RECIPE)
+    require_same(found, plain)
+    assert [stage for stage in told if 'of 4 recordings' in stage] == [
+        *(f'reading and examining: {i} of 4 recordings' for i in (1, 2, 3, 4)),
+        *(f'reducing: {i} of 4 recordings' for i in (1, 2, 3, 4))]
+    with pytest.raises(DataError) as expected:
+        load_log(missing[2], ROBOT)
+    assert str(raised.value) == str(expected.value)
+
+
+def test_windows_copies_and_long_ones_are_as_in_one_process(paths: list[str]) -> None:
+    named = replace(RECIPE, windows={Path(paths[1]).name: (Window(0.5, 4.0),)})
+    cases = (
+        ([*paths[:2], paths[0], f'{paths[2]}[1:4]'], RECIPE, {}),  # one of them a copy
+        ([paths[0], f'{paths[2]}[0:2]', f'{paths[2]}[2:5]'], RECIPE, {}),
+        (paths[:2], named, {}),
+        (paths, RECIPE, {'part_rows': 400, 'longest': 500}))
+    for names, recipe, cut in cases:
+        logs = Parts(tuple(load_log(path, ROBOT) for path in names), **cut)
+        own = replace(files(names), **cut)  # type: ignore[type-var]
+        require_alike(reduced(own, Recorded(ThisProcess()), recipe), reduced(logs, None, recipe))
+
+
+def test_averages_are_as_in_one_process(tmp_path: Path) -> None:
+    names = []
+    for seed in (5, 6):
+        once, rng = recording(ROBOT, seed, 4.0), np.random.default_rng(seed)
+        count = 4 * len(once.time)
+        effort = np.tile(once.effort, (4, 1))  # type: ignore[arg-type]
+        log = RawLog('repeated', ROBOT.joints, np.arange(count) * once.time[1], np.tile(
+            once.position, (4, 1)), effort=effort + 0.01 * rng.standard_normal((count, 3)))
+        names.append(str(tmp_path / f'{seed}.csv'))
+        write_csv(names[-1], log)
+    recipe = replace(RECIPE, period=4.0)
+    found = reduced(files(names), Recorded(ThisProcess()), recipe)
+    require_alike(found, reduced([load_log(name, ROBOT) for name in names], None, recipe))
+    assert len(found.record.averaging) == 2
+
+
+def test_sweeps_keep_their_friction_curves(tmp_path: Path) -> None:
+    time_, position, _ = swept(speeds=(0.2, 0.4, 0.8))
+    q = np.zeros((len(time_), 3))
+    q[:, 0] = position[:, 0]
+    qd = np.gradient(q, time_, axis=0)
+    motion = Motion(q, qd, np.gradient(qd, time_, axis=0), np.zeros_like(q))
+    rng = np.random.default_rng(2)
+    torque = effort(ROBOT, load_truth(ROBOT), motion)
+    names = [str(tmp_path / name) for name in ('sweeps.csv', 'again.csv')]
+    for name in names:
+        write_csv(name, RawLog('', ROBOT.joints, time_, q, effort=torque
+                               + 0.01 * rng.standard_normal(torque.shape)))
+    expected = reduced([load_log(name, ROBOT) for name in names])
+    assert expected.record.friction_curves
+    keeper = InformationFolder(str(tmp_path))
+    for taken in (0, 2):
+        recorded = Recorded(ThisProcess(), keeper)
+        require_alike(reduced(files(names), recorded), expected)
+        assert recorded.taken == taken
+
+
+@pytest.mark.parametrize('recipe', [
+    replace(RECIPE, estimator={'name': 'irls'}), replace(RECIPE, loops='three')],
+    ids=['irls', 'loops'])
+def test_what_goes_through_the_samples_again_is_refused(recipe: Recipe, paths: list[str]) -> None:
+    method = 'feasible' if recipe.loops == 'three' else None
+    with pytest.raises(UsageError, match='without workers'):
+        identify_with(Recorded(ThisProcess()), ROBOT, files(paths), method, recipe)
+
+
+def test_an_identification_that_was_stopped_goes_on(
+    paths: list[str], whole: RecordedInformation, tmp_path: Path
+) -> None:
+    keeper = InformationFolder(str(tmp_path))
+
+    def stop(stage: str, share: float) -> None:
+        if stage == 'reducing: 2 of 4 recordings':
+            raise Cancelled('enough')
+
+    with pytest.raises(Cancelled):
+        reduced(files(paths), Recorded(ThisProcess(), keeper), RECIPE, stop)
+    assert len(list(tmp_path.glob('run_*.info'))) == 2
+    for expected in (2, 4):
+        recorded = Recorded(ThisProcess(), keeper)
+        require_alike(reduced(files(paths), recorded), whole)
+        assert (recorded.taken, recorded.anew) == (expected, 0)
+    broken, stale = sorted(tmp_path.glob('run_*.info'))[:2]
+    content = broken.read_bytes()
+    broken.write_bytes(content[:len(content) // 2])
+    stale.write_bytes(sorted(tmp_path.glob('run_*.info'))[2].read_bytes())
+    recorded = Recorded(ThisProcess(), keeper)
+    require_alike(reduced(files(paths), recorded), whole)
+    assert (recorded.taken, recorded.anew) == (2, 2) and broken.name in recorded.wrong
+    other = replace(RECIPE, cutoff=10.0)
+    recorded = Recorded(ThisProcess(), keeper)
+    reduced(files(paths), recorded, other)
+    assert (recorded.taken, recorded.anew) == (0, 4) and 'other choices' in recorded.wrong
+
+
+def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Path) -> None:
+    keeper, copy = InformationFolder(str(tmp_path)), tmp_path / 'run_0.csv'
+    for content in (Path(paths[0]).read_bytes(), Path(paths[1]).read_bytes()):
+        copy.write_bytes(content)
+        recorded = Recorded(ThisProcess(), keeper)
+        found = reduced(files([str(copy)]), recorded)
+        assert recorded.taken == 0
+        require_alike(found, reduced([load_log(copy, ROBOT)]))
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def command(capsys: Capture, *words: object, code: int = 0) -> tuple[dict[str, object], str]:
+    """Run the command line; return its JSON and what it says beside."""
+    assert main([*map(str, words), '--json']) == code
+    printed = capsys.readouterr()
+    found: dict[str, object] = json.loads(printed.out)
+    return found, printed.err
+
+
+def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
+                               capsys: Capture) -> None:
+    recipe, listed = tmp_path / 'recipe.yaml', tmp_path / 'list.txt'
+    recipe.write_text(RECIPE_TEXT)
+    listed.write_text('\n'.join(['# all of them', *(
+        os.path.relpath(path, tmp_path) for path in paths[:3]), '', paths[3], '']))
+    words = ['identify', '--robot', 'planar_3r', '--recipe', recipe, '--out', tmp_path / 'm.yaml']
+    command(capsys, *words, *paths)
+    model = (tmp_path / 'm.yaml').read_text()
+    kept = tmp_path / 'kept'
+    for data, options, said in (
+            ([folder], ['--information', kept], ''),
+            ([folder / '**' / 'run_*.csv'], ['--information', kept], '4 recordings was taken')):
+        _, told = command(capsys, *words, *data, *options)
+        assert said in told
+        own = (tmp_path / 'm.yaml').read_text()
+        assert own.partition('recordings:')[0] == model.partition('recordings:')[0]
+        assert len(list(kept.glob('*.info'))) == 4
+    command(capsys, *words, f'@{listed}')
+    assert (tmp_path / 'm.yaml').read_text().count('run_') == model.count('run_')
+    damaged = next(kept.glob('*.info'))
+    damaged.write_bytes(b'')
+    _, told = command(capsys, 'information', folder, *words[1:5], '--information', kept, '--out',
+                      tmp_path / 'whole.info')
+    assert '1 information files' in told and damaged.name in told and 'made anew' in told
+    found, _ = command(capsys, *words, *kept.glob('*.info'), code=2)
+    assert 'no rows of its recordings' in str(found['error'])
+
+
+def test_wrong_words_are_named(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    empty, listed = tmp_path / 'empty', tmp_path / 'list.txt'
+    empty.mkdir()
+    listed.write_text('# nothing\n')
+    (tmp_path / 'lists.txt').write_text('@list.txt\n')
+    words = ['identify', '--robot', 'planar_3r', '--out', tmp_path / 'm.yaml']
+    for data, said in (
+            ([empty], 'no recording in this folder'), ([f'{folder}/no_*.csv'], 'no_*.csv'),
+            ([f'@{listed}'], 'names no recording'), ([f'@{tmp_path}/no.txt'], 'no.txt'),
+            ([f'@{tmp_path}/lists.txt'], 'not other lists'),
+            ([folder, '--workers', '0'], '--workers 0'),
+            ([folder, '--workers', '2', '--scheduler', 'tcp://h:1'], 'give one of them'),
+            ([folder, '--workers', '2', '--method', 'irls'], 'goes through the samples')):
+        found, _ = command(capsys, *words, *data, code=2)
+        assert said in str(found['error'])
+    found, _ = command(capsys, *words, folder, '--information', listed, code=1)
+    assert 'is no folder' in str(found['error'])
+    found, _ = command(capsys, 'information', folder, '--robot', 'planar_3r', '--workers', '0',
+                       '--out', tmp_path / 'x.info', code=2)
+    assert '--workers 0' in str(found['error'])
+
+
+def test_bags_in_folders_are_known(tmp_path: Path) -> None:
+    for name in ('a/metadata.yaml', 'a/a_0.mcap', 'b/b_0.mcap', 'b/b_1.mcap', 'c/x.mcap',
+                 'c/y.mcap', 'c/deeper/z.db3', 'd.csv.gz', '.hidden.csv', 'e.txt'):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [os.path.relpath(path, tmp_path) for path in listed_recordings([str(tmp_path)])]
+    assert found == ['a', 'b', 'c/deeper', 'c/x.mcap', 'c/y.mcap', 'd.csv.gz']
+    assert listed_recordings([f'{tmp_path}/b', 'x.csv[1:2]']) == [f'{tmp_path}/b', 'x.csv[1:2]']
+
+
+def test_object_stores(paths: list[str], whole: RecordedInformation) -> None:
+    fsspec = pytest.importorskip('fsspec')
+    store = fsspec.filesystem('memory')
+    for path in paths:
+        store.pipe_file(f'/fleet/{Path(path).name}', Path(path).read_bytes())
+    remote = listed_recordings(['memory://fleet/*.csv'])
+    assert len(remote) == 4 and all(name.startswith('memory://') for name in remote)
+    for here in (True, False):
+        found = reduced(files(remote, here), Recorded(ThisProcess()))
+        assert found.record.recordings == tuple(remote)
+        record = replace(found.record, recordings=whole.record.recordings)
+        require_alike(replace(found, record=record), whole)
+    for name, said in (('memory://fleet/no.csv', 'no such object'),
+                       ('nosuch://fleet/a.csv', 'nosuch')):
+        with pytest.raises(DynIdError, match=said):
+            reduced(files([name]), Recorded(ThisProcess()))
+
+
+@pytest.mark.soak
+def test_an_identification_that_was_killed_goes_on(
+    folder: Path, tmp_path: Path, plain: IdentificationResult
+) -> None:
+    """SIGKILL at five times, while two processes work on many recordings."""
+    many, recipe = tmp_path / 'many', tmp_path / 'recipe.yaml'
+    many.mkdir()
+    for seed in range(24):
+        write_csv(many / f'{seed:02}.csv', recording(ROBOT, seed, 5.0))
+    recipe.write_text(RECIPE_TEXT)
+    words = [sys.executable, '-m', 'robot_dynid.cli.main', 'identify', str(many), '--robot',
+             'planar_3r', '--recipe', str(recipe)]
+    own = [*words, '--workers', '2', '--information', str(tmp_path / 'kept'), '--out',
+           str(tmp_path / 'own.yaml')]
+    for least in (1, 5, 9, 14, 20):
+        process = subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len(list((tmp_path / 'kept').glob('*.info'))) < least and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / 'own.yaml').exists()
+    done = subprocess.run(own, capture_output=True, text=True, check=True)
+    assert 'was taken from' in done.stderr and 'anew' not in done.stderr
+    alone = [*words, '--out', str(tmp_path / 'plain.yaml')]
+    subprocess.run(alone, capture_output=True, check=True)
+    assert (tmp_path / 'own.yaml').read_bytes() == (tmp_path / 'plain.yaml').read_bytes()
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Start a scheduler and workers of Dask; give its address and the processes of the workers."""
+    file = folder / 'scheduler.json'
+    quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
+    with ExitStack() as stack:
+        def begin(*words: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen([sys.executable, '-m', 'dask', *words, '--scheduler-file',
+                                        str(file), '--no-dashboard'], cwd=folder,
+                                       **quiet)  # type: ignore[call-overload]
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            return process
+
+        begin('scheduler', '--host', '127.0.0.1', '--port', '0')
+        until = time.monotonic() + 60.0
+        while not file.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        own = [begin('worker', '--nthreads', '1', '--no-nanny') for _ in range(workers)]
+        yield json.loads(file.read_text())['address'], own
+
+
+@pytest.mark.soak
+def test_a_cluster_gives_the_same_model(
+    folder: Path, paths: list[str], plain: IdentificationResult, tmp_path: Path, capsys: Capture
+) -> None:
+    """A scheduler and two workers, of which one is killed on the way."""
+    pytest.importorskip('distributed')
+    recipe, lone = tmp_path / 'recipe.yaml', tmp_path / 'lone.yaml'
+    recipe.write_text(RECIPE_TEXT)
+    words = ['identify', folder, '--robot', 'planar_3r', '--recipe', recipe]
+    command(capsys, *words, '--out', lone)
+    with cluster(tmp_path) as (address, workers):
+        command(capsys, *words, '--scheduler', address, '--out', tmp_path / 'm.yaml')
+        assert (tmp_path / 'm.yaml').read_bytes() == lone.read_bytes()
+
+        def kill(stage: str, share: float) -> None:
+            if stage.startswith('reducing: 1 of'):
+                workers[0].kill()
+
+        with Cluster(address) as own:
+            found = identify_with(
+                Recorded(own), ROBOT, files(paths, here=False), None, RECIPE, kill)
+        require_same(found, plain)
+        assert workers[0].wait() == -signal.SIGKILL
