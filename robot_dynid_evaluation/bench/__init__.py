@@ -25,6 +25,7 @@ EXAMPLES = (
 BENCHES = {
     'regressor': 'regressors of arms of 7 to 50 joints beside Pinocchio in C++, iDynTree and JAX',
     'identify': 'one hour at 1 kHz to parameters; everything chosen on one and two cores',
+    'many': 'identify over hours and over 10 to 1000 recordings: time, memory, two workers',
     'rollout': 'simulated steps of arms beside MuJoCo: many motions and one, friction, threads',
     'feasible': 'feasible parameters beside CVXPY, compressed and on all samples; 3 to 60 joints',
     'monitor': 'residual and external torque of the identifier at 500 Hz',
@@ -43,7 +44,7 @@ BENCHES = {
 }
 #: what a benchmark may be asked for beside its name, as keywords of its ``measure``
 OPTIONS = {'stops': ('events', 'repeat', 'load', 'face'),
-           'residual': ('data', 'robot', 'again')}
+           'residual': ('data', 'robot', 'again'), 'many': ('sizes', 'out')}
 Row = dict[str, Any]
 COLUMNS = ('what', 'unit', 'ours', 'peer', 'ratio', 'target', 'kept')
 
@@ -60,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help='residual: recordings of the fit in FOLDER/train, others in /test')
     parser.add_argument('--robot', metavar='ROBOT', help='residual: name or file; ur10e')
     parser.add_argument('--again', metavar='A,B', help='residual: two recordings of one motion')
+    parser.add_argument('--sizes', metavar='A,B',
+                        help='many: hours and numbers of recordings; 1h,2h,4h,8h,10,100,1000')
+    parser.add_argument('--out', metavar='R.html', help='many: page with the curves')
     parser.add_argument('--face', metavar='FACE', help='stops: action or topic; action')
 
 

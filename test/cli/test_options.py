@@ -107,6 +107,7 @@ OPTIONS = [
     ('bench', '--list --json', 'test_cli.py::test_benches_are_listed'),
     ('bench', '--events --repeat --load --face',
      'test_stops_bench.py::test_wrong_options_are_named'),
+    ('bench', '--sizes --out', 'test_many_bench.py::test_sizes_and_page'),
     ('bench', '--data --robot --again', 'test_residual_bench.py::test_it_says_what_it_wants'),
     ('reproduce', '--allow-known',
      'test_reproduce.py::test_only_known_differences_can_be_allowed'),
