@@ -27,6 +27,7 @@ ROOMS = (
     ('execution', 'identified'),
     ('monitoring',),
     ('identification',),
+    ('fleet',),
     ('io', 'simulation', 'warm_up'),
     ('report', 'setting_up'),
     ('__init__',),

@@ -61,7 +61,7 @@ class Verb(Protocol):
 VERBS = {
     **{name: f'robot_dynid.cli.{name}' for name in (
         'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'resonance', 'information', 'repair',
+        'payload', 'contact', 'resonance', 'information', 'fleet', 'repair',
         'init', 'doctor', 'check', 'session', 'completion')},
     **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
 }

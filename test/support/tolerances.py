@@ -382,3 +382,12 @@ RIPPLE_INTERVALS: Final = 4.0
 # Error of the true model over the floor that half of the rows show: 30 s below 10 Hz hold 600
 # independent numbers, known to 1 / sqrt(2 * 600) = 3 % each, both of them.
 NOISE_FLOOR: Final = 0.15
+
+# Standard deviation of a fleet from the median of 60 scatters of 12 sessions each: the median of
+# that many chi-squares with 11 degrees is known to 7 %, the deviation to half of it and less by
+# what sessions tell themselves; here four of these.
+SCATTER_FOUND: Final = 0.15
+
+# Share of probabilities below a bound in terms of the bound, where nothing changed: 1, or less of
+# conservative tests; at a bound of 0.01 of 2000, 20 are known to 22 %, here two of these.
+SHARE_BY_CHANCE: Final = 1.45

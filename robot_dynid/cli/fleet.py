@@ -1,0 +1,153 @@
+"""`robot-dynid fleet`: many arms of one type over time, which of them changed or are off."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from robot_dynid.cli.files import check_outputs, load_logs, report_mark, reported
+from robot_dynid.errors import UsageError
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress, Terminal
+    from robot_dynid.fleet.fleet import Arm, Fleet
+    from robot_dynid.fleet.reduced import Reduced
+    from robot_dynid.identification.recipe import Recipe
+
+HELP = 'many arms of one type over time: a model of each, which are off, what changed since when'
+EXAMPLES = (
+    'robot-dynid fleet recordings --robot ur10e --report fleet.html',
+    'robot-dynid fleet recordings.csv --robot ur10e --out models --json',
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('recordings', metavar='DIR',
+                        help='folder with one folder per arm, named by its serial number, or a '
+                             'list of recordings (.csv, .yaml) with path, robot and time')
+    parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML of the type')
+    parser.add_argument('--recipe', metavar='R.yaml',
+                        help='settings that are not to be chosen from the data')
+    parser.add_argument('--rate', metavar='SHARE', type=float,
+                        help='share of false ones among the arms that are named; 0.05')
+    parser.add_argument('--report', metavar='R.html', help='report to write')
+    parser.add_argument('--out', metavar='FOLDER', help='folder for a model of each arm')
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Read and reduce the recordings, compare the arms, write report and models."""
+    from robot_dynid.fleet.fleet import RATE, fleet
+    from robot_dynid.fleet.reduced import ArmRecording, reduced
+    from robot_dynid.identification.recipe import Recipe, read_recipe
+    from robot_dynid.io.fleet_list import fleet_recordings
+    from robot_dynid.report.fleet import fleet_report
+    from robot_dynid.robot.robot_file import load_robot
+
+    started = time.perf_counter()
+    rate = RATE if arguments.rate is None else arguments.rate
+    if not 0.0 < rate < 1.0:
+        raise UsageError(f'--rate {rate:g}: a share between 0 and 1 is needed')
+    check_outputs((arguments.report, report_mark(arguments.report)),
+                  inputs=(arguments.recipe, arguments.robot))
+    recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
+    robot = load_robot(arguments.robot)
+    listed = [ArmRecording(one.path, one.robot, one.time, one.named)
+              for one in fleet_recordings(arguments.recordings)]
+    check_outputs((arguments.report, report_mark(arguments.report)),
+                  inputs=[one.source for one in listed])
+    with terminal.progress('fleet') as progress:
+        made = reduced(robot, listed, lambda path: load_logs([path], robot, _silent), recipe,
+                       progress)
+        progress('comparing arms', 0.9)
+        model = made.parts[0].choice.structure.torque_model(made.parts[0].robot)
+        found = fleet(model, made.recordings, rate)
+        written = _written(arguments.out, found, made, recipe, progress)
+        chapters = reported(arguments, lambda: fleet_report(found, made.left_out))
+    return {
+        'robot': robot.name, 'recordings': len(made.recordings),
+        'sessions': sum(len(arm.sessions) for arm in found.arms), 'rate': rate,
+        'tests': found.tests, 'findings': [_finding(one) for one in found.findings],
+        'watched': [_finding(one) for one in found.watched],
+        'arms': {arm.name: {'sessions': len(arm.sessions), 'model': written.get(arm.name),
+                            'characteristics': _levels(found, arm)} for arm in found.arms},
+        'spread': _spread(found), 'left_out': dict(made.left_out), 'report': arguments.report,
+        'chapters': chapters, 'seconds': time.perf_counter() - started,
+    }
+
+
+def _silent(stage: str, fraction: float) -> None:
+    """Say nothing: the reading of one recording is no stage of its own."""
+
+
+def _written(
+    folder: str | None, found: Fleet, made: Reduced, recipe: Recipe, progress: Progress
+) -> dict[str, str]:
+    """Write a model of each arm to ``folder``; return their paths."""
+    from pathlib import Path
+
+    from robot_dynid.fleet.reduced import models
+
+    if folder is None:
+        return {}
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for name, model in models(found, made, recipe):
+        progress(f'model of {name}', 0.95)
+        paths[name] = str(Path(folder) / f'{name}.model.yaml')
+        model.save(paths[name])
+    return paths
+
+
+def _finding(one: Any) -> dict[str, Any]:
+    from robot_dynid.report.fleet import day
+
+    own = one.characteristic
+    return {'arm': one.arm, 'part': own.part, 'characteristic': own.name, 'kind': own.kind,
+            'words': own.words, 'unit': own.unit or '1', 'pattern': one.pattern,
+            'size': one.size, 'half_interval': one.half_interval,
+            'since': None if one.since is None else day(one.since),
+            'probability': one.probability, 'cause': one.cause}
+
+
+def _levels(found: Fleet, arm: Arm) -> dict[str, Any]:
+    """Return the pooled characteristics of an arm with 95 % intervals, and those by itself."""
+    import numpy as np
+
+    from robot_dynid.estimation.estimate import interval_factor
+
+    half = interval_factor(np.inf) * np.sqrt(np.diag(arm.covariance))
+    return {own.name: {'value': arm.values[i], 'half_interval': half[i], 'alone': arm.alone[i],
+                       'alone_half_interval': interval_factor(np.inf) * arm.deviations[i]}
+            for i, own in enumerate(found.characteristics.all[:found.characteristics.own])}
+
+
+def _spread(found: Fleet) -> dict[str, Any]:
+    return {own.name: {'between_arms': None if levels is None else levels.spread,
+                       'day_to_day': usual.spread, 'unit': own.unit or '1'}
+            for own, usual, levels in zip(found.characteristics.all, found.usual, found.spread)}
+
+
+def show(result: dict[str, Any], terminal: Terminal) -> None:
+    """Print what was found."""
+    from robot_dynid.cli.terminal import number
+
+    def size(one: dict[str, Any]) -> str:
+        scale, unit = (100.0, '%') if one['unit'] == '1' else (1.0, one['unit'])
+        return f'{scale * one["size"]:+.3g} ± {scale * one["half_interval"]:.2g} {unit}'
+
+    terminal.facts((('arms', str(len(result['arms']))), ('sessions', str(result['sessions'])),
+                    ('recordings', str(result['recordings'])), ('tests', str(result['tests'])),
+                    ('false among the arms named', f'{100.0 * result["rate"]:g} % at most')))
+    for title, found in (
+            ('changed, or off the other arms', result['findings']),
+            ('strongest of what is not beyond chance, one by one', result['watched'])):
+        terminal.table(title, ('arm', 'part', 'what', 'pattern', 'by', 'since', 'chance',
+                               'perhaps'), [
+            (one['arm'], one['part'], one['words'], one['pattern'], size(one),
+             one['since'] or '', f'{one["probability"]:.1g}', one['cause']) for one in found])
+    if not result['findings']:
+        terminal.line('nothing changed beyond what is usual in this fleet')
+    terminal.warnings(f'left out: {reason}' for reason in result['left_out'].values())
+    terminal.facts([(name, number(result[name])) for name in ('report',) if result[name]])

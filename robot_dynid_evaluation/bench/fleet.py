@@ -1,0 +1,275 @@
+"""Findings about a simulated fleet, some arms of which changed: power and false alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dynid_evaluation.bench import Row
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+    from robot_dynid.estimation.experiment import TorqueModel
+    from robot_dynid.fleet.fleet import Finding, Fleet, Recorded
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.types import FloatArray, Samples
+
+COLUMNS = ('what', 'found', 'of', 'share', 'target', 'kept')
+ROBOT = 'planar_3r'
+ARMS, RECORDINGS, SEEDS = 50, 20, 20
+DAY = 86400.0
+#: [s], [Hz]: short recordings, sampled as slowly as filtered ones are
+SECONDS, RATE, HARMONICS = 12.0, 50.0, 6
+#: share of spread from arm to arm of friction, and of links
+FRICTION, LINKS = 0.10, 0.02
+#: share of spread of friction from day to day, of each axis and of all together; arms differ in
+#: it by this factor (log-normal)
+DAILY, TOGETHER, UNLIKE = 0.03, 0.02, 1.3
+#: outside the model of the estimator: friction that fades by this share as the arm warms up within
+#: so many seconds, friction in parts of the torque that a gear carries [-], a ramp that is wider
+WARMING, WARM, LOADED, RAMP = 0.15, 60.0, 0.02, (0.02, 0.03)
+#: white noise of the efforts in terms of the dry friction
+NOISE = 0.1
+#: day of the changes, as number of the session
+CHANGED = 12
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of one arm: friction of a joint times a factor, or a load [kg] at the end.
+
+    ``characteristic`` names where it shows first.
+    """
+
+    characteristic: str
+    viscous: float = 1.0
+    dry: float = 1.0
+    joint: int = 0
+    load: float = 0.0
+    gradual: bool = False
+
+
+CHANGES = (
+    Change('dry_1', dry=1.2), Change('viscous_2', viscous=1.2, joint=1),
+    Change('load_link_3', load=0.5), Change('dry_2', dry=0.8, joint=1),
+    Change('dry_3', dry=1.3, joint=2, gradual=True))
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedFleet:
+    """A fleet of one type: its size, what changed in its first arms, and the seed."""
+
+    seed: int
+    changes: tuple[Change, ...] = CHANGES
+    arms: int = ARMS
+    recordings: int = RECORDINGS
+
+    def name(self, arm: int) -> str:
+        """Return the name of an arm by its number."""
+        return f'arm-{arm + 1:03}'
+
+    @property
+    def changed(self) -> dict[str, Change]:
+        """The changes by the names of their arms."""
+        return {self.name(arm): change for arm, change in enumerate(self.changes)}
+
+
+def torque_model(robot: RobotModel) -> TorqueModel:
+    """Return the model of the estimator: links, rotors, Coulomb and viscous friction."""
+    from robot_dynid.estimation.experiment import TorqueModel
+    from robot_dynid.friction import law_from
+    from robot_dynid.regressor import JointFriction, axes_of, frictionless_blocks
+
+    laws = (law_from('coulomb', {'width': RAMP[0]}),) * robot.n
+    return TorqueModel.of(robot, (*frictionless_blocks(robot, True),
+                                  JointFriction(axes_of(robot), laws)))
+
+
+def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[Recorded]:
+    """Return the recordings of a fleet, each with its information alone."""
+    from robot_dynid.estimation.experiment import Experiment
+    from robot_dynid.fleet.fleet import Recorded
+
+    rng = np.random.default_rng(fleet.seed)
+    robot, motions = model.robot, _motions(model.robot, rng)
+    found = []
+    for arm in range(fleet.arms):
+        change = fleet.changes[arm] if arm < len(fleet.changes) else None
+        own = _arm(robot, rng)
+        for session in range(fleet.recordings):
+            share = 0.0 if change is None else _share(change, session, fleet.recordings)
+            samples = _recording(own, motions[rng.integers(len(motions))], change, share, rng)
+            found.append(Recorded(fleet.name(arm), session * DAY,
+                                  Experiment.of(model, [samples]).information))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Arm:
+    """One arm: its robot, friction (n,) of its axes, how much more than others it is scattered."""
+
+    robot: RobotModel
+    viscous: FloatArray
+    dry: FloatArray
+    rotors: FloatArray
+    unrest: float
+
+
+def _arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
+    from robot_dynid.simulation.truth import load_truth
+
+    truth = load_truth(robot)
+    links = robot.nominal * (1.0 + LINKS * rng.standard_normal((robot.n, 1)))
+    off = 1.0 + FRICTION * rng.standard_normal((2, robot.n))
+    return _Arm(robot.with_nominal(links), truth.viscous * off[0], truth.coulomb * off[1],
+                truth.rotor_inertia, float(np.exp(np.log(UNLIKE) * rng.standard_normal())))
+
+
+def _motions(robot: RobotModel, rng: np.random.Generator) -> list[Samples]:
+    """Return a few motions; a fleet does the same few tasks."""
+    from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+    from robot_dynid.trajectories.limits import motion_limits
+    from robot_dynid.types import Samples
+
+    time = np.arange(round(SECONDS * RATE)) / RATE
+    limits = motion_limits(robot).scaled(0.9)
+    found = []
+    for _ in range(4):
+        motion = random_fourier(limits, FourierOptions(SECONDS, HARMONICS), rng).sample(time)
+        found.append(Samples(robot.joints, time, motion.position, motion.velocity,
+                             motion.acceleration))
+    return found
+
+
+def _share(change: Change, session: int, count: int) -> float:
+    """Return how much of a change is there in a session."""
+    first = min(CHANGED, count // 2)
+    if change.gradual:
+        return session / (count - 1)
+    return float(session >= first)
+
+
+def _recording(
+    arm: _Arm, motion: Samples, change: Change | None, share: float, rng: np.random.Generator
+) -> Samples:
+    """Return a recording: inverse dynamics and friction of the day, with noise."""
+    from robot_dynid.dynamics.rigid_body import inverse_dynamics
+
+    robot = arm.robot
+    day = TOGETHER * rng.standard_normal() + DAILY * rng.standard_normal((2, robot.n))
+    viscous, dry = np.array([arm.viscous, arm.dry]) * (1.0 + arm.unrest * day)
+    if change is not None:
+        viscous[change.joint] *= 1.0 + share * (change.viscous - 1.0)
+        dry[change.joint] *= 1.0 + share * (change.dry - 1.0)
+        robot = robot.with_nominal(robot.nominal + _load(robot.n, share * change.load))
+    q, qd, qdd = motion.position, motion.velocity, motion.acceleration
+    links = inverse_dynamics(robot, q, qd, qdd)
+    side = np.clip(qd / RAMP[1], -1.0, 1.0)
+    warm = 1.0 - WARMING * (1.0 - np.exp(-motion.time[:, None] / WARM)) * rng.uniform(0.5, 1.5)
+    effort = links + arm.rotors * qdd + warm * viscous * qd + (
+        dry + LOADED * np.abs(links)) * side
+    effort = effort + NOISE * arm.dry * rng.standard_normal(effort.shape)
+    return replace(motion, effort=effort, measured=effort)
+
+
+def _load(n: int, mass: float) -> FloatArray:
+    """Return what a point mass at the end of the arm adds to the parameters (n, 10)."""
+    found, x = np.zeros((n, 10)), 0.15
+    found[-1] = mass * np.array([1.0, x, 0.0, 0.0, 0.0, 0.0, x**2, 0.0, 0.0, x**2])
+    return found
+
+
+def analysed(fleet: SimulatedFleet, model: TorqueModel) -> Fleet:
+    """Return what is found about a simulated fleet."""
+    from robot_dynid.fleet.fleet import fleet as judged_fleet
+
+    return judged_fleet(model, simulated(fleet, model))
+
+
+def is_true(finding: Finding, change: Change | None) -> bool:
+    """Return whether a finding says what changed.
+
+    A load changes links in general; friction shows in its own coefficient, and in that of its
+    axis as a whole.
+    """
+    if change is None:
+        return False
+    if change.load:
+        return finding.characteristic.kind in ('load', 'link')
+    joint = finding.characteristic.part == f'joint{change.joint + 1}'
+    return finding.characteristic.name == change.characteristic or (
+        joint and finding.characteristic.kind == 'friction')
+
+
+@dataclass
+class Score:
+    """Counts over fleets: ``arms`` named and those wrongly; what was ``said``, and wrongly."""
+
+    changed: int = 0
+    found: int = 0
+    arms: int = 0
+    wrong_arms: int = 0
+    said: int = 0
+    wrong: int = 0
+    shares: tuple[float, ...] = ()
+    by_change: tuple[tuple[str, bool], ...] = ()
+
+    def add(self, fleet: SimulatedFleet, found: Fleet) -> None:
+        """Count the findings about a fleet."""
+        changed = fleet.changed
+        named = {one.arm for one in found.findings}
+        right = {one.arm for one in found.findings if is_true(one, changed.get(one.arm))}
+        self.changed += len(changed)
+        self.found += len(right)
+        self.arms += len(named)
+        self.wrong_arms += len(named - set(changed))
+        wrong = sum(not is_true(one, changed.get(one.arm)) for one in found.findings)
+        self.said += len(found.findings)
+        self.wrong += wrong
+        self.shares += (len(named - set(changed)) / max(len(named), 1),)
+        self.by_change += tuple((change.characteristic, name in right)
+                                for name, change in changed.items())
+
+
+def measure(progress: Progress) -> list[Row]:
+    """Return power and false alarms of fleets with changes and of fleets without."""
+    from robot_dynid.fleet.fleet import RATE as ALLOWED
+    from robot_dynid.robot.robot_file import load_robot
+
+    model = torque_model(load_robot(ROBOT))
+    scores = {}
+    for i, (name, changes) in enumerate((('changed', CHANGES), ('unchanged', ()))):
+        scores[name] = Score()
+        for seed in range(SEEDS):
+            progress(f'fleet {seed + 1} of {SEEDS}, {name}', (i + seed / SEEDS) / 2)
+            own = SimulatedFleet(seed, changes)
+            scores[name].add(own, analysed(own, model))
+    return rows(scores['changed'], scores['unchanged'], ALLOWED)
+
+
+def rows(with_changes: Score, without: Score, allowed: float) -> list[Row]:
+    """Return the table of the scores of fleets with and without changes."""
+    one, none = with_changes, without
+    seeds = len(none.shares)
+    found = [_row('changed arms found, with what changed', one.found, one.changed, None)]
+    for name in dict.fromkeys(name for name, _ in one.by_change):
+        hits = [hit for own, hit in one.by_change if own == name]
+        found.append(_row(f'  {name}', sum(hits), len(hits), None))
+    wrong = float(np.mean(one.shares))
+    found += [
+        {'what': 'unchanged arms among those named, mean over fleets', 'found': one.wrong_arms,
+         'of': one.arms, 'share': wrong, 'target': f'<= {allowed:g}', 'kept': wrong <= allowed},
+        _row('wrong among what is said, all fleets', one.wrong, one.said, None),
+        _row('fleets without changes in which an arm is named',
+             sum(share > 0.0 for share in none.shares), seeds, allowed)]
+    return found
+
+
+def _row(what: str, found: int, of: int, allowed: float | None) -> Row:
+    share = found / max(of, 1)
+    bound = None if allowed is None else allowed + 2.0 * np.sqrt(allowed * (1 - allowed) / of)
+    return {'what': what, 'found': found, 'of': of, 'share': share,
+            'target': '-' if bound is None else f'<= {bound:.2g}',
+            'kept': None if bound is None else bool(share <= bound)}

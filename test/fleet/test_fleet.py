@@ -1,0 +1,195 @@
+"""A fleet from recordings to findings: simulated ones, the command, what is asked of a list."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_recordings import recording
+
+from robot_dynid.cli.main import main
+from robot_dynid.errors import UsageError
+from robot_dynid.fleet.causes import CAUSES, cause
+from robot_dynid.fleet.characteristics import Characteristics
+from robot_dynid.fleet.fleet import Fleet, judged
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.io.csv import write_csv
+from robot_dynid.io.fleet_list import fleet_recordings, serial_of, time_in_name
+from robot_dynid.robot.robot_file import load_robot
+from robot_dynid_evaluation.bench.fleet import (
+    CHANGES,
+    Score,
+    SimulatedFleet,
+    analysed,
+    is_true,
+    measure,
+    rows,
+    simulated,
+    torque_model,
+)
+
+ROBOT = load_robot('planar_3r')
+SMALL = SimulatedFleet(0, CHANGES, arms=12, recordings=8)
+
+
+@pytest.fixture(scope='module')
+def small() -> Fleet:
+    """Return what is found about a small fleet."""
+    return analysed(SMALL, torque_model(ROBOT))
+
+
+def test_what_changed_in_a_small_fleet_is_found(small: Fleet) -> None:
+    changed = SMALL.changed
+    right = {one.arm for one in small.findings if is_true(one, changed.get(one.arm))}
+    assert len(right) >= 3
+    assert len({one.arm for one in small.findings} - set(changed)) <= 1
+    [load] = [one for one in small.findings if one.characteristic.kind == 'load']
+    assert abs(load.size - 0.5) < load.half_interval < 0.1
+    assert load.cause == 'payload or tool left on'
+    assert load.since == 4 * 86400.0 and load.pattern == 'step'
+
+
+def test_a_fleet_without_changes_is_left_alone() -> None:
+    same = analysed(replace(SMALL, changes=(), seed=1, arms=10, recordings=6), torque_model(ROBOT))
+    assert not same.findings
+    assert len(same.watched) <= 5
+
+
+def test_arms_lean_on_the_fleet_where_they_know_little(small: Fleet) -> None:
+    names = [one.name for one in small.characteristics.all]
+    for name in ('viscous_2', 'dry_2', 'mx3'):
+        k = names.index(name)
+        levels = small.spread[k]
+        assert levels is not None
+        for arm in small.arms:
+            own, pooled = arm.deviations[k], np.sqrt(arm.covariance[k, k])
+            assert pooled < own * (1.0 + 1e-9)
+    few = judged(small.characteristics, {
+        arm.name: arm.sessions[:1 if arm.name == 'arm-009' else None] for arm in small.arms})
+    k = names.index('dry_2')
+    shares = {arm.name: np.sqrt(arm.covariance[k, k]) / arm.deviations[k] for arm in few.arms}
+    assert shares['arm-009'] == min(shares.values())
+
+
+def test_readings_are_base_parameters(small: Fleet) -> None:
+    """With nothing off, characteristics are zero where they are shares, and give the fit back."""
+    model = torque_model(ROBOT)
+    whole = [one.information for one in simulated(replace(SMALL, changes=(), arms=1), model)]
+    own = Characteristics.of(model, whole[0])
+    reading = own.reading(whole[0])
+    again = own.base(reading.values[:own.own])
+    links = [i for i, name in enumerate(model.reduction.names) if name[0] in 'mI']
+    np.testing.assert_allclose(again[links], own.reference[links], rtol=1e-6, atol=1e-9)
+    shares = [one.relative for one in own.all]
+    np.testing.assert_allclose(reading.values[shares], 0.0, atol=1e-9)
+
+
+def test_every_kind_has_causes(small: Fleet) -> None:
+    kinds = {one.kind for one in small.characteristics.all}
+    assert kinds <= set(CAUSES)
+    assert cause('stiffness', -0.2).startswith('worn')
+
+
+def test_the_benchmark_counts_what_is_wrong(small: Fleet) -> None:
+    score, none = Score(), Score()
+    score.add(SMALL, small)
+    none.add(replace(SMALL, changes=()), small)  # all of it wrong
+    table = {row['what']: row for row in rows(score, none, 0.05)}
+    assert table['changed arms found, with what changed']['of'] == 5
+    assert not table['fleets without changes in which an arm is named']['kept']
+
+
+def write_fleet(folder: Path) -> None:
+    """Write recordings of four arms on four days, the first with more friction in the end."""
+    for arm in range(4):
+        (folder / f'SN{arm}').mkdir(parents=True)
+        for day in range(4):
+            log = recording(ROBOT, 10 * arm + day, 8.0)
+            assert log.effort is not None and log.velocity is not None
+            more = np.array([0.0, 1.5, 0.0]) * (arm == 0 and day > 1)
+            log = replace(log, effort=log.effort + more * np.clip(log.velocity / 0.02, -1, 1))
+            write_csv(folder / f'SN{arm}' / f'2026-03-0{day + 1}.csv', log)
+
+
+def test_the_command_finds_a_changed_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_fleet(tmp_path / 'fleet')
+    recipe, page, out = (str(tmp_path / name) for name in ('r.yaml', 'f.html', 'models'))
+    Path(recipe).write_text('{cutoff: 12.0, friction: coulomb, ramp_width: 0.02, effort_lag: 0.0, '
+                            'ripple: none, adaptation: none}')
+    words = [str(tmp_path / 'fleet'), '--robot', 'planar_3r', '--recipe', recipe]
+    assert main(['fleet', *words, '--rate', '0.1', '--report', page, '--out', out, '--json']) == 0
+    result = json.loads(capsys.readouterr().out)
+    best = min(result['findings'], key=lambda one: one['probability'])
+    assert best['arm'] == 'SN0', result['findings']
+    assert best['part'] == 'joint_2' and best['since'] == '2026-03-03' and best['size'] > 0.1
+    assert best['kind'] in ('dry', 'friction')
+    assert result['sessions'] == 16 and result['rate'] == 0.1
+    model = IdentifiedModel.load(result['arms']['SN0']['model'])
+    other = IdentifiedModel.load(result['arms']['SN1']['model'])
+    place = model.names.index('fc2')
+    assert model.values[place] - other.values[place] == pytest.approx(1.5, rel=0.2)
+    assert any('pooled' in text for text in model.warnings)
+    assert 'SN0' in Path(page).read_text()
+    assert main(['fleet', *words, '--rate', '2']) == 2
+
+
+@pytest.mark.parametrize(('name', 'date'), [
+    ('20_02_19_14harm50sec.csv.gz', '2020-02-19T00:00:00'), ('p10.csv', None),
+    ('run_2024-06-25T14-30-05.csv', '2024-06-25T14:30:05'), ('joint_1.csv', None),
+    ('rosbag2_2024_06_25-14_30_05', '2024-06-25T14:30:05'), ('x_99_99_99.csv', None)])
+def test_dates_in_names(name: str, date: str | None) -> None:
+    found = time_in_name(name)
+    assert (found and datetime.fromtimestamp(found, timezone.utc).isoformat()) == (
+        date and f'{date}+00:00')
+
+
+def test_lists_say_which_robot_and_when(tmp_path: Path) -> None:
+    file = tmp_path / 'list.csv'
+    file.write_text('path,robot,time\na.csv,SN1,2024-06-25T12:00\nb.csv,SN2,\n')
+    first, second = fleet_recordings(file)
+    assert (first.robot, first.path) == ('SN1', str(tmp_path / 'a.csv'))
+    assert first.time == 1719316800.0 and second.time is None
+    other = tmp_path / 'list.yaml'
+    other.write_text('- {path: a.csv, robot: 7, time: 5}\n')
+    assert fleet_recordings(other)[0].robot == '7'
+    bag = tmp_path / 'bag'
+    bag.mkdir()
+    (bag / 'metadata.yaml').write_text(
+        'rosbag2_bagfile_information: {custom_data: {serial_number: "0042"}}\n')
+    assert serial_of(bag) == '0042'
+
+
+@pytest.mark.parametrize(('text', 'message'), [
+    ('path,robot,time\n', 'no recordings'), ('path,robot\na.csv,\n', 'which robot'),
+    ('path,robot,time\na.csv,1,soon\n', 'neither a date'), ('robot\n1\n', 'has no path')])
+def test_a_list_that_says_too_little_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / 'list.csv'
+    file.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        fleet_recordings(file)
+    with pytest.raises(UsageError, match='no recordings of robots'):
+        fleet_recordings(tmp_path)
+
+
+def test_a_recording_without_a_date_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / 'SN1').mkdir()
+    write_csv(tmp_path / 'SN1' / 'run.csv', recording(ROBOT, 0, 8.0))
+    recipe = tmp_path / 'r.yaml'
+    recipe.write_text('{cutoff: 12.0, friction: coulomb, ramp_width: 0.02, effort_lag: 0.0}')
+    assert main(['fleet', str(tmp_path), '--robot', 'planar_3r', '--recipe', str(recipe)]) == 2
+    assert 'when was it recorded?' in capsys.readouterr().err
+
+
+@pytest.mark.soak
+def test_power_and_false_alarms_of_many_fleets() -> None:
+    found = measure(lambda *_: None)
+    assert all(row['kept'] is not False for row in found), found
+    assert found[0]['share'] > 0.9
