@@ -1,4 +1,4 @@
-"""What a change of a characteristic may come from, in words."""
+"""Causes of changes of a characteristic, in words."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ CAUSES = {
 
 
 def cause(kind: str, size: float) -> str:
-    """Return what a change of a characteristic of that ``kind`` by ``size`` may come from."""
+    """Return the causes that a change of a characteristic of that ``kind`` by ``size`` may have."""
     rise, fall = CAUSES[kind]
     return rise if size > 0.0 else fall

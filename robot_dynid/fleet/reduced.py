@@ -89,7 +89,7 @@ def reduced(
 
 
 def _time(one: ArmRecording, log: RawLog) -> float:
-    """Return when a recording was made [s since 1970]; raises UsageError where nothing tells."""
+    """Return the time of a recording [s since 1970]; raises UsageError where nothing tells."""
     if one.time is not None:
         return one.time
     if log.epoch is not None:
