@@ -33,6 +33,6 @@ CAUSES = {
 
 
 def cause(kind: str, size: float) -> str:
-    """Return the causes that a change of a characteristic of that ``kind`` by ``size`` may have."""
+    """Return the causes that a change by ``size`` of a ``kind`` of characteristic may have."""
     rise, fall = CAUSES[kind]
     return rise if size > 0.0 else fall

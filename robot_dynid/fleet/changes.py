@@ -30,7 +30,7 @@ LEAST_ARMS = 4
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a change: its ``pattern``, ``size`` and ``probability`` by chance.
+    """Evidence of a change: its ``pattern``, ``size`` and ``probability`` by chance.
 
     ``deviation`` of the size, with ``freedom`` degrees; ``session`` is the number of the first
     session that is changed, and a trend's size is the change from the first session to the last.

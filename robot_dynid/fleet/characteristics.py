@@ -71,7 +71,7 @@ class Characteristic:
 
     @property
     def group(self) -> str:
-        """What of its part it is judged with: friction, gear, or its kind by itself."""
+        """The kind it is judged with: friction, gear, or its kind by itself."""
         return GROUPS.get(self.kind, self.kind)
 
 
@@ -137,7 +137,7 @@ class Characteristics:
 
     @property
     def own(self) -> int:
-        """How many are no sums of others."""
+        """The number of those that are no sums of others."""
         return int(self.directions.shape[1])
 
     def base(self, values: FloatArray) -> FloatArray:
@@ -146,7 +146,7 @@ class Characteristics:
 
     @cached_property
     def daily(self) -> NDArray[np.bool_]:
-        """Which (k,) differ from day to day by themselves: friction; links do not."""
+        """Mask (k,) of those that differ from day to day by themselves: friction; links do not."""
         return np.array([one.kind in WORDS for one in self.all])
 
     def reading(self, information: Information) -> Reading:

@@ -28,7 +28,7 @@ from robot_dynid.types import FloatArray
 
 
 def rejected(chances: FloatArray, rate: float) -> NDArray[np.bool_]:
-    """Return which of the probabilities (m,) Benjamini and Hochberg reject at a ``rate``."""
+    """Return a mask (m,) of the probabilities that are rejected at a ``rate``."""
     count = len(chances)
     allowed = np.sort(chances) <= rate * np.arange(1, count + 1) / max(count, 1)
     if not allowed.any():
