@@ -62,7 +62,7 @@ def scatter_variance(
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What the variance of an estimate of b parameters is made of.
+    """Components of the variance of an estimate of b parameters.
 
     The ``scores`` of all batches, and those ``within`` recordings; the covariance ``between``
     (b, b) of recordings, or None; the batches of the ``recordings``, none where they say nothing;
