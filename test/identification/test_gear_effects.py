@@ -44,6 +44,7 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     result = identify(robot, recordings(**effects), 'elastic',
                       Recipe(friction='coulomb', cutoff=50.0))
     check(result, ERROR, 2.0)
+    assert result.estimate.method == 'elastic' and not result.estimate.details.instruments_taken
     model = result.model
     again = IdentifiedModel.from_yaml(model.to_yaml())
     assert (again.structure, again.record.gears) == (model.structure, model.record.gears)
