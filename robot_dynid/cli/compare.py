@@ -15,7 +15,6 @@ from robot_dynid.cli.files import (
 )
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.cli.terminal import percent
-from robot_dynid.document import counted
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,6 +87,8 @@ def _scores(
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what changed, joint by joint, and the errors of the models."""
+    from robot_dynid.document import counted
+
     first = result['models'][0]
     for path, found in result['changes'].items():
         terminal.table(

@@ -25,7 +25,6 @@ from robot_dynid.cli.scores import (
     show_slow_changes,
 )
 from robot_dynid.cli.verdict import show_verdict
-from robot_dynid.document import counted
 from robot_dynid.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def _allowed(texts: Sequence[str], names: Sequence[str]) -> dict[str, float]:
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print the scores."""
+    from robot_dynid.document import counted
+
     show_scores(f'{result["model"]} on {counted(result["files"])}', result['joints'], terminal)
     show_slow_changes(result['joints'], terminal)
     show_rollout(result['rollout'], terminal)

@@ -55,7 +55,7 @@ class Session:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """What is known of one arm since its last step that was found.
+    """Knowledge of one arm since its last step that was found.
 
     ``values`` (p,) of the characteristics with ``covariance`` (p, p), pooled with the fleet;
     ``alone`` (p,) and ``deviations`` (p,) by its own sessions, NaN and infinite where these do

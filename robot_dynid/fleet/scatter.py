@@ -156,7 +156,7 @@ def _bounded_moment(bound: float) -> float:
 
 
 def _root(excess: Callable[[float], float], high: float, low: float = 0.0) -> float:
-    """Return where ``excess`` falls to zero; ``low`` where it is below zero everywhere."""
+    """Return the root of ``excess``, which falls; ``low`` where it is below zero everywhere."""
     if excess(low + 1e-9 * (high - low)) <= 0.0:
         return low
     for _ in range(BISECTIONS):

@@ -162,10 +162,12 @@ def alarm_level(degrees: int, rate: float) -> float:
     Solves 2 x f(x) = rate beyond its mode.
     """
     from scipy.optimize import brentq
-    from scipy.stats import chi2
+    from scipy.special import gammaln
+
+    half = 0.5 * degrees
 
     def excess(x: float) -> float:
-        return float(np.log(2.0 * x) + chi2.logpdf(x, degrees) - np.log(rate))
+        return float(half * np.log(0.5 * x) - 0.5 * x - gammaln(half) + np.log(2.0 / rate))
 
     start = float(degrees) + 2.0  # beyond the largest of x f(x)
     return start if excess(start) <= 0.0 else float(brentq(excess, start, 1e4))
@@ -262,11 +264,12 @@ def distance(departure: FloatArray, covariance: FloatArray) -> tuple[float, int]
 def normal_deviations(square: float, degrees: int) -> float:
     """Return the deviations of a normal distribution as probable as a chi-square, two-sided."""
     from scipy.optimize import brentq
-    from scipy.stats import chi2, norm
+    from scipy.special import chdtrc, log_ndtr
 
     if degrees == 0 or square <= 0.0:
         return 0.0
-    tail = float(chi2.logsf(square, degrees)) - np.log(2.0)
-    if degrees == 1 or not np.isfinite(tail):
+    probability = 0.5 * float(chdtrc(degrees, square))
+    if degrees == 1 or probability == 0.0:
         return float(np.sqrt(square))
-    return float(brentq(lambda z: norm.logsf(z) - tail, 0.0, np.sqrt(square)))
+    tail = np.log(probability)
+    return float(brentq(lambda z: log_ndtr(-z) - tail, 0.0, np.sqrt(square)))

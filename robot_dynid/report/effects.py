@@ -242,9 +242,9 @@ def elastic_joints(model: IdentifiedModel) -> tuple[Section, ...]:
              ' / '.join(number(1e3 * step, 3) if step else 'none seen'
                         for step in (g.resolution_link, g.resolution_motor)),
              number(1e3 * g.noise, 2), number(100.0 * g.attenuation, 2),
-             _with_std(1e3 * g.kinematic_error, 1e3 * g.kinematic_error_std)
+             with_deviation(1e3 * g.kinematic_error, 1e3 * g.kinematic_error_std)
              if g.kinematic_error else 'none seen',
-             _with_std(g.hysteresis, g.hysteresis_std) if g.hysteresis else 'none seen'),
+             with_deviation(g.hysteresis, g.hysteresis_std) if g.hysteresis else 'none seen'),
             'poor' if g.attenuation > ATTENUATED else '') for g in gears)
     columns = ('joint', 'K [N m/rad]', 'D [N m s/rad]', 'J [kg m²]', 'offset [mrad]',
                'deflection rms [mrad]', 'peak [mrad]', 'steps link / motor [mrad]',

@@ -144,7 +144,7 @@ def _motions(robot: RobotModel, rng: np.random.Generator) -> list[Samples]:
 
 
 def _share(change: Change, session: int, count: int) -> float:
-    """Return how much of a change is there in a session."""
+    """Return the share of a change that is there in a session."""
     first = min(CHANGED, count // 2)
     if change.gradual:
         return session / (count - 1)
@@ -175,14 +175,14 @@ def _recording(
 
 
 def _load(n: int, mass: float) -> FloatArray:
-    """Return what a point mass at the end of the arm adds to the parameters (n, 10)."""
+    """Return the change of the parameters (n, 10) by a point mass at the end of the arm."""
     found, x = np.zeros((n, 10)), 0.15
     found[-1] = mass * np.array([1.0, x, 0.0, 0.0, 0.0, 0.0, x**2, 0.0, 0.0, x**2])
     return found
 
 
 def analysed(fleet: SimulatedFleet, model: TorqueModel) -> Fleet:
-    """Return what is found about a simulated fleet."""
+    """Return the findings about a simulated fleet."""
     from robot_dynid.fleet.fleet import fleet as judged_fleet
 
     return judged_fleet(model, simulated(fleet, model))

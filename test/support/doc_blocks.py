@@ -38,11 +38,11 @@ NAMED = re.compile(r'# ([\w.-]+\.yaml)\n')
 #: what a block may need; anything else is run
 NEEDS = {
     'a robot', 'ROS', 'ROS and a robot', 'recordings of a robot', 'a compiler', 'Drake', 'JAX',
-    'an installation', 'minutes and ROS',
+    'an installation', 'minutes and ROS', 'a cluster',
 }
 #: first words of shell lines that are neither ours nor of ROS
 SHELL = {'make', 'pip', 'git', 'ln', 'cd', 'colcon', '.', 'source', 'export', 'gcc', 'for', 'done',
-         'sudo', 'mkdir', 'apt', 'python'}
+         'sudo', 'mkdir', 'apt', 'python', 'dask'}
 #: interfaces of others that pages use
 FOREIGN = {'std_srvs/srv/Trigger': set[str](), 'std_msgs/msg/Bool': {'data'}}
 #: robots whose joints the blocks with a part of a robot YAML name

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import pytest
 
-ATTEMPTS = 5
+ATTEMPTS = 3
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -18,7 +20,8 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     stage = pyfuncitem.funcargs.get('stage')
     if not hasattr(stage, 'held_up'):
         return None
-    given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    given = {name: pyfuncitem.funcargs[name]
+             for name in inspect.signature(pyfuncitem.obj).parameters}
     for left in reversed(range(ATTEMPTS)):
         before = stage.held_up
         try:
@@ -27,5 +30,6 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
         except AssertionError:
             if not left or stage.held_up == before:
                 raise
+            warnings.warn(f'{pyfuncitem.name}: the node was held up; tried again', stacklevel=1)
             stage.reset(**stage.changed)
     return True
