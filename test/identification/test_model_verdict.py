@@ -43,6 +43,7 @@ from robot_dynid.io.log import load_log
 from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
 
 #: nothing is chosen from the data, for time
@@ -319,6 +320,26 @@ def test_parts_of_recordings_count_by_their_rows_and_any_may_alarm() -> None:
 def test_friction_that_differs_is_an_action(arm, unseen, change, wanted, told) -> None:
     model = replace(arm[2].model, record=replace(arm[2].model.record, **change))
     assert any(wanted in one.words for one in judged(model, unseen).actions) is told
+
+
+@pytest.mark.parametrize(('delay', 'told'), [(1.9e-3, False), (2.1e-3, True), (-2.1e-3, True)])
+def test_effort_that_is_late_is_an_action_unless_corrected(arm, unseen, delay, told) -> None:
+    model = arm[2].model
+    record = replace(model.record, effort_lag=Lag(delay, 1e-4))
+    for corrected in (False, True):
+        late = replace(model, record=record, preprocessing=replace(
+            model.preprocessing, effort_lag=delay if corrected else 0.0))
+        found = [one for one in judged(late, unseen).actions if 'effort comes' in one.words]
+        assert bool(found) is (told and not corrected)
+
+
+@pytest.mark.parametrize(('weight', 'told'), [(1.1, False), (1.2, True), (0.8, True)])
+def test_weight_beside_that_of_the_nominal_links_is_an_action(arm, unseen, weight, told) -> None:
+    model = arm[2].model
+    actions = judged(replace(model, control=model.values / weight), unseen).actions
+    words = [one.words for one in actions if 'payload' in one.words]
+    assert bool(words) is told
+    assert all('joint_1 20.0 %' in one for one in words)
 
 
 @pytest.mark.parametrize(('share', 'told'), [(0.19, True), (0.21, False)])
