@@ -35,6 +35,8 @@ SPEED, RAMP = 0.02, 0.02
 #: friction is negative when it drives with this share of rms effort times rms speed, and by so
 #: many standard deviations
 DRIVING, DEVIATIONS = 0.03, 4.0
+#: share of the effort below which what is left of it is rounding
+ROUNDING = 1e-12
 #: rows of smoothed residuals per independent one
 CORRELATED = 8.0
 #: gravity loads a joint where it changes by this share of what the effort does
@@ -131,7 +133,9 @@ def fitted(data: Data) -> Fit:
         left, values, covariance = _solved(columns, torque)
         fit.scale[j] = values[0]
         fit.deviation[j] = float(np.sqrt(covariance[0, 0]))
-        fit.explained[j] = 1.0 - (_rms(left) / max(_rms(without), 1e-300)) ** 2
+        before = _rms(without)
+        if before > ROUNDING * _rms(torque):
+            fit.explained[j] = 1.0 - (_rms(left) / before)**2
         fit.friction[j], fit.deviations[j] = _dissipated(data, j, values, covariance)
     return fit
 

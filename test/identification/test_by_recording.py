@@ -46,6 +46,7 @@ from robot_dynid_evaluation.bench.synthetic import effort
 
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=12.0, friction='coulomb', ramp_width=0.02, effort_lag=0.0)
+MAIN = 'import sys; from robot_dynid.cli.main import main; sys.exit(main())'
 RECIPE_TEXT = '{cutoff: 12, friction: coulomb, ramp_width: 0.02, effort_lag: 0}'
 LOGS = [recording(ROBOT, seed, 5.0) for seed in range(4)]
 
@@ -274,7 +275,8 @@ def test_from_the_command_line(folder: Path, paths: list[str], tmp_path: Path,
     damaged.write_bytes(b'')
     _, told = command(capsys, 'information', folder, *words[1:5], '--information', kept, '--out',
                       tmp_path / 'whole.info')
-    assert '1 information files' in told and damaged.name in told and 'made anew' in told
+    assert '1 information files' in told and 'made anew' in told
+    assert damaged.name in ''.join(told.split()), 'lines may end within it'
     found, _ = command(capsys, *words, *kept.glob('*.info'), code=2)
     assert 'no rows of its recordings' in str(found['error'])
 
@@ -339,7 +341,7 @@ def test_an_identification_that_was_killed_goes_on(
     for seed in range(24):
         write_csv(many / f'{seed:02}.csv', recording(ROBOT, seed, 5.0))
     recipe.write_text(RECIPE_TEXT)
-    words = [sys.executable, '-m', 'robot_dynid.cli.main', 'identify', str(many), '--robot',
+    words = [sys.executable, '-c', MAIN, 'identify', str(many), '--robot',
              'planar_3r', '--recipe', str(recipe)]
     own = [*words, '--workers', '2', '--information', str(tmp_path / 'kept'), '--out',
            str(tmp_path / 'own.yaml')]

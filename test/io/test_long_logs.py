@@ -110,9 +110,12 @@ def same(stored_log, whole):
     assert (part.effort_messages is None) == (whole.effort_messages is None)
     if whole.effort_messages is not None:
         stamps, values = whole.effort_messages
-        inside = (stamps >= whole.time[0]) & (stamps <= whole.time[-1])
-        np.testing.assert_array_equal(part.effort_messages[0], stamps[inside])
-        np.testing.assert_array_equal(part.effort_messages[1], values[inside])
+        for start, stop in ((0, len(whole.time)), (250, 950)):
+            first, last = whole.time[start], whole.time[stop - 1]
+            read = stored_log.read(start, stop).effort_messages
+            chosen, inside = ((t >= first) & (t <= last) for t in (stamps, read[0]))
+            np.testing.assert_array_equal(read[0][inside], stamps[chosen])
+            np.testing.assert_array_equal(read[1][inside], values[chosen])
 
 
 @pytest.mark.parametrize('storage', PLUGINS)
@@ -146,6 +149,7 @@ def test_a_recording_from_memory_is_the_same_on_disk():
     found = stored(log, Scratch())
     same(found, log)
     assert found.findings == ('one',)
+    np.testing.assert_array_equal(found.read(0, 1500).effort_messages[0], stamps)  # the last, too
 
 
 def test_a_full_disk_names_the_folder(monkeypatch):
