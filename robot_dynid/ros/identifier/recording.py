@@ -33,6 +33,9 @@ from robot_dynid.ros.identifier.recorder import Recorder
 
 TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 MOTORS = TOPICS[1]
+#: ns by which a message that was sent again may have come in after those behind it: DDS delivers
+#: them in their order nevertheless, which is that of a recording, too
+SENT_AGAIN = 10**9
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Channel:
     def receive(self, data: bytes, info: Mapping[str, Any]) -> None:
         """Take one serialized message; this is all that happens while recording."""
         received = info['received_timestamp']
+        if 0 <= self._last - received < SENT_AGAIN:
+            received = self._last + 1
         missing = self.gaps.missing(info)
         self._lost += missing
         if self.opened is not None:

@@ -22,9 +22,10 @@ from sensor_msgs.msg import JointState
 from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import read_bag
 from robot_dynid.ros.common.losses import PUBLISHERS, SequenceGaps
+from robot_dynid.ros.common.message_store import TopicStore
 from robot_dynid.ros.identifier import recorder, recording
 from robot_dynid.ros.identifier.diagnostics import diagnosis
-from robot_dynid.ros.identifier.recording import Recording, folder_name
+from robot_dynid.ros.identifier.recording import Channel, Recording, folder_name
 
 NOT_RECORDING = 'nothing is being recorded; start a recording first'
 
@@ -215,6 +216,19 @@ def test_motor_states_that_never_came_in_are_counted(stage: Stage) -> None:
 
 def numbered(number: int | None, publisher: bytes = b'a') -> dict[str, Any]:
     return {'publication_sequence_number': number, 'publisher_gid': {'data': publisher}}
+
+
+def test_a_message_that_was_sent_again_stays_before_those_behind_it() -> None:
+    channel = Channel('/joint_states', lambda received: received)
+    channel.store = store = TopicStore('/joint_states', 'sensor_msgs/msg/JointState')
+    second = 10**9
+    for number, came in enumerate((5.0, 5.2, 5.5, 5.3, 5.4, 5.6, 2.0)):  # the clock is set back
+        channel.receive(bytes([number]), {'received_timestamp': round(second * came)})
+    block = store.blocks[0]
+    stamps = block.received[:block.count].tolist()
+    assert stamps[:6] == sorted(stamps[:6]) and len(set(stamps)) == 7
+    assert [stamps[k] for k in (0, 1, 2, 5, 6)] == [
+        round(second * came) for came in (5.0, 5.2, 5.5, 5.6, 2.0)]
 
 
 def test_gaps_are_those_of_each_publisher() -> None:
