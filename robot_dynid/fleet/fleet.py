@@ -29,7 +29,7 @@ DAY = 86400.0
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class ReducedRecording:
     """The information of one recording of an ``arm``, at ``time`` [s since 1970]."""
 
     arm: str
@@ -109,7 +109,7 @@ class Fleet:
 
 @one_blas_thread()
 def fleet(
-    model: TorqueModel, recordings: Sequence[Recorded], rate: float = RATE,
+    model: TorqueModel, recordings: Sequence[ReducedRecording], rate: float = RATE,
 ) -> Fleet:
     """Return the fleet of ``recordings``, whose information is that of ``model``.
 
@@ -135,12 +135,12 @@ def _merged(parts: Sequence[Information], batches: int = 1) -> Information:
 
 
 def _sessions(
-    characteristics: Characteristics, arm: str, recordings: Sequence[Recorded]
+    characteristics: Characteristics, arm: str, recordings: Sequence[ReducedRecording]
 ) -> Iterator[Session]:
     """Yield the sessions of an arm: one per day (UTC), in order."""
     links = characteristics.reading(_merged([one.information for one in recordings], STRETCHES)
                                     ).values[:characteristics.own]
-    days: dict[int, list[Recorded]] = {}
+    days: dict[int, list[ReducedRecording]] = {}
     for one in sorted(recordings, key=lambda one: one.time):
         days.setdefault(int(one.time // DAY), []).append(one)
     for own in days.values():

@@ -11,7 +11,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.fleet.changes import STEP
-from robot_dynid.fleet.fleet import Arm, Fleet, Recorded
+from robot_dynid.fleet.fleet import Arm, Fleet, ReducedRecording
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import (
     RecordedInformation,
@@ -48,7 +48,7 @@ class Reduced:
     ``parts`` in the order of ``recordings``.
     """
 
-    recordings: tuple[Recorded, ...]
+    recordings: tuple[ReducedRecording, ...]
     parts: tuple[RecordedInformation, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def reduced(
         except DataError as error:
             left_out[one.source] = str(error)
             continue
-        found.append(Recorded(one.arm, _time(one, logs[0]),
+        found.append(ReducedRecording(one.arm, _time(one, logs[0]),
                               part.information.condensed(STRETCHES), one.source))
         parts.append(part)
     if not found:

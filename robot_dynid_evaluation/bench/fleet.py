@@ -12,7 +12,7 @@ from robot_dynid_evaluation.bench import Row
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
     from robot_dynid.estimation.experiment import TorqueModel
-    from robot_dynid.fleet.fleet import Finding, Fleet, Recorded
+    from robot_dynid.fleet.fleet import Finding, Fleet, ReducedRecording
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray, Samples
 
@@ -87,10 +87,10 @@ def torque_model(robot: RobotModel) -> TorqueModel:
                                   JointFriction(axes_of(robot), laws)))
 
 
-def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[Recorded]:
+def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecording]:
     """Return the recordings of a fleet, each with its information alone."""
     from robot_dynid.estimation.experiment import Experiment
-    from robot_dynid.fleet.fleet import Recorded
+    from robot_dynid.fleet.fleet import ReducedRecording
 
     rng = np.random.default_rng(fleet.seed)
     robot, motions = model.robot, _motions(model.robot, rng)
@@ -101,7 +101,7 @@ def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[Recorded]:
         for session in range(fleet.recordings):
             share = 0.0 if change is None else _share(change, session, fleet.recordings)
             samples = _recording(own, motions[rng.integers(len(motions))], change, share, rng)
-            found.append(Recorded(fleet.name(arm), session * DAY,
+            found.append(ReducedRecording(fleet.name(arm), session * DAY,
                                   Experiment.of(model, [samples]).information))
     return found
 
