@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from worker_tasks import KilledOnce, ReadRows, refused, slow_at_first
+from worker_tasks import KilledOnce, ReadRows, refused, slow_at_first, threads
 
 from robot_dynid import workers as module
 from robot_dynid.errors import DynIdError, MissingDependency, UsageError
@@ -35,6 +35,10 @@ def test_the_first_error_in_order_is_raised(two: Processes) -> None:
     for workers in (ThisProcess(), two):
         with pytest.raises(ValueError, match='1 is odd'):
             list(workers.results(refused, range(10)))
+
+
+def test_a_worker_uses_one_core(two: Processes) -> None:
+    assert set(two.results(threads, range(4))) == {1}
 
 
 def test_not_all_tasks_are_handed_out_at_once(two: Processes) -> None:

@@ -9,6 +9,8 @@ import pytest
 from random_recordings import HEALTHY, random_robot
 
 from robot_dynid.io.log import load_log
+from robot_dynid.plausibility.effort import RAMP, Data, fitted
+from robot_dynid.plausibility.excerpt import Excerpt
 from robot_dynid.plausibility.gate import Examination, examine, verdict
 from robot_dynid.robot.robot_file import load_robot
 
@@ -56,6 +58,15 @@ def nothing_found(seed: int, name: str, folder: Path) -> None:
 def test_nothing_is_found_in_recordings_of_random_robots(name: str, tmp_path: Path) -> None:
     for seed in range(3):
         nothing_found(seed, name, tmp_path)
+
+
+def test_what_friction_and_offset_explain_to_rounding_says_nothing_of_the_links() -> None:
+    robot = load_robot('planar_3r')
+    motion = np.random.default_rng(5).standard_normal((3, 60, 3))
+    none = np.empty((0, 3))
+    torque = 4.0 * np.tanh(motion[1] / RAMP) + 3.0 * motion[1] - 7.0
+    rows = Excerpt(*motion, torque, none, none, np.empty(0))
+    np.testing.assert_array_equal(fitted(Data.of(robot, rows)).explained, 0.0)
 
 
 @pytest.mark.soak
