@@ -16,8 +16,8 @@ test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
 	$(ENV) pytest -n auto $(GROUPS) -m 'not ros and not soak'
-	$(ENV) pytest -n 2 $(GROUPS) -m 'ros and not soak and not alone'
-	$(ENV) pytest -m 'alone and not soak'
+	$(ENV) pytest -n 2 $(GROUPS) -m 'ros and not soak and not alone' test/ros
+	$(ENV) pytest -m 'alone and not soak' test/ros
 
 soak: setup
 	$(ENV) pytest -m soak

@@ -126,13 +126,16 @@ def module_domain(compiled: None) -> Iterator[int]:
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """Mark every test that claims a DDS domain, and let files with slow tests come first.
 
-    Such a test needs ROS, whatever its file says. A file runs in one worker (--dist loadfile), so
-    that no worker should be left with a long one at the end.
+    Such a test needs ROS, whatever its file says; all of them are below test/ros, where alone
+    `make test` looks for them. A file runs in one worker (--dist loadfile), so that no worker
+    should be left with a long one at the end.
     """
     slow = set()
     for item in items:
         if {'ros_domain', 'module_domain'} & set(item.fixturenames):
             item.add_marker(pytest.mark.ros)
+        if item.get_closest_marker('ros') and not item.path.is_relative_to(ROOT / 'test' / 'ros'):
+            raise pytest.UsageError(f'{item.nodeid}: tests that need ROS are below test/ros')
         if item.get_closest_marker('slow'):
             slow.add(item.path)
     items.sort(key=lambda item: item.path not in slow)

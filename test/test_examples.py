@@ -13,7 +13,8 @@ from arm_recordings import ROOT, program
 
 EXAMPLES = sorted((ROOT / 'examples').glob('*.py'))
 #: scripts that are run by other tests
-ELSEWHERE = {'predictive_control': 'export/test_predictive_control.py',
+ELSEWHERE = {'call_services': 'ros/identifier/test_service_example.py',
+             'predictive_control': 'export/test_predictive_control.py',
              'rehearse': 'support/arm_recordings.py'}
 
 
@@ -123,20 +124,3 @@ def changed_model() -> str:
     more = np.where([name == 'fc2' for name in model.names], 1.2, 1.0) * model.values
     replace(model, values=more).save('after.yaml')
     return 'after.yaml'
-
-
-@pytest.mark.usefixtures('ros_domain')
-def test_call_services(arm_folder: Path) -> None:
-    import subprocess
-    import sys
-
-    from in_process import made
-
-    from robot_dynid.ros.identifier.node import Identifier
-
-    command = [sys.executable, 'examples/call_services.py']
-    with made(Identifier, robot='my_arm.yaml', model='M.yaml'):  # its services have threads
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count('at most') == 3
-    assert max(numbers(done.stdout, r'within ([\d.e-]+)')) < 1e-6

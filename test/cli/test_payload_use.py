@@ -1,4 +1,4 @@
-"""Payloads: bad input, the verb of the command line, the job and the goal of the action."""
+"""Payloads: bad input, the verb of the command line, the job of the action."""
 
 from __future__ import annotations
 
@@ -115,32 +115,3 @@ def test_the_job_of_the_action(tmp_path):
     missing = job.run(job.Job(arm.robot, ('nowhere.csv',), payload=True),
                       lambda stage, fraction: None)
     assert missing.code is job.Code.NO_DATA
-
-
-@pytest.mark.ros
-def test_the_goal_of_the_action(tmp_path, ros_domain):
-    pytest.importorskip('robot_dynid_interfaces')
-    from identifier_stage import Client
-    from ros_process import running
-
-    robot = load_robot('ur10e')
-    paths = []
-    for name, log in zip(('loaded', 'unloaded'), pair(
-            robot, random_payload(np.random.default_rng(1), MASS), noise=0.01)):
-        paths.append(str(tmp_path / f'{name}.csv'))
-        write_csv(paths[-1], log)
-    with running('identifier', {'robot': 'ur10e', 'recording_directory': tmp_path}):
-        user = Client()
-        refusal = user.identify(files=paths[:1], payload=True)
-        assert not refusal.success and 'unloaded_files' in refusal.message
-        refusal = user.identify(files=paths[:1], unloaded_files=paths[1:])
-        assert not refusal.success and 'payload' in refusal.message
-        result = user.identify(files=paths[:1], payload=True, unloaded_files=paths[1:])
-        user.close()
-    assert result.success, result.message
-    (found,) = result.payload
-    assert found.determined, result.message
-    assert found.frame == 'wrist_3_link' and result.model_file == ''
-    assert found.mass == pytest.approx(MASS, rel=PAYLOAD_MASS) and found.mass_std > 0.0
-    inertia = np.reshape(found.inertia, (3, 3))
-    assert np.all(np.linalg.eigvalsh(inertia) > 0.0)
