@@ -27,6 +27,10 @@ from robot_dynid.types import FloatArray, RawLog
 
 #: a step longer than this [s] has no information on the time between its ends
 LONGEST_STEP = 0.1
+#: pieces of a recording that are taken where there is too much of it
+PIECES = 20
+#: share of its greatest speed above which a joint moves
+MOVES = 0.05
 #: why there are no joint states for a while, and what to do
 PAUSE = 'no joint states came: check the driver and the load of the network'
 BACK = 'stamps repeat or go back: one publisher, and one clock that only goes ahead'
@@ -55,21 +59,46 @@ class MonitorInput:
     motors: FloatArray | None = None
     external: FloatArray | None = None
 
-    def first(self, rows: int) -> MonitorInput:
-        """Return the first ``rows`` samples."""
-        part = slice(0, rows)
+    def in_motion(self, rows: int) -> MonitorInput:
+        """Return ``rows`` samples in whole pieces, those in which every joint moves most.
+
+        All where there are no more. A recorder that ran long before the motion began, or joints
+        that move one after the other, so leave no joint without motion where there is some.
+        """
+        if len(self.time) <= rows:
+            return self
+        chosen = _busiest(np.abs(self.velocity), max(rows // PIECES, 1), rows)
+        broken = np.zeros(len(self.time), dtype=bool)
+        broken[list(self.starts)] = True
+        broken[1:] |= chosen[1:] & ~chosen[:-1]
         return MonitorInput(
-            self.time[part],
-            self.position[part],
-            self.velocity[part],
-            self.effort[part],
-            tuple(s for s in self.starts if s < rows),
+            self.time[chosen],
+            self.position[chosen],
+            self.velocity[chosen],
+            self.effort[chosen],
+            tuple({0: None} | dict.fromkeys(np.flatnonzero(broken[chosen]).tolist())),
             self.notes,
-            None if self.missing is None else self.missing[part],
+            None if self.missing is None else self.missing[chosen],
             self.pauses,
-            None if self.motors is None else self.motors[part],
-            None if self.external is None else self.external[part],
+            None if self.motors is None else self.motors[chosen],
+            None if self.external is None else self.external[chosen],
         )
+
+
+def _busiest(speed: FloatArray, length: int, rows: int) -> NDArray[np.bool_]:
+    """Return a mask (N,) of at most ``rows`` rows: pieces of ``length``, each joint's in turn.
+
+    A joint's piece is the one not yet taken in which it moves for longest by ``speed`` (N, n).
+    """
+    moves = speed > MOVES * speed.max(axis=0)
+    edges = np.arange(0, len(speed), length)
+    left = np.add.reduceat(moves, edges, axis=0).astype(float)
+    chosen = np.zeros(len(speed), dtype=bool)
+    for turn in range(min(rows // length, len(edges))):
+        piece = int(np.argmax(left[:, turn % speed.shape[1]]))
+        left[piece] = -1.0
+        chosen[edges[piece]:edges[piece] + length] = True
+    return chosen
 
 
 def monitor_input(model: IdentifiedModel, log: RawLog) -> MonitorInput:

@@ -106,6 +106,8 @@ def _of_observer(
 def _levels(torque: FloatArray, share: FloatArray, floor: float) -> tuple[float, float]:
     """Return the level of a joint in motion, and by how much it may rise when it is slow."""
     slow, held = share > SLOW, floor
+    if slow.all():  # how large it is in motion is not known: as large as friction
+        return held, held
     if slow.any():
         beyond = torque[slow] - _level(torque[~slow] - floor * share[~slow])
         held = max(floor, float(np.quantile(beyond / share[slow], QUANTILE)))
@@ -125,11 +127,12 @@ def holding_torque(model: IdentifiedModel) -> FloatArray:
 
 @one_blas_thread()
 def with_noise_levels(model: IdentifiedModel, logs: Sequence[RawLog]) -> IdentifiedModel:
-    """Return the model with the levels of (the first ROWS rows of) its own recordings."""
+    """Return the model with the levels of its own recordings, ROWS rows of each at most."""
     motions, rows = [], 0
     for i in range(len(logs)):
-        motions.append(monitor_input(model, logs[i]))
+        motions.append(monitor_input(model, logs[i]).in_motion(ROWS))
         rows += len(motions[-1].time)
-        if rows >= ROWS:
+        fastest = np.max([np.abs(m.velocity).max(axis=0) for m in motions], axis=0)
+        if rows >= ROWS and fastest.min() > SPEEDS[-1]:  # else later ones may show other joints
             break
-    return replace(model, noise_levels=learn_noise_levels(model, [m.first(ROWS) for m in motions]))
+    return replace(model, noise_levels=learn_noise_levels(model, motions))

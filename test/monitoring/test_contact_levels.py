@@ -14,6 +14,7 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.identified.noise_levels import NoiseLevels
+from robot_dynid.monitoring import noise_levels
 from robot_dynid.monitoring.contact import LEAST_STATES, ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading
 from robot_dynid.monitoring.monitor_input import monitor_input
@@ -21,9 +22,11 @@ from robot_dynid.monitoring.noise_levels import (
     QUANTILE,
     holding_torque,
     learn_noise_levels,
+    with_noise_levels,
 )
 from robot_dynid.monitoring.observer import REST
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import RawLog
 
 
 class Touch:
@@ -129,6 +132,54 @@ def test_levels_bound_the_motion_they_are_from() -> None:
     text = carried.to_yaml().rpartition(DIGEST)[0]
     with pytest.raises(ModelError, match='noise levels are damaged'):
         IdentifiedModel.from_yaml(text.replace('{moving:', '{going:'))
+
+
+def in_turn(log: RawLog, rest: int) -> RawLog:
+    """Return a recording that begins with rest, and whose joints then move one after the other."""
+    assert log.velocity is not None
+    assert log.effort is not None
+    count, n = log.position.shape
+    turn = np.arange(count)[:, None] * n // count == np.arange(n)
+    time = 0.002 * np.arange(rest + count)
+    q = np.concatenate([np.zeros((rest, n)), np.where(turn, log.position, 0.0)])
+    qd = np.concatenate([np.zeros((rest, n)), np.where(turn, log.velocity, 0.0)])
+    return RawLog('in turn', log.joints, time, q, qd,
+                  np.concatenate([np.zeros((rest, n)), log.effort]))
+
+
+def test_levels_are_those_of_motion_also_after_a_long_rest(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recorder that is started before a motion is designed records rest for a minute."""
+    monkeypatch.setattr(noise_levels, 'ROWS', 1500)
+    model = model_of(load_robot('seven_axis'))
+    log = in_turn(motion(model.robot), 6000)
+    whole = learn_noise_levels(model, [monitor_input(model, log)])
+    found = with_noise_levels(model, [log]).noise_levels
+    assert found is not None
+    # of a quarter of the rows, some of them with what the observer has when it begins
+    np.testing.assert_array_less(0.5 * whole.moving, found.moving)
+    np.testing.assert_array_less(found.moving, 2.0 * whole.moving)
+    part = monitor_input(model, log).in_motion(1500)
+    assert len(part.time) == 1500
+    assert np.abs(part.velocity).max(axis=0).min() > 0.0
+    assert {0, *(np.flatnonzero(np.diff(part.time) > 0.003) + 1)} <= set(part.starts)
+    # the second recording has the motion of joints that rest in the first
+    rest = replace(log, time=log.time[:6000], position=log.position[:6000],
+                   velocity=log.velocity[:6000], effort=log.effort[:6000])
+    both = with_noise_levels(model, [rest, log]).noise_levels
+    assert both is not None
+    assert np.all(both.moving > 0.5 * whole.moving)
+
+
+def test_levels_of_joints_that_never_moved_are_those_of_friction() -> None:
+    model = model_of(load_robot('seven_axis'))
+    log = in_turn(motion(model.robot, 10), 500)
+    still = replace(log, velocity=np.zeros_like(log.position))
+    levels = learn_noise_levels(model, [monitor_input(model, still)])
+    np.testing.assert_array_equal(levels.moving, levels.holding)
+    assert np.all(levels.holding >= holding_torque(model))
+    assert np.all(levels.holding > 0.0)
 
 
 @pytest.mark.parametrize(('settings', 'words'), [
