@@ -6,7 +6,9 @@ Only `ros2 launch` imports this; `launch` and `launch_ros` come with a ROS of th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import (
@@ -42,6 +44,10 @@ OF_NODE = {
     'excitation': ('robot', 'controller', 'recording_directory'),
     'identifier': ('robot', 'model', 'recording_directory'),
 }
+BOOL = ('true', 'false', 'True', 'False')
+LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
+#: from this ratio on names of arguments are similar
+SIMILAR = 0.6
 AS_IN_FILE = 'empty: as in the parameter file'
 #: what RViz and robot_state_publisher take from one robot alone
 RELATIVE_TF = [('/tf', 'tf'), ('/tf_static', 'tf_static')]
@@ -58,36 +64,67 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
         *(_argument(argument, f'{PARAMETERS[argument][1]}; {AS_IN_FILE}',
                     robot if argument == 'robot' else '') for argument in taken),
         _argument('namespace', 'of nodes and topics, for more than one robot'),
-        _argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}'),
-        _argument('log_level', 'debug, info, warn, error or fatal', 'info'),
-        _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false'),
+        _argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}',
+                  choices=('', *BOOL)),
+        _argument('log_level', 'of the nodes', 'info', choices=LEVELS),
+        _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false', choices=BOOL),
     ]
     if len(names) == 1:
         declared.append(_argument('parameters', 'parameter file of the node', _config(*names)))
     if names == ('excitation',) or names == ('identifier',):
         declared.append(_argument('joint_states', 'topic of the joint states', 'joint_states'))
+    known = tuple(argument.name for argument in declared)
     return LaunchDescription([
-        *declared, OpaqueFunction(function=partial(_nodes, names=names)),
+        *declared, OpaqueFunction(function=partial(_mistyped, known=known)),
+        OpaqueFunction(function=partial(_nodes, names=names)),
         OpaqueFunction(function=partial(_rviz, simulated='simulated_robot' in names))])
 
 
-def _argument(name: str, text: str, default: str = '') -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, default_value=default, description=text)
+def _argument(
+    name: str, text: str, default: str = '', choices: Iterable[str] | None = None
+) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, default_value=default, description=text,
+                                 choices=None if choices is None else list(choices))
 
 
 def _config(name: str) -> str:
     return f'{get_package_share_directory(PACKAGE)}/config/{name}.yaml'
 
 
+def _mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
+    """Return a warning for each argument that is none of this file: `ros2 launch` takes any.
+
+    Those of a launch file that includes this one are no mistake: only similar names are told.
+    """
+    return [LogInfo(msg=f"no argument '{name}' (nearest known: {near[0]}): it changes nothing; -s "
+                        'lists the arguments')
+            for name in context.launch_configurations
+            if name not in known and (near := get_close_matches(name, known, 1, SIMILAR))]
+
+
 def _nodes(context: LaunchContext, names: Iterable[str]) -> list[Node]:
     """Return the nodes; only arguments which were given override the parameter file."""
     given = context.launch_configurations
+    _check(given)
     return [_node(
         name, package=PACKAGE, namespace=given.get('namespace', ''),
         parameters=[given.get('parameters') or _config(name), _overrides(given, name)],
         remappings=[('joint_states', given['joint_states'])] if 'joint_states' in given else [],
         ros_arguments=['--log-level', given.get('log_level', 'info')],
     ) for name in names]
+
+
+def _check(given: dict[str, str]) -> None:
+    """Raise RuntimeError, which ends the launch, for a missing file or what is no number."""
+    file = given.get('parameters', '')
+    if file and not Path(file).is_file():  # else the node runs with the guards' defaults
+        raise RuntimeError(f'argument parameters: no file {file!r}; its path is relative to the '
+                           'folder of `ros2 launch`')
+    for argument, (kind, _) in PARAMETERS.items():
+        try:
+            kind(given.get(argument) or 0)
+        except ValueError:
+            raise RuntimeError(f'argument {argument}: {given[argument]!r} is no number') from None
 
 
 def _overrides(given: dict[str, str], name: str) -> dict[str, ParameterValue]:

@@ -102,6 +102,33 @@ def test_arguments_not_given_leave_the_parameter_file_its_say(
     assert words['parameters'][-1] == {}
 
 
+@pytest.mark.parametrize(('arguments', 'words'), [
+    ({'parameters': 'nowhere.yaml'}, "argument parameters: no file 'nowhere.yaml'"),
+    ({'log_level': 'loud'}, '"log_level" provided value "loud" is not valid'),
+    ({'use_sim_time': 'maybe'}, '"use_sim_time" provided value "maybe" is not valid'),
+    ({'rviz': 'yes'}, '"rviz" provided value "yes" is not valid'),
+    ({'real_time_factor': 'fast'}, "argument real_time_factor: 'fast' is no number"),
+])
+def test_wrong_arguments_are_named(
+    arguments: dict[str, str], words: str, described: Described
+) -> None:
+    with pytest.raises(RuntimeError, match=words):
+        described(ROOT / 'launch' / 'simulate.launch.py', **arguments)
+
+
+def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
+    described: Described
+) -> None:
+    launching = importlib.import_module('robot_dynid.ros.launching')
+    context = importlib.import_module('launch').LaunchContext()
+    context.launch_configurations.update(robto='ur10e', robot='ur10e', world='empty.sdf')
+    (told,) = launching._mistyped(context, ('robot', 'namespace', 'rviz'))
+    assert told.msg[0].text == ("no argument 'robto' (nearest known: robot): it changes nothing; "
+                                '-s lists the arguments')
+    for path in FILES:
+        described(path, robot='ur10e', world='empty.sdf')
+
+
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
 def test_launch_file_names_what_is_there(path: Path) -> None:
     """Without launch_ros: executables are installed, parameter files exist, nodes keep names."""

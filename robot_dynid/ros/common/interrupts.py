@@ -14,15 +14,22 @@ from types import FrameType
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 #: how long the executor waits [s] before it looks whether it shall end
 LOOK = 0.1
+PACKAGE = 'robot_dynid'
+ADVICE = ('Correct what follows --ros-args: a level is debug, info, warn, error or fatal; a '
+          'parameter file has a node or /**, below it ros__parameters, below that parameters')
 
 
 def init(args: list[str] | None = None) -> threading.Event:
-    """Initialise rclpy; return the event that SIGINT and SIGTERM set."""
+    """Initialise rclpy; return the event that SIGINT and SIGTERM set.
+
+    Raises SystemExit (2) for arguments that ROS cannot read, after a line that says which.
+    """
     stop = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -31,7 +38,11 @@ def init(args: list[str] | None = None) -> threading.Event:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # RCLError: its text ends with places in the sources of rcl
+        get_logger(PACKAGE).fatal(f'{str(error).partition(", at /")[0]}. {ADVICE}')
+        raise SystemExit(2) from None
     return stop
 
 

@@ -82,7 +82,8 @@ class ExcitationSettings(RobotParameters, FileParameters):
 
     def __post_init__(self) -> None:
         if not (self.robot or self.robot_description):
-            raise UsageError("parameter robot is empty: give a robot's name, robot YAML or URDF")
+            raise UsageError("parameter robot is empty: give a robot's name, robot YAML or URDF, "
+                             'as in `ros2 launch robot_dynid excite.launch.py robot:=my_arm.yaml`')
         check_ranges(self, 'parameter {}')
 
     @property
