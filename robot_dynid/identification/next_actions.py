@@ -98,17 +98,19 @@ def _about_data(
 
 
 def _coupled(robot: RobotModel, validation: Validation) -> Iterator[tuple[str, float]]:
-    """Yield pairs of joints that one motor turns, though the robot does not say so."""
+    """Yield pairs of joints that one motor turns, though the robot does not say so.
+
+    With the larger of the shares that one explains of the other.
+    """
     parts = validation.parts
     if parts is None:
         return
     for j, k in zip(*np.nonzero(parts.caused > COUPLED), strict=True):
         known = robot.drive.coupling is not None and np.any(
             (robot.drive.coupling[:, j] != 0.0) & (robot.drive.coupling[:, k] != 0.0))
-        mutual = parts.caused[k, j] > COUPLED
-        if not known and (j < k or not mutual):
+        if not known:
             yield (f'{robot.joints[min(j, k)]} and {robot.joints[max(j, k)]}',
-                   float(parts.caused[j, k]))
+                   float(max(parts.caused[j, k], parts.caused[k, j])))
 
 
 def _about_motion(

@@ -29,7 +29,8 @@ TEXT = (
     '"differs by" that of the difference. "At most" is the difference that is furthest from '
     'zero in terms of its 95 % interval; "chance" is the probability of such a difference where '
     'nothing changed. Of all that is called changed, 5 % are so by chance.')
-BARS = 'Above the dashed line: beyond the 95 % interval of one difference by itself'
+BARS = ('Above the dashed line: beyond the 95 % interval of one difference by itself, '
+        'as some of many are by chance')
 COLUMNS = ('joint', 'effect', 'size', 'differs by', 'at most', 'unit', 'chance')
 
 

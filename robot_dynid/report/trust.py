@@ -55,10 +55,16 @@ def suitability(verdict: Verdict) -> Section:
 
 def _use(use: UseVerdict) -> Cell:
     mark = {None: '', True: 'good', False: 'poor'}[use.ok]
-    known = use.value is not None and use.threshold is not None
-    numbers = f'{number(use.value, 2)} {use.unit}, at most {number(use.threshold, 2)}' \
-        if known else ''
+    numbers = '' if use.value is None or use.threshold is None else \
+        f'{_beyond(use.value, use.threshold)} {use.unit}, at most {number(use.threshold, 2)}'
     return Cell(use.word, mark, numbers + _beside(use))
+
+
+def _beyond(value: float, threshold: float) -> str:
+    """Return a number with two digits, or as many as show that it is not the threshold."""
+    limit = number(threshold, 2)
+    return next((text for digits in range(2, 7) if (text := number(value, digits)) != limit),
+                limit)
 
 
 def _beside(use: UseVerdict) -> str:

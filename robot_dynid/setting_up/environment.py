@@ -36,6 +36,7 @@ PURPOSES = {
     'numba': 'compiled kernels', 'numpy': 'arrays', 'scipy': 'linear algebra',
     'rosbags': 'recordings in bags', 'rich': 'tables', 'PyYAML': 'robots and recipes',
     'scikit-learn': 'residual models', 'threadpoolctl': 'threads of linear algebra',
+    'argcomplete': 'completion in shells',
 }
 #: extras whose libraries this diagnosis is about; those of ROS have a diagnosis of their own
 EXTRAS = ('', 'report', 'simulation')

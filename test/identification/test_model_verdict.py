@@ -23,7 +23,7 @@ from robot_dynid.identification.next_actions import COUPLED, Names
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.residual_parts import SLIDES, ResidualParts, residual_parts
 from robot_dynid.identification.rollout_scores import SECONDS
-from robot_dynid.identification.validate import Validation, validate
+from robot_dynid.identification.validate import NEAR, Validation, validate
 from robot_dynid.identification.verdict import AS_GOOD, ITSELF, judged, refused_recordings
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
@@ -353,6 +353,28 @@ def test_a_joint_that_hardly_moves_is_named(arm, unseen, share, told) -> None:
     named = [one.words for one in actions if 'hardly move' in one.words]
     assert (len(named) == 1) is told
     assert all(model.joints[JOINT] in words and model.joints[0] not in words for words in named)
+
+
+@pytest.mark.parametrize('other', [0.2, 0.8])
+def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, other) -> None:
+    for one, two in ((0, 1), (1, 0)):
+        caused = np.zeros((3, 3))
+        caused[one, two], caused[two, one] = 0.9, other
+        actions = judged(arm[2].model, with_parts(unseen, caused=caused)).actions
+        (words,) = [action.words for action in actions if 'coupling' in action.words]
+        assert 'which motor turns with joint_1 and joint_2' in words
+        assert 'explain 90.0 % of what' in words
+
+
+@pytest.mark.parametrize(('ratio', 'told'), [(1.49, False), (1.51, True)])
+def test_a_law_that_errs_more_near_reversals_is_too_simple(arm, unseen, ratio, told) -> None:
+    name = arm[2].model.joints[JOINT]
+    near = replace(unseen.model['motion'][name],
+                   relative_error=ratio * unseen.model['motion'][name].relative_error)
+    scores = {**unseen.model, NEAR: {**unseen.model[NEAR], name: near}}
+    actions = judged(arm[2].model, replace(unseen, model=scores)).actions
+    words = [one.words for one in actions if 'let the data choose' in one.words]
+    assert any(name in one for one in words) is told
 
 
 def test_actions_are_few_and_their_commands_are_understood(arm, unseen) -> None:

@@ -113,6 +113,8 @@ def test_the_verdict_leads_and_actions_follow_with_their_commands(report: Report
 
 
 @pytest.mark.parametrize(('ok', 'value', 'told'), [
+    (False, 0.1004, '0.1004 N m, at most 0.1'),
+    (True, 0.1, '0.1 N m, at most 0.1'),
     (False, 0.05, '0.05 N m, at most 0.1, but nominal inertials do better'),
     (True, 0.12, '0.12 N m, at most 0.1, but the robot itself repeats no better'),
     (None, 0.05, '0.05 N m, at most 0.1')])

@@ -19,6 +19,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.setting_up import environment
 from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN
 from robot_dynid.setting_up.environment import (
+    PURPOSES,
     Requirement,
     disk_diagnosis,
     kernel_diagnosis,
@@ -46,6 +47,7 @@ def test_requirements_are_read_with_range_and_extra() -> None:
                      Requirement('ros-rclpy', ('<10', '>=7.1'), 'ros'))
     assert {'numpy', 'numba', 'clarabel', 'coal', 'mujoco', 'plotly'} <= {
         one.name for one in own_requirements()}
+    assert {one.name for one in own_requirements() if not one.extra} <= PURPOSES.keys()
 
 
 @pytest.mark.parametrize(('installed', 'allowed'), [
