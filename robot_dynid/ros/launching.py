@@ -75,7 +75,7 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
         declared.append(_argument('joint_states', 'topic of the joint states', 'joint_states'))
     known = tuple(argument.name for argument in declared)
     return LaunchDescription([
-        *declared, OpaqueFunction(function=partial(_mistyped, known=known)),
+        *declared, OpaqueFunction(function=partial(mistyped, known=known)),
         OpaqueFunction(function=partial(_nodes, names=names)),
         OpaqueFunction(function=partial(_rviz, simulated='simulated_robot' in names))])
 
@@ -91,7 +91,7 @@ def _config(name: str) -> str:
     return f'{get_package_share_directory(PACKAGE)}/config/{name}.yaml'
 
 
-def _mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
+def mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
     """Return a warning for each argument that is none of this file: `ros2 launch` takes any.
 
     Those of a launch file that includes this one are no mistake: only similar names are told.

@@ -122,7 +122,7 @@ def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
     launching = importlib.import_module('robot_dynid.ros.launching')
     context = importlib.import_module('launch').LaunchContext()
     context.launch_configurations.update(robto='ur10e', robot='ur10e', world='empty.sdf')
-    (told,) = launching._mistyped(context, ('robot', 'namespace', 'rviz'))
+    (told,) = launching.mistyped(context, ('robot', 'namespace', 'rviz'))
     assert told.msg[0].text == ("no argument 'robto' (nearest known: robot): it changes nothing; "
                                 '-s lists the arguments')
     for path in FILES:
