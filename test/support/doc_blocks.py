@@ -44,7 +44,8 @@ NEEDS = {
 SHELL = {'make', 'pip', 'git', 'ln', 'cd', 'colcon', '.', 'source', 'export', 'gcc', 'for', 'done',
          'sudo', 'mkdir', 'apt', 'python', 'dask'}
 #: interfaces of others that pages use
-FOREIGN = {'std_srvs/srv/Trigger': set[str](), 'std_msgs/msg/Bool': {'data'}}
+FOREIGN = {'std_srvs/srv/Trigger': set[str](), 'std_msgs/msg/Bool': {'data'},
+           'action_msgs/srv/CancelGoal': {'goal_info'}}
 #: robots whose joints the blocks with a part of a robot YAML name
 BASES = ('planar_3r', 'elastic_2r', 'ur10e', 'seven_axis', str(ROOT / 'examples' / 'arm.yaml'))
 NODES = ('identifier', 'excitation', 'simulated_robot')
@@ -186,7 +187,9 @@ def check_call(words: list[str]) -> None:
     name, kind, *rest = [word for word in words[1:] if not word.startswith('--')]
     known = fields_of(kind)
     assert known is not None, f'{kind} is no interface'
-    assert name in graph_names(), f'{name} is nothing that a node has'
+    # every action has the service
+    assert name.removesuffix('/_action/cancel_goal') in graph_names(), \
+        f'{name} is nothing that a node has'
     if rest:
         given = yaml.safe_load(rest[0]) or {}
         assert set(given) <= known, f'{kind} has no {", ".join(set(given) - known)}'
