@@ -46,8 +46,9 @@ PAPER, PAPER_MOVING, PAPER_PUMA = 0.103, 0.00862, 0.123
 WANTED, WANTED_PUMA, WANTED_MOVING = 0.1, 0.2, 1.0
 #: how far its method on our simulation may be from its figure, relative
 LIKE = 0.1
-WHY_MOVING = ('known: friction, rotors and motion are not printed, and ours are others; without '
-              'static friction the error is that of the low-pass and of the friction law')
+WHY_MOVING = (
+    'known: friction, rotors and motion are not printed, and ours are others; the error is that of '
+    'the friction law, which viscous friction takes up: from exact signals it is as large')
 #: a product of inertia of the second link beside its moments, and friction above that of motion
 #: in the joint that turns around least often
 WHY_PUMA_IDENTIFY = (
@@ -67,11 +68,6 @@ WHY_NO_THRESHOLD = (
 WHY_STATIC = (
     'known: static friction is seen in the few instants around reversals, where noisy positions '
     'do not tell the speed; all else is in the row below')
-WHY_DROWNED = (
-    'known: encoders err by several times what the gears bend, and a stretch left out does not '
-    'tell the parameters of latent from those of elastic, which are kept')
-#: at this ratio [dB] deflections drown
-DROWNED = 40.0
 #: those at which `identify` is looked at, which sees noisy positions only
 LOGGED_RATIOS = (40.0, 50.0, 60.0, 80.0)
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]
@@ -113,7 +109,7 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
                       'stiffness, rotors and inertia about the centre are not printed: assumed')
              for j, (paper, ours) in enumerate(zip(DEFLECTION, np.rad2deg(motion.deflection),
                                                    strict=True))]
-    theirs = paper_errors(arm, counted(motion))
+    theirs, exact = (paper_errors(arm, seen) for seen in (counted(motion), motion))
     ours, fallen = our_errors(arm, positions(motion))
     moving = compared('2R, method of the paper: without static friction', PAPER_MOVING,
                       mean(theirs, static=False), LIKE * PAPER_MOVING)
@@ -123,6 +119,9 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
                  LIKE * PAPER, 'static friction: the torque at which a motor breaks away, twice '
                  'that in motion: assumed'),
         known(moving, WHY_MOVING, 0.031),
+        shown('2R, method of the paper: from exact signals; without static friction', None,
+              f'{mean(exact):.3g} {mean(exact, static=False):.3g}', 'counts, low-pass and one-sided '
+              'differences make the difference to the rows above'),
         reached('2R, ours: normalised mean error', PAPER, mean(ours), WANTED,
                 _fallen(arm, fallen)),
         reached('2R, ours: without static friction', PAPER_MOVING, mean(ours, static=False),
@@ -169,7 +168,7 @@ def logged_noise_rows(arm: ElasticArm, motion: Motion, ratio: float) -> list[Row
         shown(f'2R, identify at {ratio:g} dB: normalised mean error', None, mean(found.errors),
               'the paper has no such ratio, or filters noisy speeds and accelerations, which '
               f'recordings have not; {found.choices}; worst {_worst(found.errors)}'),
-        known(whole, WHY_STATIC), known(rest, WHY_DROWNED) if ratio <= DROWNED else rest]
+        known(whole, WHY_STATIC) if rest.ok else whole, rest]
 
 
 def halved(quantity: str, theirs: float, ours: float, note: str) -> Row:
@@ -212,6 +211,8 @@ def puma_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
         shown('PUMA 560: largest deflection, mean over the joints [rad]', DEFLECTION_PUMA,
               float(motion.deflection.mean()), 'the motion of the paper is not printed'),
         known(theirs, WHY_PUMA, 4.63),
+        shown('PUMA 560, method of the paper: from exact signals', None,
+              mean(paper_errors(arm, motion)), 'what friction at rest makes by itself'),
         reached('PUMA 560, ours: normalised mean error', PAPER_PUMA, mean(ours), WANTED_PUMA,
                 f'{_fallen(arm, fallen)}; worst {_worst(ours)}'),
         known(reached('PUMA 560, identify: normalised mean error', PAPER_PUMA, mean(found.errors),

@@ -14,7 +14,7 @@ from robot_dynid.estimation.errors_in_variables.motion_spline import MotionSplin
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.papers import elastic_joints as paper
 from robot_dynid_evaluation.papers import elastic_joints_arm as simulated
-from robot_dynid_evaluation.papers.elastic_joints_logged import logged
+from robot_dynid_evaluation.papers.elastic_joints_logged import Logged, logged
 from robot_dynid_evaluation.papers.elastic_joints_logged import simulated as friction_of
 
 
@@ -120,11 +120,34 @@ def test_friction_laws_are_compared_by_what_they_do() -> None:
     np.testing.assert_allclose(told.static, arm.static - fallen, rtol=1e-3)
 
 
+def no_motion() -> simulated.Motion:
+    """Return ten samples of two joints at rest."""
+    return simulated.Motion(*(np.zeros((10, 4)) for _ in range(4)), np.zeros((10, 2)))
+
+
 def test_channels_with_little_noise_keep_a_deviation() -> None:
-    motion = simulated.Motion(*(np.zeros((10, 4)) for _ in range(4)), np.zeros((10, 2)))
-    for channel in paper.noisy(motion, np.inf):
+    for channel in paper.noisy(no_motion(), np.inf):
         assert isinstance(channel, Channel)
         assert np.all(channel.deviation > 0.0)
+
+
+@pytest.mark.parametrize(('rest', 'static', 'verdicts'), [
+    (0.1, 1.0, [(False, True), (True, False)]), (0.1, 0.1, [(True, False), (True, False)]),
+    (0.9, 0.9, [(False, False), (False, False)]),
+])
+def test_only_static_friction_excuses_that_noise_rows_are_not_halved(
+    rest: float, static: float, verdicts: list[tuple[bool, bool]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside errors of one with the method elastic."""
+    def found(arm: object, motion: object, ratio: float, method: str) -> Logged:
+        own = {'K1': rest, 'fc1': static} if method == 'latent' else {'K1': 1.0, 'fc1': 1.0}
+        return Logged(own, np.zeros(1), '')
+
+    monkeypatch.setattr(paper, 'logged', found)
+    seen, *judged = paper.logged_noise_rows(paper.planar(), no_motion(), 50.0)
+    assert seen.kind == 'shown'
+    assert [(row.ok, row.known) for row in judged] == verdicts
 
 
 @pytest.mark.soak
@@ -135,7 +158,10 @@ def test_elastic_joints() -> None:
     assert differs == {
         '2R, method of the paper: without static friction',
         '2R, method of the paper: error at 70 over that at 80',
-        'PUMA 560, method of the paper: normalised mean error'}
+        '2R, identify --method latent at 50 dB: mean error beside elastic',
+        '2R, identify --method latent at 60 dB: mean error beside elastic',
+        'PUMA 560, method of the paper: normalised mean error',
+        'PUMA 560, identify: normalised mean error'}
     assert all(rows[q].known for q in differs)
     exact = rows['PUMA 560, method of the paper, no excess at rest: exact signals'].ours
     assert isinstance(exact, float)
