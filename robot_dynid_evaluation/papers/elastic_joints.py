@@ -47,8 +47,8 @@ WANTED, WANTED_PUMA, WANTED_MOVING = 0.1, 0.2, 1.0
 #: how far its method on our simulation may be from its figure, relative
 LIKE = 0.1
 WHY_MOVING = (
-    'known: friction, rotors and motion are not printed, and ours are others; the error is that of '
-    'the friction law, which viscous friction takes up: from exact signals it is as large')
+    'known: friction, rotors and motion are not printed, and ours are others; the error is that '
+    'of the friction law, which viscous friction takes up: from exact signals it is as large')
 #: a product of inertia of the second link beside its moments, and friction above that of motion
 #: in the joint that turns around least often
 WHY_PUMA_IDENTIFY = (
@@ -120,8 +120,8 @@ def planar_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
                  'that in motion: assumed'),
         known(moving, WHY_MOVING, 0.031),
         shown('2R, method of the paper: from exact signals; without static friction', None,
-              f'{mean(exact):.3g} {mean(exact, static=False):.3g}', 'counts, low-pass and one-sided '
-              'differences make the difference to the rows above'),
+              f'{mean(exact):.3g} {mean(exact, static=False):.3g}', 'counts, low-pass and '
+              'one-sided differences make the difference to the rows above'),
         reached('2R, ours: normalised mean error', PAPER, mean(ours), WANTED,
                 _fallen(arm, fallen)),
         reached('2R, ours: without static friction', PAPER_MOVING, mean(ours, static=False),
