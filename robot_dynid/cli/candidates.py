@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynid.errors import MissingDependency
+from robot_dynid.io.recording_names import STORAGES, TABLES
 
 PROGRAM = 'robot-dynid'
-YAML, RECORDINGS = ('.yaml', '.yml'), ('.csv', '.csv.gz', '.mcap', '.db3')
+YAML, RECORDINGS = ('.yaml', '.yml'), (*TABLES, *STORAGES)
 #: endings of the files an argument may be, by what its help calls it
 FILES = {
     **dict.fromkeys(('DATA', 'LOADED', 'U', 'STATES.csv', 'RUN'), RECORDINGS),
     **dict.fromkeys(('M.yaml', 'R.yaml', 'T.yaml', 'YAML', 'OUT.yaml', 'ROBOT.yaml', 'FILE'),
                     YAML),
-    'M.yaml M.yaml ... [DATA ...]': (*YAML, *RECORDINGS), 'BAG': ('.mcap', '.db3'),
+    'M.yaml M.yaml ... [DATA ...]': (*YAML, *RECORDINGS), 'BAG': STORAGES,
     'R.html': ('.html',), 'OUT.csv': ('.csv',), 'OUT.xml': ('.xml',), 'OUT.sdf': ('.sdf',),
     **dict.fromkeys(('IN.urdf', 'OUT.urdf'), ('.urdf',)), 'URDF': ('.urdf', '.xacro'),
     **dict.fromkeys(('X.info', 'Y.info'), ('.info',)),

@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from robot_dynid.cli.files import check_outputs, load_logs, report_mark, reported
+from robot_dynid.cli.files import check_outputs, report_mark, reported
+from robot_dynid.cli.many import add_workers, kept, recorded
 from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
     from robot_dynid.fleet.fleet import Arm, Fleet
-    from robot_dynid.fleet.reduced import Reduced
+    from robot_dynid.fleet.reduced import ArmRecording, ReducedFleet
+    from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.robot.model import RobotModel
+    from robot_dynid.signals.parts import Parts
 
 HELP = 'many arms of one type over time: a model of each, which are off, what changed since when'
 EXAMPLES = (
     'robot-dynid fleet recordings --robot ur10e --report fleet.html',
     'robot-dynid fleet recordings.csv --robot ur10e --out models --json',
+    "robot-dynid fleet 'recordings/*/2026-*.mcap' --robot ur10e --workers 8 --information kept/",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('recordings', metavar='DIR',
-                        help='folder with one folder per arm, named by its serial number, or a '
-                             'list of recordings (.csv, .yaml) with path, robot and time')
+    parser.add_argument('data', metavar='DATA', nargs='+',
+                        help='folder with one folder per arm, named by its serial number; '
+                             "patterns ('SN*/run_*.mcap') and lists (@list.txt) as of identify; "
+                             'or a table of recordings (.csv, .yaml) with path, robot and time')
     parser.add_argument('--robot', required=True, help='name, URDF file or robot YAML of the type')
     parser.add_argument('--recipe', metavar='R.yaml',
                         help='settings that are not to be chosen from the data')
     parser.add_argument('--rate', metavar='SHARE', type=float,
                         help='share of false ones among the arms that are named; 0.05')
+    add_workers(parser)
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--out', metavar='FOLDER', help='folder for a model of each arm')
 
@@ -39,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read and reduce the recordings, compare the arms, write report and models."""
     from robot_dynid.fleet.fleet import RATE, fleet
-    from robot_dynid.fleet.reduced import ArmRecording, reduced
+    from robot_dynid.fleet.reduced import ArmRecording
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.io.fleet_list import fleet_recordings
     from robot_dynid.report.fleet import fleet_report
@@ -54,15 +62,14 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
     robot = load_robot(arguments.robot)
     listed = [ArmRecording(one.path, one.robot, one.time, one.named)
-              for one in fleet_recordings(arguments.recordings)]
+              for one in fleet_recordings(arguments.data)]
     check_outputs((arguments.report, report_mark(arguments.report)),
                   inputs=[one.source for one in listed])
-    with terminal.progress('fleet') as progress:
-        made = reduced(robot, listed, lambda path: load_logs([path], robot, _silent), recipe,
-                       progress)
+    with terminal.progress('fleet') as progress, \
+            recorded(arguments, terminal) as workers, kept(workers) as keeper:
+        made = _reduced(robot, listed, (workers, keeper), recipe, progress)
         progress('comparing arms', 0.9)
-        model = made.parts[0].choice.structure.torque_model(made.parts[0].robot)
-        found = fleet(model, made.recordings, rate)
+        found = fleet(made.model, made, rate)
         written = _written(arguments.out, found, made, recipe, progress)
         chapters = reported(arguments, lambda: fleet_report(found, made.left_out))
     return {
@@ -77,23 +84,51 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     }
 
 
-def _silent(stage: str, fraction: float) -> None:
-    """Say nothing: the reading of one recording is no stage of its own."""
+def _reduced(
+    robot: RobotModel, listed: Sequence[ArmRecording], workers: tuple[Recorded, Keeper],
+    recipe: Recipe, progress: Progress,
+) -> ReducedFleet:
+    """Choose filters and laws from a few recordings, reduce all with them."""
+    from dataclasses import replace
+
+    from robot_dynid.fleet.reduced import choosing, reduced
+    from robot_dynid.identification.recorded_information import information
+    from robot_dynid.identification.selection import between
+
+    recorded, keeper = workers
+    few = _files([one.source for one in choosing(listed)], robot)
+    like = information(robot, few, recipe, None, between(progress, 0.0, 0.3),
+                       replace(recorded, keeper=None))
+    logs = _files([one.source for one in listed], robot)
+    return reduced(like, listed, logs, recorded, keeper, recipe, between(progress, 0.3, 0.9))
+
+
+def _files(paths: Sequence[str], robot: RobotModel) -> Parts:
+    """Return recordings that are read where they are worked on, and not kept as they are."""
+    from robot_dynid.io.recording_file import RecordingFile
+    from robot_dynid.signals.parts import Parts
+
+    return Parts(tuple(RecordingFile(path, robot, here=False) for path in paths))
 
 
 def _written(
-    folder: str | None, found: Fleet, made: Reduced, recipe: Recipe, progress: Progress
+    folder: str | None, found: Fleet, made: ReducedFleet, recipe: Recipe, progress: Progress
 ) -> dict[str, str]:
     """Write a model of each arm to ``folder``; return their paths."""
+    from dataclasses import replace
     from pathlib import Path
 
     from robot_dynid.fleet.reduced import models
 
     if folder is None:
         return {}
+    def read(sources: Sequence[str]) -> Parts:
+        files = _files(sources, made.like.robot)
+        return replace(files, recordings=tuple(one.opened()[0] for one in files.recordings))
+
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = {}
-    for name, model in models(found, made, recipe):
+    for name, model in models(found, made, read, recipe):
         progress(f'model of {name}', 0.95)
         paths[name] = str(Path(folder) / f'{name}.model.yaml')
         model.save(paths[name])

@@ -16,7 +16,7 @@ from robot_dynid.cli.files import (
     reported,
     written_before,
 )
-from robot_dynid.cli.many import add_workers, by_recording, listed, recorded, unread
+from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
 from robot_dynid.cli.scores import joint_scores, show_scores
 from robot_dynid.cli.terminal import number, percent
 from robot_dynid.cli.verdict import show_verdict
@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
+    from robot_dynid.io.recording_names import listed
     from robot_dynid.report.identification import identification_report
 
     started = time.perf_counter()

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import add_accept, check_outputs, load_logs, recording_digests
-from robot_dynid.cli.many import add_workers, by_recording, listed, recorded, unread
+from robot_dynid.cli.many import add_workers, by_recording, recorded, unread
 from robot_dynid.cli.terminal import number
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         load_information,
         save_information,
     )
+    from robot_dynid.io.recording_names import listed
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()

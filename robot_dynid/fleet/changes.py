@@ -6,6 +6,10 @@ such a fit is free of the change, so that a large one does not hide itself. Its 
 moderated by that of the fleet (`scatter`). The smallest of the probabilities counts, times
 their number (Bonferroni): neighbouring steps are correlated, which makes it conservative.
 
+What differs from day to day by itself, friction, is another on some days, by more than normal
+deviates are: a cold morning is no change. There a step has sessions enough on both sides, and one
+session by itself is not told.
+
 Sources: Hawkins, J. Am. Stat. Assoc. 1977, 72, 180 and Worsley, J. Am. Stat. Assoc. 1979, 74, 365
 (steps at unknown times); Smyth 2004 (moderated t).
 """
@@ -26,11 +30,15 @@ STEP, PASSING, TREND, OUTLIER = PATTERNS = ('step', 'one session', 'trend', 'out
 LEFT_OUT = 12
 #: fewer arms do not tell what is usual
 LEAST_ARMS = 4
+#: sessions on both sides of a step of what differs from day to day; of few sessions, half of them
+BESIDE_STEP = 3
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Evidence of a change: its ``pattern``, ``size`` and ``probability`` by chance.
+
+    The probability is an upper bound, of a number of tests times the smallest, and may be above 1.
 
     ``deviation`` of the size, with ``freedom`` degrees; ``session`` is the number of the first
     session that is changed, and a trend's size is the change from the first session to the last.
@@ -48,29 +56,32 @@ class Evidence:
         return student_quantile(1.0 - 0.5 * chance, self.freedom) * self.deviation
 
 
-def change(path: Path, time: FloatArray, usual: DayToDay) -> Evidence | None:
+def change(
+    path: Path, time: FloatArray, usual: DayToDay, daily: bool = False
+) -> Evidence | None:
     """Return the change along a ``path`` at ``time`` (S,) that is hardest to explain by chance.
 
-    None where there are too few sessions to tell.
+    ``daily``: of what differs from day to day by itself. None where there are too few sessions.
     """
     freedom = usual.freedom + len(time) - 2
     if len(time) < 2 or freedom < 1.0 or not np.isfinite(usual.spread):
         return None
-    patterns, sessions, shapes = zip(*_shapes(time), strict=True)
+    patterns, sessions, shapes = zip(*_shapes(time, daily), strict=True)
     sizes, deviations = _tested(path, usual, np.array(shapes))
     ratios = np.abs(sizes) / np.maximum(deviations, np.finfo(np.float64).tiny)
     best = int(np.argmax(ratios))
-    chance = min(len(shapes) * student_tail(float(ratios[best]), freedom), 1.0)
+    chance = len(shapes) * student_tail(float(ratios[best]), freedom)
     return Evidence(patterns[best], float(sizes[best]), float(deviations[best]), freedom, chance,
                     sessions[best])
 
 
-def _shapes(time: FloatArray) -> Iterator[tuple[str, int, FloatArray]]:
+def _shapes(time: FloatArray, daily: bool) -> Iterator[tuple[str, int, FloatArray]]:
     """Yield pattern, first changed session and shape (S,) of all changes that are tested."""
     count = len(time)
-    for first in range(1, count):
+    beside = min(BESIDE_STEP, count // 2) if daily else 1
+    for first in range(beside, count - beside + 1):
         yield STEP, first, (np.arange(count) >= first).astype(np.float64)
-    for only in range(1, count - 1):
+    for only in range(1, 0 if daily else count - 1):
         yield PASSING, only, (np.arange(count) == only).astype(np.float64)
     if count > 2:
         yield TREND, 0, (time - time[0]) / (time[-1] - time[0])

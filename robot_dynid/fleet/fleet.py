@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.fleet.causes import cause
+from robot_dynid.fleet.chance import by_chance
 from robot_dynid.fleet.changes import OUTLIER, STEP, Evidence, change, level, outliers
 from robot_dynid.fleet.characteristics import Characteristic, Characteristics, Reading
 from robot_dynid.fleet.discovery import discovered, simes
 from robot_dynid.fleet.scatter import LEAST_UNITS, DayToDay, Levels, Path, day_to_day, levels
+from robot_dynid.fleet.season import without_season
 from robot_dynid.types import FloatArray
 
 #: share of false ones among the arms that are named, and among what is said of each
@@ -109,29 +112,40 @@ class Fleet:
 
 @one_blas_thread()
 def fleet(
-    model: TorqueModel, recordings: Sequence[ReducedRecording], rate: float = RATE,
+    model: TorqueModel, recordings: Iterable[ReducedRecording], rate: float = RATE,
 ) -> Fleet:
     """Return the fleet of ``recordings``, whose information is that of ``model``.
 
-    Raises DataError without recordings.
+    They are gone through twice, those of an arm in a row and in memory together. Raises DataError
+    without recordings, UsageError where those of an arm are not in a row.
     """
-    if not recordings:
+    characteristics = Characteristics.of(model, _merged(one.information for one in recordings))
+    by_arm: dict[str, tuple[Session, ...]] = {}
+    for arm, own in groupby(recordings, lambda one: one.arm):
+        if arm in by_arm:
+            raise UsageError(f'{arm}: its recordings must be given in a row')
+        by_arm[arm] = tuple(_sessions(characteristics, arm, list(own)))
+    return judged(characteristics, dict(sorted(by_arm.items())), rate)
+
+
+def _merged(parts: Iterable[Information], batches: int = 1) -> Information:
+    """Return the information of all in about so many ``batches``, merged as a tree.
+
+    A few of ``parts`` are in memory at a time.
+    """
+    trees: list[tuple[int, Information]] = []
+    for part in parts:
+        height, own = 0, part.condensed(batches)
+        while trees and trees[-1][0] == height:
+            own = trees.pop()[1].merge(own).condensed(batches)
+            height += 1
+        trees.append((height, own))
+    if not trees:
         raise DataError('no recording of any robot')
-    whole = _merged([one.information for one in recordings])
-    characteristics = Characteristics.of(model, whole)
-    by_arm = {arm: tuple(_sessions(characteristics, arm, [
-        one for one in recordings if one.arm == arm]))
-        for arm in sorted({one.arm for one in recordings})}
-    return judged(characteristics, by_arm, rate)
-
-
-def _merged(parts: Sequence[Information], batches: int = 1) -> Information:
-    """Return the information of all in about so many ``batches``, merged as a tree."""
-    found = [part.condensed(batches) for part in parts]
-    while len(found) > 1:
-        found = [a.merge(b).condensed(batches) for a, b in zip(found[::2], found[1::2])] \
-            + ([found[-1]] if len(found) % 2 else [])
-    return found[0]
+    whole = trees.pop()[1]
+    while trees:
+        whole = trees.pop()[1].merge(whole).condensed(batches)
+    return whole
 
 
 def _sessions(
@@ -168,10 +182,10 @@ def judged(
     arms = _with_fitting_readings(characteristics, _coloured(arms))
     own = _paths(characteristics, arms)
     usual = _usual(characteristics.all, own)
+    changes = _changes(characteristics, own, usual)
     evidence: list[dict[int, Evidence]] = [{} for _ in arms]
-    spread: list[Levels | None] = []
-    for k, paths in enumerate(own):
-        spread.append(_compared(paths, usual[k], k, evidence))
+    spread = [_compared(paths, usual[k], (k, changes[k]), evidence)
+              for k, paths in enumerate(own)]
     groups = [_groups(characteristics.all, said) for said in evidence]
     yes = discovered([[np.array([said[k].probability for k in members]) for members in parts]
                       for said, parts in zip(evidence, groups, strict=True)], rate)
@@ -238,7 +252,7 @@ def _with_fitting_readings(
     for r, (name, sessions) in enumerate(arms.items()):
         links = [change(own[k][r], own[k][r].time, usual[k])
                  for k in np.flatnonzero(~characteristics.daily)]
-        chance = simes(np.array([one.probability for one in links if one]))
+        chance = simes(np.array([min(one.probability, 1.0) for one in links if one]))
         found[name] = sessions if chance > SUSPECT else tuple(
             replace(one, reading=one.apart) for one in sessions)
     return found
@@ -247,9 +261,13 @@ def _with_fitting_readings(
 def _paths(
     characteristics: Characteristics, arms: dict[str, tuple[Session, ...]]
 ) -> list[list[_Path]]:
-    """Return every characteristic of every arm along its sessions."""
-    return [[_path(sessions, k) for sessions in arms.values()]
-            for k in range(len(characteristics.all))]
+    """Return every characteristic of every arm along its sessions, friction without season."""
+    found = []
+    for k, daily in enumerate(characteristics.daily):
+        paths = [_path(sessions, k) for sessions in arms.values()]
+        found.append(without_season(paths, [path.time // DAY for path in paths]) if daily
+                     else paths)
+    return found
 
 
 def _path(sessions: Sequence[Session], k: int) -> _Path:
@@ -284,11 +302,35 @@ def _groups(
     return list(found.values())
 
 
+def _changes(
+    characteristics: Characteristics, paths: Sequence[Sequence[_Path]],
+    usual: Sequence[DayToDay],
+) -> list[list[Evidence | None]]:
+    """Return the change of every characteristic of every arm, with chances as its kind has them.
+
+    Deviations widen with the scatter of -log of the chances, which goes by their squares.
+    """
+    found = [[change(path, path.time, usual[k], bool(characteristics.daily[k]))
+              for path in own] for k, own in enumerate(paths)]
+    kinds = np.array([one.kind for one in characteristics.all])
+    for kind in dict.fromkeys(kinds.tolist()):
+        places = np.flatnonzero(kinds == kind).tolist()
+        usually = by_chance(np.array([
+            one.probability for k in places for one in found[k] if one]))
+        for k in places:
+            found[k] = [one and replace(
+                one, probability=usually.probability(one.probability),
+                deviation=one.deviation * np.sqrt(usually.width)) for one in found[k]]
+    return found
+
+
 def _compared(
-    paths: Sequence[_Path], usual: DayToDay, k: int,
+    paths: Sequence[_Path], usual: DayToDay, own: tuple[int, Sequence[Evidence | None]],
     evidence: Sequence[dict[int, Evidence]],
 ) -> Levels | None:
-    """Add the evidence about characteristic ``k`` to that of the arms; return its levels.
+    """Add the evidence about a characteristic to that of the arms; return its levels.
+
+    ``own`` is its number, and the changes of the arms.
 
     That an arm changed and that it is off the others are two tests of one claim: the stronger
     counts, at twice its probability.
@@ -299,9 +341,9 @@ def _compared(
     values, variances = np.array([level(paths[r], usual) for r in told]).T
     fleet_levels = levels(values, variances)
     beside = outliers(values, variances, fleet_levels)
+    k, changes = own
     for place, r in enumerate(told):
-        tests = [one for one in (change(paths[r], paths[r].time, usual),
-                                 beside and beside[place]) if one]
+        tests = [one for one in (changes[r], beside and beside[place]) if one]
         if tests:
             best = min(tests, key=lambda one: one.probability)
             chance = min(len(tests) * best.probability, 1.0)

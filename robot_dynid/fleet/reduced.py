@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.fleet.changes import STEP
 from robot_dynid.fleet.fleet import Arm, Fleet, ReducedRecording
-from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.recorded_information import (
+from robot_dynid.identification.by_recording import (
+    Keeper,
+    Recorded,
     RecordedInformation,
-    identify_information,
-    information,
+    merged,
 )
+from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.recorded_information import excerpt, identify_information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import correlation_factor
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.parts import Parts
+from robot_dynid.signals.windows import file_of
 from robot_dynid.types import Progress, RawLog
 
 #: recordings, evenly from all arms and times, that decide filters and friction laws for all
 CHOOSING = 6
+#: recordings of an arm, evenly over time, by which its model is scored
+SCORED = 3
 
 
 @dataclass(frozen=True)
@@ -41,59 +47,100 @@ class ArmRecording:
     named: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """Information of the recordings of a fleet, and ``left_out`` with the reason, by source.
+@dataclass(frozen=True)
+class KeptRecording:
+    """A recording of an ``arm`` at ``time`` [s since 1970] whose information is kept.
 
-    ``parts`` in the order of ``recordings``.
+    ``digest`` of its content and ``key`` of the choices are those of `by_recording.Keeper`.
     """
 
-    recordings: tuple[ReducedRecording, ...]
-    parts: tuple[RecordedInformation, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    arm: str
+    time: float
+    source: str
+    digest: str
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedFleet:
+    """Information of the recordings of a fleet, kept by ``keeper``, read when it is asked for.
+
+    ``recordings`` of an arm are in a row. ``like`` is information with the choices of all;
+    ``left_out`` has the reason by source.
+    """
+
+    like: RecordedInformation
+    keeper: Keeper
+    recordings: tuple[KeptRecording, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def model(self) -> TorqueModel:
+        """The model that the information is about."""
+        return self.like.choice.structure.torque_model(self.like.robot)
+
+    def __iter__(self) -> Iterator[ReducedRecording]:
+        for one in self.recordings:
+            yield ReducedRecording(one.arm, one.time, self.part(one).information.condensed(
+                STRETCHES), one.source)
+
+    def part(self, one: KeptRecording) -> RecordedInformation:
+        """Return the information of a recording; raises DataError where it is no longer kept."""
+        found, wrong = self.keeper.load(one.source, one.digest, one.key)
+        if found is None:
+            raise DataError(f'{one.source}: its information was kept, but is not there any more '
+                            f'{wrong}'.rstrip())
+        return replace(found, record=replace(found.record, recordings=(one.source,)))
 
 
 @one_blas_thread()
 def reduced(
-    robot: RobotModel, listed: Sequence[ArmRecording],
-    read: Callable[[str], Sequence[RawLog]], recipe: Recipe | None = None,
+    like: RecordedInformation, listed: Sequence[ArmRecording], logs: Parts,
+    recorded: Recorded, keeper: Keeper, recipe: Recipe | None = None,
     progress: Progress | None = None,
-) -> Reduced:
-    """Return the information of the ``listed`` recordings, which ``read`` reads by source.
+) -> ReducedFleet:
+    """Reduce the ``listed`` recordings, opened as ``logs``, with the choices of ``like``.
 
-    Cut-off, lag and friction are chosen from CHOOSING recordings. A recording
-    that cannot be used is left out. Raises UsageError for one without time, DataError where all
-    are left out.
+    What they are reduced to is in ``keeper``, which may be that of ``recorded``. A recording that
+    cannot be used, or is a copy of another one, is left out. Raises UsageError for one without
+    time, DataError where all are left out.
     """
-    tell = progress or (lambda *_: None)
-    ordered = sorted(listed, key=lambda one: (one.arm, one.time or one.named or 0.0))
-    chosen = [ordered[i] for i in np.unique(np.linspace(0, len(listed) - 1, CHOOSING, dtype=int))]
-    tell('choosing filters and friction laws', 0.0)
-    like = information(
-        robot, [log for one in chosen for log in read(one.source)], recipe)
-    found, parts, left_out = [], [], {}
-    for i, one in enumerate(listed):
-        tell(f'{one.arm}: recording {i + 1} of {len(listed)}', 0.2 + 0.7 * i / len(listed))
-        try:
-            logs = read(one.source)
-            part = information(robot, logs, recipe, like)
-        except DataError as error:
-            left_out[one.source] = str(error)
+    recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
+    found, left_out = list[KeptRecording](), dict[str, str]()
+    known: dict[str, str] = {}
+    every = recorded.each(like.robot, logs, (like.like, recipe), progress)
+    for one, made in zip(listed, every, strict=True):
+        if made.information is None:
+            left_out[one.source] = str(made.error)
             continue
-        found.append(ReducedRecording(one.arm, _time(one, logs[0]),
-                              part.information.condensed(STRETCHES), one.source))
-        parts.append(part)
+        record = made.information.record
+        [digest] = record.recording_digests
+        first = known.setdefault(f'{digest} {one.source[len(file_of(one.source)):]}', one.source)
+        if first != one.source:
+            left_out[one.source] = f'{one.source}: is a copy of {first}'
+            continue
+        found.append(KeptRecording(
+            one.arm, _time(one, made.began), one.source, digest, record.recipe_digest))
+        if keeper is not recorded.keeper:
+            keeper.save(made.information, one.source, digest)
     if not found:
         raise DataError(f'no recording of the fleet can be used: {next(iter(left_out.values()))}')
-    return Reduced(tuple(found), tuple(parts), left_out)
+    found.sort(key=lambda one: (one.arm, one.time))
+    return ReducedFleet(like, keeper, tuple(found), left_out)
 
 
-def _time(one: ArmRecording, log: RawLog) -> float:
+def choosing(listed: Sequence[ArmRecording]) -> list[ArmRecording]:
+    """Return the recordings from which filters and friction laws are chosen for all."""
+    ordered = sorted(listed, key=lambda one: (one.arm, one.time or one.named or 0.0))
+    return [ordered[i] for i in np.unique(np.linspace(0, len(listed) - 1, CHOOSING, dtype=int))]
+
+
+def _time(one: ArmRecording, began: float | None) -> float:
     """Return the time of a recording [s since 1970]; raises UsageError where nothing tells."""
     if one.time is not None:
         return one.time
-    if log.epoch is not None:
-        return log.epoch + float(log.time[0])
+    if began is not None:
+        return began
     if one.named is not None:
         return one.named
     raise UsageError(f'{one.source}: when was it recorded? Its stamps are no times of day, and '
@@ -103,18 +150,21 @@ def _time(one: ArmRecording, log: RawLog) -> float:
 
 @one_blas_thread()
 def models(
-    fleet: Fleet, made: Reduced, recipe: Recipe | None = None,
+    fleet: Fleet, made: ReducedFleet, read: Callable[[Sequence[str]], Sequence[RawLog]],
+    recipe: Recipe | None = None,
 ) -> Iterator[tuple[str, IdentifiedModel]]:
     """Yield name and model of every arm as it is since the last step that was found.
 
-    Parameters are those pooled with the fleet.
+    Parameters are those pooled with the fleet; ``read`` reads the recordings by which it is scored.
     """
     for arm in fleet.arms:
         since = max((one.since or -np.inf for one in fleet.findings
                      if one.arm == arm.name and one.pattern == STEP), default=-np.inf)
-        own = [part for one, part in zip(made.recordings, made.parts, strict=True)
-               if one.arm == arm.name and one.time >= since]
-        yield arm.name, pooled(identify_information(own, recipe=recipe).model, fleet, arm)
+        own = [one for one in made.recordings if one.arm == arm.name and one.time >= since]
+        sources = [own[i].source for i in np.unique(np.linspace(
+            0, len(own) - 1, SCORED, dtype=int))]
+        whole = replace(merged(made.part(one) for one in own), excerpt=excerpt(read(sources)))
+        yield arm.name, pooled(identify_information([whole], recipe=recipe).model, fleet, arm)
 
 
 def pooled(model: IdentifiedModel, fleet: Fleet, arm: Arm) -> IdentifiedModel:

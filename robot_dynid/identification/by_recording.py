@@ -6,24 +6,28 @@ information merges in the order of the recordings: the sum does not depend on wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import TorqueModel, added, by_recording
 from robot_dynid.estimation.information import Information
 from robot_dynid.identification.friction_curves import friction_curves
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings, Unusable
-from robot_dynid.identification.selection import Choice
+from robot_dynid.identification.selection import Choice, between
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
-from robot_dynid.plausibility.gate import Examination, examine_recording
+from robot_dynid.plausibility.gate import (
+    Examination,
+    examine_recording,
+    plausible_recordings,
+)
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.parts import Parts
@@ -38,6 +42,8 @@ from robot_dynid.types import (
 )
 from robot_dynid.version import VERSION
 from robot_dynid.workers import Workers
+
+Item = TypeVar('Item')
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +218,8 @@ class Recorded:
         found: list[Survey] = []
         for survey in self.workers.results(task, logs.recordings):
             found.append(survey)
-            _tell(progress, 'reading and examining', found, logs.recordings)
+            progress(_said('reading and examining', len(found), logs.recordings),
+                     0.2 * len(found) / len(logs.recordings))
         self.opened = replace(logs, recordings=tuple(one.recording for one in found))
         return found
 
@@ -221,29 +228,17 @@ class Recorded:
         progress: Progress,
     ) -> RecordedInformation:
         """Return the information of all recordings; raises DataError where none can be used."""
-        like, recipe = choices
         groups = [_Group(tuple(s.recording for s in own), own[0].digest) for own in (
             list(run) for _, run in groupby(surveys, lambda s: file_of(s.recording.source)))]
-        key = digest_of((VERSION, like.choice.structure, like.choice.preprocessing, *(
-            () if like.reversal_weights is None else like.reversal_weights),
-            robot_to_plain(robot), recipe.rate, recipe.periodic))
-        task = _Reduce(
-            robot, recipe, like, replace(self.opened, recordings=()), key, self.keeper)
-        self.taken = self.anew = 0
-        self.wrong, done = '', list[str]()
+        recipe, task = choices[1], self._reduce(robot, choices, self.opened)
         total, unusable = _Sum(), list[Exception]()
         notes: list[str] = []
-        for made in self.workers.results(task, groups):
-            self.taken += made.taken
-            self.anew += bool(made.wrong)
-            self.wrong = self.wrong or made.wrong
+        for made in self._made(task, groups, between(progress, 0.5, 0.9)):
             if made.information is None:
                 unusable += [made.error] if made.error else []
             else:
                 total.add(replace(made.information, notes=()))
             notes += made.notes
-            done.append('')
-            _tell(progress, 'reducing', done, groups)
         if unusable and len(unusable) == len(groups):
             raise unusable[0]
         whole = total.whole()
@@ -252,13 +247,41 @@ class Recorded:
             curve.summary for curve in curves))
         return replace(whole, record=record, notes=(*notes, *more), motions=())
 
+    def each(
+        self, robot: RobotModel, logs: Parts, choices: tuple[Like, Recipe], progress: Progress,
+    ) -> Iterator[Reduced]:
+        """Yield the information of each recording by itself, without comparing it with others.
 
-def _tell(
-    progress: Progress, doing: str, done: Sequence[object], every: Sequence[object]
-) -> None:
-    begin, end = (0.0, 0.2) if doing.startswith('reading') else (0.5, 0.9)
-    progress(f'{doing}: {len(done)} of {len(every)} recordings',
-             begin + (end - begin) * len(done) / len(every))
+        One that cannot be used has the DataError that says why.
+        """
+        task = _ReduceAlone(
+            _Examine(robot, replace(logs, recordings=()), choices[1].periodic is not None),
+            self._reduce(robot, choices, logs))
+        yield from self._made(task, logs.recordings, progress)
+
+    def _reduce(self, robot: RobotModel, choices: tuple[Like, Recipe], logs: Parts) -> _Reduce:
+        like, recipe = choices
+        key = digest_of((VERSION, like.choice.structure, like.choice.preprocessing, *(
+            () if like.reversal_weights is None else like.reversal_weights),
+            robot_to_plain(robot), recipe.rate, recipe.periodic))
+        return _Reduce(robot, recipe, like, replace(logs, recordings=()), key, self.keeper)
+
+    def _made(
+        self, task: Callable[[Item], Reduced], items: Sequence[Item], progress: Progress,
+    ) -> Iterator[Reduced]:
+        """Yield what the workers make of items; count what was kept."""
+        self.taken = self.anew = 0
+        self.wrong = ''
+        for done, made in enumerate(self.workers.results(task, items), start=1):
+            self.taken += made.taken
+            self.anew += bool(made.wrong)
+            self.wrong = self.wrong or made.wrong
+            progress(_said('reducing', done, items), done / len(items))
+            yield made
+
+
+def _said(doing: str, done: int, every: Sequence[object]) -> str:
+    return f'{doing}: {done} of {len(every)} recordings'
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,10 +324,11 @@ class _Group:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reduced:
-    """Information of a group; None where it cannot be used, and the ``error`` that says why.
+class Reduced:
+    """Information of a recording; None where it cannot be used, and the ``error`` that says why.
 
-    ``taken``: it was kept before; ``wrong`` says why what was kept was not used.
+    ``taken``: it was kept before; ``wrong`` says why what was kept was not used. ``began`` [s since
+    1970] where it is by itself, and its stamps are times of day.
     """
 
     information: RecordedInformation | None
@@ -312,6 +336,7 @@ class _Reduced:
     error: Exception | None = None
     taken: bool = False
     wrong: str = ''
+    began: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,20 +351,20 @@ class _Reduce:
     keeper: Keeper | None
 
     @one_blas_thread()
-    def __call__(self, group: _Group) -> _Reduced:
+    def __call__(self, group: _Group) -> Reduced:
         wrong = ''
         if self.keeper is not None and group.digest:
             kept, wrong = self.keeper.load(group.source, group.digest, self.key)
             if kept is not None:
                 record = replace(kept.record, recordings=tuple(
                     one.source for one in group.recordings))
-                return _Reduced(replace(kept, record=record), kept.notes, taken=True)
+                return Reduced(replace(kept, record=record), kept.notes, taken=True)
         made = self._made(group)
         if self.keeper is not None and group.digest and made.information is not None:
             self.keeper.save(made.information, group.source, group.digest)
         return replace(made, wrong=wrong)
 
-    def _made(self, group: _Group) -> _Reduced:
+    def _made(self, group: _Group) -> Reduced:
         parts: Sequence[RawLog] = replace(self.cut, recordings=group.recordings)
         if self.recipe.periodic is not None and isinstance(parts, Parts):
             parts = parts.in_one_piece('averaging over periods')
@@ -352,17 +377,44 @@ class _Reduce:
             for one in by_recording(model, prepared, self.like.reversal_weights):
                 information = added(information, one)
         except Unusable as error:
-            return _Reduced(None, prepared.all_notes, error)
+            return Reduced(None, prepared.all_notes, error)
         assert information is not None
         record = FitRecord(
             recordings=tuple(one.source for one in group.recordings), averaging=tuple(
                 prepared.averaged.values()), recipe_digest=self.key,
             recording_digests=(group.digest,) * len(group.recordings))
         notes = prepared.all_notes
-        return _Reduced(RecordedInformation(
+        return Reduced(RecordedInformation(
             self.robot, self.like.choice, information, self.like.reversal_weights,
             Extent.merged(tuple(prepared.extents.values())), record, notes, (),
             prepared.all_motions), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReduceAlone:
+    """Task: examine and reduce one recording; an error that it raises is part of the result."""
+
+    examine: _Examine
+    reduce: _Reduce
+
+    @one_blas_thread()
+    def __call__(self, recording: RawLog | StoredRecording) -> Reduced:
+        try:
+            found = self.examine(recording)
+            logs, findings = plausible_recordings(
+                self.reduce.robot, replace(self.reduce.cut, recordings=(found.recording,)),
+                self.reduce.recipe.accept, [found.examination])
+            assert isinstance(logs, Parts)
+            made = self.reduce(_Group(logs.recordings, found.digest))
+        except DataError as error:
+            return Reduced(None, (), error)
+        return replace(made, notes=(*findings, *made.notes), began=_began(found.recording))
+
+
+def _began(recording: RawLog | StoredRecording) -> float | None:
+    """Return the time of day of the first row [s since 1970]."""
+    first = recording if isinstance(recording, RawLog) else recording.read(0, 1)
+    return None if first.epoch is None else first.epoch + float(first.time[0])
 
 
 _latest_model: dict[str, TorqueModel] = {}

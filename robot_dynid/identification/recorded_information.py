@@ -28,7 +28,7 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
 from robot_dynid.types import Progress, RawLog
 
-__all__ = ['EXCERPT_ROWS', 'RecordedInformation', 'identify_information', 'information']
+__all__ = ['EXCERPT_ROWS', 'RecordedInformation', 'excerpt', 'identify_information', 'information']
 
 #: rows of recordings that stay with their information, for torque ripple, slow changes, levels of
 #: noise and scores
@@ -57,7 +57,7 @@ def information(
     experiment = found.experiment
     made = RecordedInformation(
         found.robot, found.choice, experiment.information, experiment.reversal_weights,
-        found.extent, found.record, (*found.findings, *found.notes), _excerpt(found))
+        found.extent, found.record, (*found.findings, *found.notes), excerpt(found.logs))
     if like is not None:
         check_alike(like, made)
     return made
@@ -90,9 +90,8 @@ def identify_information(
     return fitted(gathered, estimator, recipe, progress, Stopwatch(None))
 
 
-def _excerpt(gathered: Gathered) -> tuple[RawLog, ...]:
+def excerpt(logs: Sequence[RawLog]) -> tuple[RawLog, ...]:
     """Return recordings, or stretches of long ones, of about EXCERPT_ROWS rows together."""
-    logs = gathered.logs
     if isinstance(logs, Parts) and logs.cut:
         return tuple(logs.excerpt(EXCERPT_ROWS))
     first = logs[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,12 +13,22 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
-from robot_dynid.io.storage import READERS
+from robot_dynid.io.recording_names import (
+    LIST,
+    METADATA,
+    is_pattern,
+    lines,
+    matches,
+    recordings_in,
+)
+from robot_dynid.signals.windows import file_of
 from robot_dynid.yaml_text import load_yaml
 
 #: what a list says of each recording; ``time`` may be absent
 COLUMNS = PATH, ROBOT, TIME = ('path', 'robot', 'time')
 LISTS = ('.csv', '.yaml', '.yml')
+#: bytes of the first line of a table that are looked at
+LINE = 10_000
 #: dates in names of files: 2024-06-25, 20240625, 24_06_25, behind them perhaps a time of day
 DATE = re.compile(r'(?<!\d)((?:20)?\d\d)([-_]?)(\d\d)\2(\d\d)'
                   r'(?:[-_T ]?(\d\d)[-_:h]?(\d\d)(?:[-_:m]?(\d\d))?)?(?!\d)')
@@ -40,26 +50,45 @@ class Listed:
     @property
     def named(self) -> float | None:
         """Date and time in the name of the file."""
-        return time_in_name(Path(self.path).name)
+        return time_in_name(Path(file_of(self.path)).name)
 
 
-def fleet_recordings(path: str | Path) -> list[Listed]:
-    """Return the recordings of a fleet in a folder, or those that a list has.
+def fleet_recordings(words: Sequence[str]) -> list[Listed]:
+    """Return the recordings of a fleet: of folders, patterns, lists of names, tables.
 
-    A folder has one for each robot, named by its serial number. A list is CSV with the columns
-    path, robot and time, or YAML with entries of these; paths are relative to it. A bag may name
-    its robot itself. Raises UsageError where there are none, or an entry is wrong.
+    A folder has one for each robot, named by its serial number; without those it is that of a
+    robot. Patterns (run_*.mcap) and lists (@list.txt) name such folders, or recordings: these are
+    of the robot by whose number their folder is named. A bag may name its robot itself. A table is
+    CSV with the columns path, robot and time, or YAML with entries of these; paths are relative to
+    it. Raises UsageError where there are none, or an entry is wrong.
     """
-    place = Path(path)
-    if place.is_dir():
-        found = list(_in_folder(place))
-        if not found:
-            raise UsageError(f'{place}: no recordings of robots; a fleet is a folder for each '
-                             'robot, named by its serial number, with its recordings '
-                             f'({place}/SERIAL/*.csv.gz, bags), or a list of recordings')
-        return found
-    if place.suffix not in LISTS:
-        raise UsageError(f'{place}: neither a folder nor a list of recordings (.csv, .yaml)')
+    return [one for word in words for one in _of(str(word))]
+
+
+def _of(word: str) -> Iterator[Listed]:
+    if word.startswith(LIST):
+        yield from (one for line in lines(word) for one in _of(line))
+    elif is_pattern(word):
+        yield from (one for found in matches(word) for one in (
+            _of(found) if _is_one(found) else _of_robot(Path(found), recordings_in(found))))
+    elif _is_table(word):
+        yield from _of_table(Path(word))
+    elif _is_one(word):
+        yield Listed(word, _robot(word) or Path(file_of(word)).absolute().parent.name)
+    else:
+        yield from _in_folder(Path(word))
+
+
+def _is_table(word: str) -> bool:
+    """Return whether a file lists recordings: YAML, or CSV with a column for paths or robots."""
+    place = Path(word)
+    if place.suffix != '.csv' or not place.is_file():
+        return place.suffix in LISTS and place.suffix != '.csv'
+    with place.open(encoding='utf-8', errors='replace') as file:
+        return not {PATH, ROBOT}.isdisjoint(next(csv.reader([file.readline(LINE)]), []))
+
+
+def _of_table(place: Path) -> list[Listed]:
     text = read_text(place)
     entries = csv.DictReader(io.StringIO(text)) if place.suffix == '.csv' else \
         load_yaml(text, str(place), UsageError)
@@ -70,17 +99,43 @@ def fleet_recordings(path: str | Path) -> list[Listed]:
 
 
 def _in_folder(place: Path) -> Iterator[Listed]:
-    for robot in sorted(place.iterdir()):
-        if robot.is_dir():
-            for file in sorted(robot.iterdir()):
-                bag = (file / 'metadata.yaml').is_file()
-                if bag or file.suffix in READERS or file.name.endswith(('.csv', '.csv.gz')):
-                    yield Listed(str(file), (bag and serial_of(file)) or robot.name)
+    """Yield the recordings in a folder of robots, or in that of one robot."""
+    by_robot = {one: recordings_in(one) for one in sorted(place.iterdir())
+                if one.is_dir() and not _is_one(one)}
+    beside = [path for path in recordings_in(place) if Path(path).parent == place
+              and not by_robot.get(Path(path)) and not _is_table(path)]
+    if not any(by_robot.values()):
+        yield from _of_robot(place, beside)
+    elif beside:
+        raise UsageError(f'{beside[0]}: lies beside folders of robots: which one is it of? Put it '
+                         'into the folder of its robot, or give a table with path, robot and time')
+    for robot, paths in by_robot.items():
+        yield from _of_robot(robot, paths) if paths else ()
+
+
+def _of_robot(place: Path, paths: Sequence[str]) -> Iterator[Listed]:
+    if not paths:
+        raise UsageError(f'{place}: no recordings of robots; a fleet is a folder for each '
+                         'robot, named by its serial number, with its recordings '
+                         f'({place}/SERIAL/*.csv.gz, bags), or a table of recordings')
+    for path in paths:
+        yield Listed(path, _robot(path) or place.absolute().name)
+
+
+def _is_one(path: str | Path) -> bool:
+    """Return whether a path is one recording; a folder with one file may be that of a robot."""
+    return not Path(path).is_dir() or (Path(path) / METADATA).is_file()
+
+
+def _robot(path: str) -> str | None:
+    """Return the robot that a recording names itself."""
+    file = Path(file_of(path))
+    return serial_of(file) if (file / METADATA).is_file() else None
 
 
 def serial_of(bag: Path) -> str | None:
     """Return the robot that the metadata of a bag names, None where it names none."""
-    content = load_yaml(read_text(bag / 'metadata.yaml'), str(bag), UsageError)
+    content = load_yaml(read_text(bag / METADATA), str(bag), UsageError)
     about = content.get('rosbag2_bagfile_information') if isinstance(content, dict) else None
     custom = (about or {}).get('custom_data') or {}
     return next((str(custom[key]) for key in SERIAL if custom.get(key)), None)
@@ -94,8 +149,7 @@ def _entries(entries: Any, place: Path) -> Iterator[Listed]:
         if not isinstance(entry, Mapping) or not entry.get(PATH):
             raise UsageError(f'{where}: has no {PATH}')
         file = place.parent / str(entry[PATH])
-        robot = entry.get(ROBOT) or (serial_of(file) if (file / 'metadata.yaml').is_file()
-                                     else None)
+        robot = entry.get(ROBOT) or _robot(str(file))
         if not robot:
             raise UsageError(f'{where}: does not say which {ROBOT} it is of (serial number)')
         yield Listed(str(file), str(robot), _time(entry.get(TIME), where))

@@ -11,7 +11,7 @@ from robot_dynid.errors import UsageError, reported
 from robot_dynid.io.bag import Topics, read_bag
 from robot_dynid.io.bag_windows import open_bag
 from robot_dynid.io.csv import open_csv, read_csv
-from robot_dynid.io.storage import READERS
+from robot_dynid.io.recording_names import STORAGES, TABLES
 from robot_dynid.io.stored import stored
 from robot_dynid.io.wrenches import WrenchTopics
 from robot_dynid.robot.model import RobotModel
@@ -85,9 +85,9 @@ def _named(path: str | Path) -> tuple[Path, Window | None]:
 
 def _is_bag(file: Path) -> bool:
     """Return whether a file is a bag and not CSV; raises UsageError for anything else."""
-    if os.path.isdir(file) or file.suffix in READERS:
+    if os.path.isdir(file) or file.suffix in STORAGES:
         return True
-    if file.name.endswith(('.csv', '.csv.gz')):
+    if file.name.endswith(TABLES):
         return False
     raise UsageError(
         f'{file}: unknown kind of recording; give a .csv or .csv.gz file, a rosbag2 folder, '

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
-from robot_dynid.errors import DataError, MissingDependency, UsageError
+from robot_dynid.errors import DataError
 from robot_dynid.files import file_digest
 from robot_dynid.io.log import open_log
+from robot_dynid.io.object_store import is_remote, on_this_machine
 from robot_dynid.io.stored import stored
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.scratch import process_scratch
 from robot_dynid.signals.parts import Glance, looked_through
 from robot_dynid.signals.windows import Recording, Window, named, windowed
 from robot_dynid.types import RawLog, StoredRecording, take
-
-#: between the protocol and the place of a recording in an object store
-REMOTE = '://'
 
 
 @dataclass(frozen=True)
@@ -116,22 +109,13 @@ class RecordingFile:
     def _opened(self) -> tuple[Recording, str]:
         """Return the recording and the SHA-256 of its file or folder."""
         file, inner = named(self.path)
-        with _on_this_machine(file) as path:
+        with on_this_machine(file) as path:
             recording: Recording = open_log(
                 path if inner is None else f'{path}{inner}', self.robot, process_scratch())
             digest = file_digest(path)
-        if REMOTE in file:
+        if is_remote(file):
             recording = replace(recording, source=_source(self.path))  # type: ignore[type-var]
         return (recording if self.window is None else windowed(recording, self.window)), digest
-
-
-def matching(pattern: str) -> list[str]:
-    """Return the objects of a store whose names match a pattern with * or ?, in order.
-
-    Raises MissingDependency without the library of the store, DataError where it does not answer.
-    """
-    with _store(pattern) as (store, place):
-        return sorted(store.unstrip_protocol(one) for one in store.glob(place))
 
 
 class _Latest:
@@ -146,45 +130,7 @@ _LATEST = _Latest()
 
 
 def _source(path: str) -> str:
-    if REMOTE in path:
+    if is_remote(path):
         return path
     file, window = named(path)
     return f'{Path(file)}{window or ""}'
-
-
-@contextmanager
-def _on_this_machine(path: str) -> Iterator[str]:
-    """Give the path of a file or folder, of one in an object store that of a copy meanwhile.
-
-    Raises MissingDependency without the library of the store, DataError where it does not answer.
-    """
-    if REMOTE not in path:
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix='robot_dynid_') as folder:
-        copy = os.path.join(folder, path.rstrip('/').rpartition('/')[2])
-        with _store(path) as (store, place):
-            if store.isdir(place):
-                os.mkdir(copy)
-                for one in store.ls(place, detail=False):
-                    store.get_file(one, os.path.join(copy, one.rpartition('/')[2]))
-            else:
-                store.get_file(place, copy)
-        yield copy
-
-
-@contextmanager
-def _store(path: str) -> Iterator[tuple[Any, str]]:
-    """Give an object store and a place in it; its errors are those of this package."""
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingDependency.of('object stores need fsspec', 'fleet') from None
-    try:
-        yield fsspec.core.url_to_fs(path)
-    except FileNotFoundError:
-        raise UsageError(f'{path}: there is no such object') from None
-    except (ImportError, ValueError) as error:
-        raise MissingDependency(f'{path}: {error}') from None
-    except Exception as error:  # stores have errors of their own kinds
-        raise DataError(f'{path}: cannot be read: {error}') from None

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray, Samples
 
-COLUMNS = ('what', 'found', 'of', 'share', 'target', 'kept')
+COLUMNS = ('plant', 'what', 'found', 'of', 'share', 'target', 'kept')
 ROBOT = 'planar_3r'
-ARMS, RECORDINGS, SEEDS = 50, 20, 20
+ARMS, RECORDINGS = 50, 20
+#: fleets of every plant with changes, and as many without
+SEEDS = 20
 DAY = 86400.0
 #: [s], [Hz]: short recordings, sampled as slowly as filtered ones are
 SECONDS, RATE, HARMONICS = 12.0, 50.0, 6
@@ -27,6 +29,10 @@ FRICTION, LINKS = 0.10, 0.02
 #: share of spread of friction from day to day, of each axis and of all together; arms differ in
 #: it by this factor (log-normal)
 DAILY, TOGETHER, UNLIKE = 0.03, 0.02, 1.3
+#: Plant COLD: Student's t of so many degrees, and the share of sessions that begin cold, with more
+#: viscous and dry friction by these shares on all axes; Plant DRIFT: correlation of a day with the
+#: one before, and the season of all arms, half a wave of this share
+TAILS, COLD_STARTS, COLDER, CORRELATED, SEASON = 5.0, 0.08, (0.25, 0.08), 0.5, 0.06
 #: outside the model of the estimator: friction that fades by this share as the arm warms up within
 #: so many seconds, friction in parts of the torque that a gear carries [-], a ramp that is wider
 WARMING, WARM, LOADED, RAMP = 0.15, 60.0, 0.02, (0.02, 0.03)
@@ -34,6 +40,11 @@ WARMING, WARM, LOADED, RAMP = 0.15, 60.0, 0.02, (0.02, 0.03)
 NOISE = 0.1
 #: day of the changes, as number of the session
 CHANGED = 12
+
+
+#: how friction differs from day to day: by normal deviates; by some with heavy tails, and cold
+#: starts; by such as drift, and a season
+NORMAL, COLD, DRIFT = PLANTS = ('normal days', 'cold starts, heavy tails', 'drift, season')
 
 
 @dataclass(frozen=True)
@@ -59,10 +70,11 @@ CHANGES = (
 
 @dataclass(frozen=True, eq=False)
 class SimulatedFleet:
-    """A fleet of one type: its size, what changed in its first arms, and the seed."""
+    """A fleet of one type: its size, what changed in its first arms, its plant, and the seed."""
 
     seed: int
     changes: tuple[Change, ...] = CHANGES
+    plant: str = NORMAL
     arms: int = ARMS
     recordings: int = RECORDINGS
 
@@ -98,9 +110,9 @@ def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecordin
     for arm in range(fleet.arms):
         change = fleet.changes[arm] if arm < len(fleet.changes) else None
         own = _arm(robot, rng)
-        for session in range(fleet.recordings):
+        for session, day in enumerate(_days(fleet, robot.n, own.unrest, rng)):
             share = 0.0 if change is None else _share(change, session, fleet.recordings)
-            samples = _recording(own, motions[rng.integers(len(motions))], change, share, rng)
+            samples = _recording(own, motions[rng.integers(len(motions))], change, share, day, rng)
             found.append(ReducedRecording(fleet.name(arm), session * DAY,
                                   Experiment.of(model, [samples]).information))
     return found
@@ -143,6 +155,31 @@ def _motions(robot: RobotModel, rng: np.random.Generator) -> list[Samples]:
     return found
 
 
+def _days(
+    fleet: SimulatedFleet, n: int, unrest: float, rng: np.random.Generator
+) -> FloatArray:
+    """Return viscous and dry friction of the axes beside what is usual, day by day (S, 2, n)."""
+    count = fleet.recordings
+
+    def drawn(*shape: int) -> FloatArray:
+        if fleet.plant == COLD:
+            return rng.standard_t(TAILS, (count, *shape)) * np.sqrt(1.0 - 2.0 / TAILS)
+        found = rng.standard_normal((count, *shape))
+        if fleet.plant == DRIFT:
+            for day in range(1, count):
+                found[day] = CORRELATED * found[day - 1] + np.sqrt(
+                    1.0 - CORRELATED**2) * found[day]
+        return found
+
+    days = 1.0 + unrest * (TOGETHER * drawn(1, 1) + DAILY * drawn(2, n))
+    if fleet.plant == COLD:
+        cold = rng.random((count, 1, 1)) < COLD_STARTS
+        days *= 1.0 + cold * np.array(COLDER)[:, None]
+    if fleet.plant == DRIFT:
+        days *= 1.0 + SEASON * np.sin(np.pi * np.arange(count) / count)[:, None, None]
+    return days
+
+
 def _share(change: Change, session: int, count: int) -> float:
     """Return the share of a change that is there in a session."""
     first = min(CHANGED, count // 2)
@@ -152,14 +189,14 @@ def _share(change: Change, session: int, count: int) -> float:
 
 
 def _recording(
-    arm: _Arm, motion: Samples, change: Change | None, share: float, rng: np.random.Generator
+    arm: _Arm, motion: Samples, change: Change | None, share: float, day: FloatArray,
+    rng: np.random.Generator,
 ) -> Samples:
-    """Return a recording: inverse dynamics and friction of the day, with noise."""
+    """Return a recording: inverse dynamics and friction of the ``day`` (2, n), with noise."""
     from robot_dynid.dynamics.rigid_body import inverse_dynamics
 
     robot = arm.robot
-    day = TOGETHER * rng.standard_normal() + DAILY * rng.standard_normal((2, robot.n))
-    viscous, dry = np.array([arm.viscous, arm.dry]) * (1.0 + arm.unrest * day)
+    viscous, dry = np.array([arm.viscous, arm.dry]) * day
     if change is not None:
         viscous[change.joint] *= 1.0 + share * (change.viscous - 1.0)
         dry[change.joint] *= 1.0 + share * (change.dry - 1.0)
@@ -198,7 +235,7 @@ def is_true(finding: Finding, change: Change | None) -> bool:
         return False
     if change.load:
         return finding.characteristic.kind in ('load', 'link')
-    joint = finding.characteristic.part == f'joint{change.joint + 1}'
+    joint = finding.characteristic.part == f'joint_{change.joint + 1}'
     return finding.characteristic.name == change.characteristic or (
         joint and finding.characteristic.kind == 'friction')
 
@@ -234,42 +271,47 @@ class Score:
 
 
 def measure(progress: Progress) -> list[Row]:
-    """Return power and false alarms of fleets with changes and of fleets without."""
+    """Return power and false alarms of fleets with changes and of fleets without, by plant."""
     from robot_dynid.fleet.fleet import RATE as ALLOWED
     from robot_dynid.robot.robot_file import load_robot
 
     model = torque_model(load_robot(ROBOT))
-    scores = {}
-    for i, (name, changes) in enumerate((('changed', CHANGES), ('unchanged', ()))):
-        scores[name] = Score()
-        for seed in range(SEEDS):
-            progress(f'fleet {seed + 1} of {SEEDS}, {name}', (i + seed / SEEDS) / 2)
-            own = SimulatedFleet(seed, changes)
-            scores[name].add(own, analysed(own, model))
-    return rows(scores['changed'], scores['unchanged'], ALLOWED)
+    found = []
+    for i, plant in enumerate(PLANTS):
+        scores = Score(), Score()
+        fleets = [*((scores[0], SimulatedFleet(seed, CHANGES, plant)) for seed in range(SEEDS)),
+                  *((scores[1], SimulatedFleet(seed, (), plant)) for seed in range(SEEDS))]
+        for number, (score, own) in enumerate(fleets):
+            progress(f'{plant}: fleet {number + 1} of {len(fleets)}',
+                     (i + number / len(fleets)) / len(PLANTS))
+            score.add(own, analysed(own, model))
+        found += rows(plant, *scores, ALLOWED)
+    return found
 
 
-def rows(with_changes: Score, without: Score, allowed: float) -> list[Row]:
-    """Return the table of the scores of fleets with and without changes."""
+def rows(plant: str, with_changes: Score, without: Score, allowed: float) -> list[Row]:
+    """Return the table of the scores of fleets with and without changes, of one plant."""
     one, none = with_changes, without
-    seeds = len(none.shares)
     found = [_row('changed arms found, with what changed', one.found, one.changed, None)]
     for name in dict.fromkeys(name for name, _ in one.by_change):
         hits = [hit for own, hit in one.by_change if own == name]
         found.append(_row(f'  {name}', sum(hits), len(hits), None))
-    wrong = float(np.mean(one.shares))
     found += [
-        {'what': 'unchanged arms among those named, mean over fleets', 'found': one.wrong_arms,
-         'of': one.arms, 'share': wrong, 'target': f'<= {allowed:g}', 'kept': wrong <= allowed},
+        _row('unchanged arms among those named, mean over fleets', one.wrong_arms, one.arms,
+             allowed, float(np.mean(one.shares))),
         _row('wrong among what is said, all fleets', one.wrong, one.said, None),
         _row('fleets without changes in which an arm is named',
-             sum(share > 0.0 for share in none.shares), seeds, allowed)]
-    return found
+             sum(share > 0.0 for share in none.shares), len(none.shares), allowed)]
+    return [{'plant': plant, **row} for row in found]
 
 
-def _row(what: str, found: int, of: int, allowed: float | None) -> Row:
-    share = found / max(of, 1)
-    bound = None if allowed is None else allowed + 2.0 * np.sqrt(allowed * (1 - allowed) / of)
+def _row(
+    what: str, found: int, of: int, allowed: float | None, share: float | None = None
+) -> Row:
+    """Return a row; what is ``allowed`` comes with two deviations of so few."""
+    share = found / max(of, 1) if share is None else share
+    bound = None if allowed is None else allowed + 2.0 * np.sqrt(
+        allowed * (1 - allowed) / max(of, 1))
     return {'what': what, 'found': found, 'of': of, 'share': share,
             'target': '-' if bound is None else f'<= {bound:.2g}',
             'kept': None if bound is None else bool(share <= bound)}

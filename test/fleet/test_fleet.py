@@ -22,6 +22,7 @@ from robot_dynid.io.fleet_list import fleet_recordings, serial_of, time_in_name
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid_evaluation.bench.fleet import (
     CHANGES,
+    NORMAL,
     Score,
     SimulatedFleet,
     analysed,
@@ -98,7 +99,7 @@ def test_the_benchmark_counts_what_is_wrong(small: Fleet) -> None:
     score, none = Score(), Score()
     score.add(SMALL, small)
     none.add(replace(SMALL, changes=()), small)  # all of it wrong
-    table = {row['what']: row for row in rows(score, none, 0.05)}
+    table = {row['what']: row for row in rows(NORMAL, score, none, 0.05)}
     assert table['changed arms found, with what changed']['of'] == 5
     assert not table['fleets without changes in which an arm is named']['kept']
 
@@ -152,12 +153,12 @@ def test_dates_in_names(name: str, date: str | None) -> None:
 def test_lists_say_which_robot_and_when(tmp_path: Path) -> None:
     file = tmp_path / 'list.csv'
     file.write_text('path,robot,time\na.csv,SN1,2024-06-25T12:00\nb.csv,SN2,\n')
-    first, second = fleet_recordings(file)
+    first, second = fleet_recordings([str(file)])
     assert (first.robot, first.path) == ('SN1', str(tmp_path / 'a.csv'))
     assert first.time == 1719316800.0 and second.time is None
     other = tmp_path / 'list.yaml'
     other.write_text('- {path: a.csv, robot: 7, time: 5}\n')
-    assert fleet_recordings(other)[0].robot == '7'
+    assert fleet_recordings([str(other)])[0].robot == '7'
     bag = tmp_path / 'bag'
     bag.mkdir()
     (bag / 'metadata.yaml').write_text(
@@ -172,9 +173,9 @@ def test_a_list_that_says_too_little_is_refused(text: str, message: str, tmp_pat
     file = tmp_path / 'list.csv'
     file.write_text(text)
     with pytest.raises(UsageError, match=message):
-        fleet_recordings(file)
+        fleet_recordings([str(file)])
     with pytest.raises(UsageError, match='no recordings of robots'):
-        fleet_recordings(tmp_path)
+        fleet_recordings([str(tmp_path)])
 
 
 def test_a_recording_without_a_date_is_refused(
@@ -192,4 +193,5 @@ def test_a_recording_without_a_date_is_refused(
 def test_power_and_false_alarms_of_many_fleets() -> None:
     found = measure(lambda *_: None)
     assert all(row['kept'] is not False for row in found), found
-    assert found[0]['share'] > 0.9
+    power = [row['share'] for row in found if row['what'].startswith('changed arms found')]
+    assert power[0] > 0.95 and min(power) > 0.8

@@ -19,7 +19,6 @@ from swept_recordings import swept
 from synthetic_recordings import recording
 
 from robot_dynid.cli.main import main
-from robot_dynid.cli.many import listed as listed_recordings
 from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
 from robot_dynid.identification.by_recording import Recorded, RecordedInformation
 from robot_dynid.identification.identify import (
@@ -35,6 +34,7 @@ from robot_dynid.io.csv import write_csv
 from robot_dynid.io.information_folder import InformationFolder
 from robot_dynid.io.log import load_log
 from robot_dynid.io.recording_file import RecordingFile
+from robot_dynid.io.recording_names import listed as listed_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import Window
