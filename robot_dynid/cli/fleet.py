@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from robot_dynid.fleet.reduced import ArmRecording, ReducedFleet
     from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
+    from robot_dynid.io.recording_file import RecordingFile
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
 
@@ -60,6 +61,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     check_outputs((arguments.report, report_mark(arguments.report)),
                   inputs=(arguments.recipe, arguments.robot))
     recipe = read_recipe(arguments.recipe) if arguments.recipe else Recipe()
+    if recipe.windows:
+        raise UsageError(f'{arguments.recipe}: windows are those of few recordings; name those of '
+                         'a fleet with the recordings, run.csv[12.0:40.5], in a list (@list.txt)')
     robot = load_robot(arguments.robot)
     listed = [ArmRecording(one.path, one.robot, one.time, one.named)
               for one in fleet_recordings(arguments.data)]
@@ -95,36 +99,39 @@ def _reduced(
     from robot_dynid.identification.recorded_information import information
     from robot_dynid.identification.selection import between
 
-    recorded, keeper = workers
     few = _files([one.source for one in choosing(listed)], robot)
     like = information(robot, few, recipe, None, between(progress, 0.0, 0.3),
-                       replace(recorded, keeper=None))
+                       replace(workers[0], keeper=None))
     logs = _files([one.source for one in listed], robot)
-    return reduced(like, listed, logs, recorded, keeper, recipe, between(progress, 0.3, 0.9))
+    return reduced(like, (listed, logs), workers, recipe, between(progress, 0.3, 0.9))
 
 
 def _files(paths: Sequence[str], robot: RobotModel) -> Parts:
     """Return recordings that are read where they are worked on, and not kept as they are."""
-    from robot_dynid.io.recording_file import RecordingFile
     from robot_dynid.signals.parts import Parts
 
-    return Parts(tuple(RecordingFile(path, robot, here=False) for path in paths))
+    return Parts(tuple(_file(path, robot) for path in paths))
+
+
+def _file(path: str, robot: RobotModel) -> RecordingFile:
+    from robot_dynid.io.recording_file import RecordingFile
+
+    return RecordingFile(path, robot, here=False)
 
 
 def _written(
     folder: str | None, found: Fleet, made: ReducedFleet, recipe: Recipe, progress: Progress
 ) -> dict[str, str]:
     """Write a model of each arm to ``folder``; return their paths."""
-    from dataclasses import replace
     from pathlib import Path
 
     from robot_dynid.fleet.reduced import models
+    from robot_dynid.signals.parts import Parts
 
     if folder is None:
         return {}
     def read(sources: Sequence[str]) -> Parts:
-        files = _files(sources, made.like.robot)
-        return replace(files, recordings=tuple(one.opened()[0] for one in files.recordings))
+        return Parts(tuple(_file(one, made.like.robot).opened()[0] for one in sources))
 
     Path(folder).mkdir(parents=True, exist_ok=True)
     paths = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     return {
         'robot': robot.name, 'out': arguments.out, 'recordings': found.record.recordings,
         'samples': found.information.samples, 'base': len(found.information.names),
+        'megabytes': os.path.getsize(arguments.out) / 1e6,
         'cutoff': found.choice.preprocessing.cutoff, 'friction_laws': structure.described,
         'warnings': found.notes, 'seconds': time.perf_counter() - started,
     }
@@ -91,5 +93,6 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         ('base parameters', str(result['base'])),
         ('cut-off', f'{number(result["cutoff"])} Hz'),
         ('friction', '; '.join(result['friction_laws'])), ('information', result['out']),
+        ('size', f'{number(result["megabytes"], 3)} MB'),
         ('seconds', f'{result["seconds"]:.1f}')))
     terminal.warnings(result['warnings'])

@@ -90,14 +90,8 @@ class Reading:
     known: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """Values (m,) with covariance (m, m) by ``white`` residuals and by their ``scatter``."""
-
-    values: FloatArray
-    white: FloatArray
-    scatter: FloatArray
-    known: NDArray[np.bool_]
+#: values (m,), covariances (m, m) by white residuals and by their scatter, mask (m,) of the known
+Fitted = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,27 +156,28 @@ class Characteristics:
         own = self._fitted(information, daily, np.where(daily, 0.0, links))
         block = np.ix_(daily, daily)
         values, known = apart.values[:self.own].copy(), apart.known[:self.own].copy()
-        values[daily], known[daily] = own.values, own.known
+        values[daily], known[daily] = own[0], own[3]
         scale = np.sqrt(apart.colour[:self.own])
         white = apart.covariance[:self.own, :self.own]
         both = [np.where(daily[:, None] != daily, 0.0, one)
                 for one in (white, white * np.outer(scale, scale))]
-        both[0][block], both[1][block] = own.white, own.scatter
-        return self._with_sums(_Fitted(values, both[0], both[1], known))
+        both[0][block], both[1][block] = own[1:3]
+        return self._with_sums((values, both[0], both[1], known))
 
-    def _with_sums(self, own: _Fitted) -> Reading:
+    def _with_sums(self, own: Fitted) -> Reading:
+        values, *both, known = own
         combined, used = np.vstack([np.eye(self.own), self.sums]), self.sums != 0.0
-        white, scatter = (combined @ one @ combined.T for one in (own.white, own.scatter))
+        white, scatter = (combined @ one @ combined.T for one in both)
         size = np.diag(white)
         return Reading(
-            combined @ own.values, white,
+            combined @ values, white,
             np.diag(scatter) / np.where(size > 0.0, size, 1.0),
-            np.concatenate([own.known, ~np.any(used & ~own.known, axis=1)]))
+            np.concatenate([known, ~np.any(used & ~known, axis=1)]))
 
     def _fitted(
         self, information: Information, free: NDArray[np.bool_],
         held: FloatArray | None = None,
-    ) -> _Fitted:
+    ) -> Fitted:
         """Return the fit of those that are ``free`` (p,).
 
         The others have their value in ``held`` (p,).
@@ -193,8 +188,8 @@ class Characteristics:
         deviation = np.sqrt(np.diag(covariance))
         known = np.isfinite(deviation) & (deviation * self._reach[free] <= KNOWN)
         known[list(solution.open_columns)] = False
-        return _Fitted(solution.values, solution.root @ solution.root.T,
-                       np.nan_to_num(covariance), known)
+        return (solution.values, solution.root @ solution.root.T, np.nan_to_num(covariance),
+                known)
 
     def _projected(
         self, information: Information, directions: FloatArray, held: FloatArray | None = None

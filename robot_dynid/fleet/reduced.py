@@ -95,21 +95,22 @@ class ReducedFleet:
 
 @one_blas_thread()
 def reduced(
-    like: RecordedInformation, listed: Sequence[ArmRecording], logs: Parts,
-    recorded: Recorded, keeper: Keeper, recipe: Recipe | None = None,
+    like: RecordedInformation, listed: tuple[Sequence[ArmRecording], Parts],
+    workers: tuple[Recorded, Keeper], recipe: Recipe | None = None,
     progress: Progress | None = None,
 ) -> ReducedFleet:
-    """Reduce the ``listed`` recordings, opened as ``logs``, with the choices of ``like``.
+    """Reduce the ``listed`` recordings, which come with their files, with the choices of ``like``.
 
-    What they are reduced to is in ``keeper``, which may be that of ``recorded``. A recording that
+    What they are reduced to is in the keeper, which may be that of the workers. A recording that
     cannot be used, or is a copy of another one, is left out. Raises UsageError for one without
     time, DataError where all are left out.
     """
     recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
+    recorded, keeper = workers
     found, left_out = list[KeptRecording](), dict[str, str]()
     known: dict[str, str] = {}
-    every = recorded.each(like.robot, logs, (like.like, recipe), progress)
-    for one, made in zip(listed, every, strict=True):
+    every = recorded.each(like.robot, listed[1], (like.like, recipe), progress)
+    for one, made in zip(listed[0], every, strict=True):
         if made.information is None:
             left_out[one.source] = str(made.error)
             continue
@@ -155,7 +156,7 @@ def models(
 ) -> Iterator[tuple[str, IdentifiedModel]]:
     """Yield name and model of every arm as it is since the last step that was found.
 
-    Parameters are those pooled with the fleet; ``read`` reads the recordings by which it is scored.
+    Parameters are those pooled with the fleet; ``read`` reads recordings by which it is scored.
     """
     for arm in fleet.arms:
         since = max((one.since or -np.inf for one in fleet.findings

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from robot_dynid.fleet.scatter import LEAST_UNITS, Path
 from robot_dynid.types import FloatArray
 
+Own = TypeVar('Own', bound=Path)
 #: rounds of medians in turns
 ROUNDS = 4
 
 
-def without_season(paths: Sequence[Path], days: Sequence[FloatArray]) -> list[Path]:
+def without_season(paths: Sequence[Own], days: Sequence[FloatArray]) -> list[Own]:
     """Return ``paths`` of arms without what they have in common along their ``days`` (S,) each.
 
     Common to a day is the median of as many sessions next to it in time as there are arms. Fewer

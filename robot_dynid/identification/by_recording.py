@@ -327,8 +327,8 @@ class _Group:
 class Reduced:
     """Information of a recording; None where it cannot be used, and the ``error`` that says why.
 
-    ``taken``: it was kept before; ``wrong`` says why what was kept was not used. ``began`` [s since
-    1970] where it is by itself, and its stamps are times of day.
+    ``taken``: it was kept before; ``wrong`` says why what was kept was not used. ``began`` [s
+    since 1970] where it is by itself, and its stamps are times of day.
     """
 
     information: RecordedInformation | None

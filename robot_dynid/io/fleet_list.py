@@ -62,7 +62,7 @@ def fleet_recordings(words: Sequence[str]) -> list[Listed]:
     CSV with the columns path, robot and time, or YAML with entries of these; paths are relative to
     it. Raises UsageError where there are none, or an entry is wrong.
     """
-    return [one for word in words for one in _of(str(word))]
+    return list(dict.fromkeys(one for word in words for one in _of(str(word))))
 
 
 def _of(word: str) -> Iterator[Listed]:

@@ -20,7 +20,7 @@ COLUMNS = ('plant', 'what', 'found', 'of', 'share', 'target', 'kept')
 ROBOT = 'planar_3r'
 ARMS, RECORDINGS = 50, 20
 #: fleets of every plant with changes, and as many without
-SEEDS = 20
+SEEDS = 10
 DAY = 86400.0
 #: [s], [Hz]: short recordings, sampled as slowly as filtered ones are
 SECONDS, RATE, HARMONICS = 12.0, 50.0, 6

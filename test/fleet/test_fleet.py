@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import weakref
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,7 +18,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.fleet.causes import CAUSES, cause
 from robot_dynid.fleet.characteristics import Characteristics
-from robot_dynid.fleet.fleet import Fleet, judged
+from robot_dynid.fleet.fleet import Fleet, ReducedRecording, fleet, judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.fleet_list import fleet_recordings, serial_of, time_in_name
@@ -48,6 +51,9 @@ def test_what_changed_in_a_small_fleet_is_found(small: Fleet) -> None:
     right = {one.arm for one in small.findings if is_true(one, changed.get(one.arm))}
     assert len(right) >= 3
     assert len({one.arm for one in small.findings} - set(changed)) <= 1
+    kinds = {one.characteristic.kind for one in small.findings if is_true(
+        one, changed.get(one.arm))}
+    assert 'friction' in kinds  # what viscous and dry friction add up to is right, too
     [load] = [one for one in small.findings if one.characteristic.kind == 'load']
     assert abs(load.size - 0.5) < load.half_interval < 0.1
     assert load.cause == 'payload or tool left on'
@@ -120,12 +126,23 @@ def test_the_command_finds_a_changed_arm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_fleet(tmp_path / 'fleet')
+    last = tmp_path / 'fleet' / 'SN3' / '2026-03-04.csv'
+    shutil.copy(last, last.with_name('z.csv'))
     recipe, page, out = (str(tmp_path / name) for name in ('r.yaml', 'f.html', 'models'))
     Path(recipe).write_text('{cutoff: 12.0, friction: coulomb, ramp_width: 0.02, effort_lag: 0.0, '
                             'ripple: none, adaptation: none}')
-    words = [str(tmp_path / 'fleet'), '--robot', 'planar_3r', '--recipe', recipe]
-    assert main(['fleet', *words, '--rate', '0.1', '--report', page, '--out', out, '--json']) == 0
+    words = ['--robot', 'planar_3r', '--recipe', recipe, '--information', str(tmp_path / 'kept')]
+    options = ['--rate', '0.1', '--report', page, '--json']
+    assert main(['fleet', f'{tmp_path}/fleet/*', *words, *options, '--workers', '2']) == 0
+    parallel = json.loads(capsys.readouterr().out)
+    files = tmp_path / 'list.txt'
+    files.write_text('fleet/SN[0-3]/*.csv\nfleet/SN0/2026-03-01.csv\n')
+    assert main(['fleet', f'@{files}', *words, *options, '--out', out]) == 0
     result = json.loads(capsys.readouterr().out)
+    assert result['findings'] == parallel['findings']
+    assert result['spread'] == parallel['spread']
+    [copy] = result['left_out'].values()
+    assert 'is a copy of' in copy
     best = min(result['findings'], key=lambda one: one['probability'])
     assert best['arm'] == 'SN0', result['findings']
     assert best['part'] == 'joint_2' and best['since'] == '2026-03-03' and best['size'] > 0.1
@@ -137,7 +154,7 @@ def test_the_command_finds_a_changed_arm(
     assert model.values[place] - other.values[place] == pytest.approx(1.5, rel=0.2)
     assert any('pooled' in text for text in model.warnings)
     assert 'SN0' in Path(page).read_text()
-    assert main(['fleet', *words, '--rate', '2']) == 2
+    assert main(['fleet', str(files), *words, '--rate', '2']) == 2
 
 
 @pytest.mark.parametrize(('name', 'date'), [
@@ -164,6 +181,51 @@ def test_lists_say_which_robot_and_when(tmp_path: Path) -> None:
     (bag / 'metadata.yaml').write_text(
         'rosbag2_bagfile_information: {custom_data: {serial_number: "0042"}}\n')
     assert serial_of(bag) == '0042'
+
+
+def test_words_name_the_recordings_of_robots(tmp_path: Path) -> None:
+    for name in ('SN1/march/a.csv', 'SN1/b.csv', 'SN2/run/metadata.yaml', 'SN3/c.mcap',
+                 'x/no.txt'):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('time\n')
+
+    def named(*words: str) -> list[tuple[str, str]]:
+        return [(one.robot, Path(one.path).name)
+                for one in fleet_recordings([f'{tmp_path}{word}' for word in words])]
+
+    every = [('SN1', 'b.csv'), ('SN1', 'a.csv'), ('SN2', 'run'), ('SN3', 'c.mcap')]
+    assert named('') == named('/SN*') == every
+    assert named('/SN1/b.csv', '/SN2/run') == [('SN1', 'b.csv'), ('SN2', 'run')]
+    assert named('/*/?.csv') == [('SN1', 'b.csv')] and named('/SN3') == [('SN3', 'c.mcap')]
+    files = tmp_path / 'files.txt'
+    files.write_text('SN1/b.csv[0:2]\nSN3\n')
+    assert [one.robot for one in fleet_recordings([f'@{files}'])] == ['SN1', 'SN3']
+    (tmp_path / 'table.csv').write_text('path,robot\nSN1/b.csv,SN7\n')
+    assert named('') == every and named('/table.csv') == [('SN7', 'b.csv')]
+    (tmp_path / 'stray.csv').write_text('time\n')
+    with pytest.raises(UsageError, match='which one is it of'):
+        named('')
+
+
+def test_one_arm_is_in_memory_at_a_time() -> None:
+    model = torque_model(ROBOT)
+    many = simulated(replace(SMALL, changes=(), arms=6, recordings=3), model)
+    alive: weakref.WeakSet[ReducedRecording] = weakref.WeakSet()
+    most = 0
+
+    class Kept:
+        def __iter__(self) -> Iterator[ReducedRecording]:
+            nonlocal most
+            for one in many:
+                again = replace(one, information=replace(one.information))
+                alive.add(again)
+                most = max(most, len(alive))
+                yield again
+
+    found = fleet(model, Kept())
+    assert len(found.arms) == 6 and most <= 3 + 2  # and the first one of the next arm
+    with pytest.raises(UsageError, match='in a row'):
+        fleet(model, [*many, many[0]])
 
 
 @pytest.mark.parametrize(('text', 'message'), [
