@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynid.errors import UsageError
-from robot_dynid.files import read_text
+from robot_dynid.files import open_regular, read_text
 from robot_dynid.io.recording_names import (
     LIST,
     METADATA,
@@ -84,8 +84,9 @@ def _is_table(word: str) -> bool:
     place = Path(word)
     if place.suffix != '.csv' or not place.is_file():
         return place.suffix in LISTS and place.suffix != '.csv'
-    with place.open(encoding='utf-8', errors='replace') as file:
-        return not {PATH, ROBOT}.isdisjoint(next(csv.reader([file.readline(LINE)]), []))
+    with open_regular(place) as file:
+        first = file.readline(LINE).decode(errors='replace')
+    return not {PATH, ROBOT}.isdisjoint(next(csv.reader([first]), []))
 
 
 def _of_table(place: Path) -> list[Listed]:

@@ -155,6 +155,11 @@ def test_the_command_finds_a_changed_arm(
     assert any('pooled' in text for text in model.warnings)
     assert 'SN0' in Path(page).read_text()
     assert main(['fleet', str(files), *words, '--rate', '2']) == 2
+    assert main(['fleet', str(files), *words, '--workers', '2', '--scheduler', 'tcp://h:1']) == 2
+    assert 'give one of them' in capsys.readouterr().err
+    Path(recipe).write_text('windows: {a.csv: [[0, 1]]}')
+    assert main(['fleet', str(files), *words]) == 2
+    assert 'name those of a fleet' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('name', 'date'), [
