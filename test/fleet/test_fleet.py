@@ -17,12 +17,15 @@ from synthetic_recordings import recording
 from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.fleet.causes import CAUSES, cause
-from robot_dynid.fleet.characteristics import Characteristics
+from robot_dynid.fleet.chance import ByChance
+from robot_dynid.fleet.changes import OUTLIER
+from robot_dynid.fleet.characteristics import Characteristics, Reading
 from robot_dynid.fleet.fleet import Fleet, ReducedRecording, fleet, judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.fleet_list import fleet_recordings, serial_of, time_in_name
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench.fleet import (
     CHANGES,
     NORMAL,
@@ -80,6 +83,40 @@ def test_arms_lean_on_the_fleet_where_they_know_little(small: Fleet) -> None:
     k = names.index('dry_2')
     shares = {arm.name: np.sqrt(arm.covariance[k, k]) / arm.deviations[k] for arm in few.arms}
     assert shares['arm-009'] == min(shares.values())
+
+
+def with_friction(fleet: Fleet, more: FloatArray) -> Fleet:
+    """Return a fleet with other friction: ``more`` (R, S, 3) viscous, of arm, session and axis."""
+    viscous = [i for i, one in enumerate(fleet.characteristics.all) if one.kind == 'viscous']
+
+    def changed(reading: Reading, own: FloatArray) -> Reading:
+        values = reading.values.copy()
+        values[viscous] += own
+        return replace(reading, values=values)
+
+    return judged(fleet.characteristics, {arm.name: tuple(
+        replace(session, reading=changed(session.reading, own),
+                apart=changed(session.apart, own))
+        for session, own in zip(arm.sessions, rows, strict=True))
+        for arm, rows in zip(fleet.arms, more, strict=True)})
+
+
+def test_a_season_of_all_arms_is_no_scatter(small: Fleet) -> None:
+    season = 0.5 * np.sin(np.arange(8.0) / 2.5)
+    plain = with_friction(small, np.zeros((12, 8, 3)))
+    found = with_friction(small, np.broadcast_to(season[:, None], (12, 8, 3)))
+    spreads = [[usual.spread for one, usual in zip(fleet.characteristics.all, fleet.usual)
+                if one.kind == 'viscous'] for fleet in (found, plain)]
+    np.testing.assert_allclose(*spreads, atol=0.005)  # medians in turns end a little apart
+
+
+def test_changes_are_as_likely_as_the_bulk_says(
+    small: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('robot_dynid.fleet.fleet.by_chance', lambda chances: ByChance(1e3, 2.0))
+    found = with_friction(small, np.zeros((12, 8, 3)))
+    assert not [one for one in (*found.findings, *found.watched)
+                if one.pattern != OUTLIER and one.probability > 0.0]
 
 
 def test_readings_are_base_parameters(small: Fleet) -> None:
