@@ -1,4 +1,4 @@
-"""What days do to all arms of a fleet alike: a cold week, a summer; it is no change of an arm.
+"""Season: what days do to all arms of a fleet alike, a cold week say, is no change of an arm.
 
 Values of sessions are taken apart into the level of their arm and what is common to their time,
 by medians in turns (Tukey, Exploratory Data Analysis, 1977, chapter 11), which a few arms that

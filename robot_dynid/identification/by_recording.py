@@ -269,7 +269,7 @@ class Recorded:
     def _made(
         self, task: Callable[[Item], Reduced], items: Sequence[Item], progress: Progress,
     ) -> Iterator[Reduced]:
-        """Yield what the workers make of items; count what was kept."""
+        """Yield the results of the workers; count those that were kept."""
         self.taken = self.anew = 0
         self.wrong = ''
         for done, made in enumerate(self.workers.results(task, items), start=1):

@@ -40,7 +40,7 @@ def _listed(word: str) -> list[str]:
 
 
 def lines(word: str) -> list[str]:
-    """Return what the lines of a list name, @list.txt, relative to its folder.
+    """Return the words on the lines of a list, @list.txt, relative to its folder.
 
     Raises UsageError where they name nothing, or other lists.
     """
