@@ -29,7 +29,7 @@ CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 
         'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
-    'all_items', 'announcement', 'caution', 'check_points', 'check_pose', 'elements',
+    'all_items', 'announcement', 'between', 'caution', 'check_points', 'check_pose', 'elements',
     'excitation_segments', 'faults', 'file_of', 'identification_report', 'in_pieces',
     'interval_factor', 'keeping_clear', 'known_robots', 'law_from', 'lifted_by', 'link_table',
     'load_log', 'load_robot', 'load_trajectory', 'motion_limits', 'named', 'owned_settings',
