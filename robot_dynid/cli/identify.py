@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import (
@@ -118,26 +119,36 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
             'findings': logs.findings, 'chapters': chapters}
 
 
-def _inputs(
-    arguments: argparse.Namespace
-) -> tuple[RobotModel, list[RecordedInformation]]:
-    """Return the robot, and the information files among the data.
+def _inputs(arguments: argparse.Namespace) -> tuple[RobotModel, RecordedInformation | None]:
+    """Return the robot, and the sum of the information files among the data, None for none.
 
-    Raises UsageError where neither is there, or they are of different robots.
+    Raises UsageError where neither is there, or they do not belong together.
     """
-    from robot_dynid.io.information_file import load_information
+    from robot_dynid.identification.by_recording import merged
     from robot_dynid.robot.robot_file import load_robot
 
-    information = [load_information(path) for path in arguments.data if _is_information(path)]
-    if arguments.robot is None and not information:
+    paths = [path for path in arguments.data if _is_information(path)]
+    if arguments.robot is None and not paths:
         raise UsageError('--robot is missing: which robot was recorded? A name, URDF file or '
                          'robot YAML')
-    robot = load_robot(arguments.robot) if arguments.robot else information[0].robot
-    for one in information:
-        if one.robot.hash() != robot.hash():
+    robot = load_robot(arguments.robot) if arguments.robot else None
+    known = merged(_of_robot(robot, paths)) if paths else None
+    if robot is None:
+        assert known is not None
+        robot = known.robot
+    return robot, known
+
+
+def _of_robot(robot: RobotModel | None, paths: list[str]) -> Iterator[RecordedInformation]:
+    """Yield information files one by one; raises UsageError where one is of another robot."""
+    from robot_dynid.io.information_file import load_information
+
+    for path in paths:
+        one = load_information(path)
+        if robot is not None and one.robot.hash() != robot.hash():
             raise UsageError(f'the information of {", ".join(one.record.recordings)} is of '
                              f'{one.robot.name}, not of {robot.name}')
-    return robot, information
+        yield one
 
 
 def _is_information(path: str) -> bool:
@@ -148,7 +159,7 @@ def _is_information(path: str) -> bool:
 
 def _identified(
     arguments: argparse.Namespace,
-    inputs: tuple[RobotModel, list[RecordedInformation], Recorded], recipe: Recipe,
+    inputs: tuple[RobotModel, RecordedInformation | None, Recorded], recipe: Recipe,
     progress: Progress,
 ) -> tuple[IdentificationResult, Parts]:
     """Identify from recordings, from information, or from information and recordings like it."""
@@ -158,11 +169,11 @@ def _identified(
 
     robot, known, workers = inputs
     paths = [path for path in arguments.data if not _is_information(path)]
-    if known:
+    if known is not None:
         if paths:
-            known = [*known, _reduced(arguments, paths, (known[0], workers), recipe, progress)]
-        excerpts = tuple(log for one in known for log in one.excerpt)
-        return identify_information(known, arguments.method, recipe, progress), Parts(excerpts)
+            known = known.merged(_reduced(arguments, paths, (known, workers), recipe, progress))
+        result = identify_information([known], arguments.method, recipe, progress)
+        return result, Parts(known.excerpt)
     if by_recording(arguments, paths):
         result = identify_with(workers, robot, unread(arguments, paths, robot), arguments.method,
                                recipe, progress)

@@ -23,11 +23,8 @@ from robot_dynid.identification.recordings import Prepared, Recordings, Unusable
 from robot_dynid.identification.selection import Choice, between
 from robot_dynid.identified.record import FitRecord, digest_of
 from robot_dynid.identified.trained import Extent
-from robot_dynid.plausibility.gate import (
-    Examination,
-    examine_recording,
-    plausible_recordings,
-)
+from robot_dynid.plausibility.examination import Examined, Shelf
+from robot_dynid.plausibility.gate import examine_recording, plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.parts import Parts
@@ -44,6 +41,9 @@ from robot_dynid.version import VERSION
 from robot_dynid.workers import Workers
 
 Item = TypeVar('Item')
+
+#: rows of recordings that stay with the sum of the information of many: 50 MB for seven joints
+EXCERPT_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,24 @@ def merged(parts: Iterable[RecordedInformation]) -> RecordedInformation:
     return total.whole()
 
 
+class _Excerpt:
+    """Recordings of so many rows at most, evenly spread over all that are added in their order."""
+
+    def __init__(self) -> None:
+        self.logs: list[RawLog] = []
+        self._count, self._every = 0, 1
+
+    def add(self, logs: Iterable[RawLog]) -> None:
+        """Add recordings; every second one is left out from when they get too many on."""
+        for log in logs:
+            if self._count % self._every == 0:
+                self.logs.append(log)
+            self._count += 1
+            while len(self.logs) > 1 and sum(len(one.time) for one in self.logs) > EXCERPT_ROWS:
+                self.logs = self.logs[::2]
+                self._every *= 2
+
+
 class _Sum:
     """Information that parts are added to; what is kept of each is small."""
 
@@ -105,6 +123,7 @@ class _Sum:
         self._first: RecordedInformation | None = None
         self._information: Information | None = None
         self._extent: Extent | None = None
+        self._excerpt = _Excerpt()
         self._parts: list[RecordedInformation] = []
 
     def add(self, part: RecordedInformation) -> None:
@@ -113,9 +132,10 @@ class _Sum:
         self._information = added(self._information, part.information)
         self._extent = part.extent if self._extent is None else Extent.merged(
             (self._extent, part.extent))
-        empty = first.information.subset([])
-        self._parts.append(replace(part, robot=first.robot, choice=first.choice,
-                                   information=empty, extent=first.extent))
+        self._excerpt.add(part.excerpt)
+        self._parts.append(replace(
+            part, robot=first.robot, choice=first.choice, extent=first.extent, excerpt=(),
+            information=first.information.subset([])))
 
     def whole(self) -> RecordedInformation:
         """Return the sum; raises UsageError where nothing was added."""
@@ -131,7 +151,7 @@ class _Sum:
         return replace(
             self._first, information=self._information, extent=self._extent, record=record,
             notes=tuple(note for p in parts for note in p.notes),
-            excerpt=tuple(log for p in parts for log in p.excerpt),
+            excerpt=tuple(self._excerpt.logs),
             motions=tuple(one for p in parts for one in p.motions))
 
 
@@ -216,8 +236,9 @@ class Recorded:
         """Open and examine recordings; raises what the first that cannot be used raises."""
         task = _Examine(robot, replace(logs, recordings=()), recipe.periodic is not None)
         found: list[Survey] = []
+        shelf = Shelf()
         for survey in self.workers.results(task, logs.recordings):
-            found.append(survey)
+            found.append(replace(survey, examination=shelf.put(survey.examination)))
             progress(_said('reading and examining', len(found), logs.recordings),
                      0.2 * len(found) / len(logs.recordings))
         self.opened = replace(logs, recordings=tuple(one.recording for one in found))
@@ -289,7 +310,7 @@ class Survey:
     """A recording that was opened, what was found about it, and the SHA-256 of its file, or ''."""
 
     recording: RawLog | StoredRecording
-    examination: Examination
+    examination: Examined
     digest: str
 
 

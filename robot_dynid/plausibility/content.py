@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from robot_dynid.types import FloatArray, RawLog
 KEPT = 2048
 #: the bits of a digest that are those of the first joint
 UPPER = np.uint64(0xFFFFFFFF00000000)
+#: digests of all recordings that are compared at once: 20 MB
+AT_ONCE = 1 << 19
 #: rows that are digested at once
 CHUNK = 65_536
 #: significant digits of a value: files keep at least so many
@@ -85,20 +87,37 @@ def _scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(values ^ (values >> np.uint64(31)))
 
 
-def candidates(sketches: Sequence[NDArray[np.uint64]]) -> list[tuple[int, int]]:
-    """Return the pairs of recordings, in order, whose sketches (k,) share LEAST digests."""
-    owners = np.repeat(np.arange(len(sketches)), [len(s) for s in sketches])
-    values = np.concatenate([np.empty(0, dtype=np.uint64), *sketches])
+def candidates(
+    count: int, sketch: Callable[[int], NDArray[np.uint64]]
+) -> list[tuple[int, int]]:
+    """Return the pairs of ``count`` recordings, in order, whose sketches share LEAST digests.
+
+    ``sketch`` returns the digests (k,) of a recording. They are gone through several times where
+    they are many, about AT_ONCE digests in memory.
+    """
+    common: Counter[tuple[int, int]] = Counter()
+    turns = max(1, -(-count * KEPT // AT_ONCE))
+    for turn in range(turns):
+        owned = [_of_turn(sketch(i), turn, turns) for i in range(count)]
+        owners = np.repeat(np.arange(count), [len(values) for values in owned])
+        common.update(_sharing(np.concatenate([np.empty(0, dtype=np.uint64), *owned]), owners))
+    return sorted(pair for pair, number in common.items() if number >= LEAST)
+
+
+def _of_turn(digests: NDArray[np.uint64], turn: int, turns: int) -> NDArray[np.uint64]:
+    """Return one of so many parts of digests, told apart by their lower, well mixed bits."""
+    return np.asarray(digests[digests % np.uint64(turns) == np.uint64(turn)])
+
+
+def _sharing(values: NDArray[np.uint64], owners: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of owners, in order, of every value that is there more than once."""
     order = np.argsort(values, kind='stable')
     values, owners = values[order], owners[order]
-    common: Counter[tuple[int, int]] = Counter()
-    for ahead in range(1, len(sketches)):
+    for ahead in range(1, len(values)):
         same = values[ahead:] == values[:-ahead]
         if not same.any():
             break
-        common.update(zip(owners[:-ahead][same].tolist(), owners[ahead:][same].tolist(),
-                          strict=True))
-    return sorted(pair for pair, count in common.items() if count >= LEAST)
+        yield from zip(owners[:-ahead][same].tolist(), owners[ahead:][same].tolist(), strict=True)
 
 
 def shared(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,8 @@ GRID, CUTOFF, KEPT = 0.01, 4.0, 16.0
 EDGE = 0.25
 #: travel and velocity are compared over so long [s]
 BLOCK = 0.2
+#: what there is for every row
+TABLES = ('position', 'velocity', 'acceleration', 'torque')
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +67,23 @@ def thinned(whole: Excerpt, rows: int) -> Excerpt:
     """Return an excerpt with about so many ``rows`` at most."""
     every = max(1, -(-len(whole) // rows))
     cut = {f.name: getattr(whole, f.name) for f in fields(Excerpt)}
-    for name in ('position', 'velocity', 'acceleration', 'torque'):
+    for name in TABLES:
         cut[name] = cut[name][::every]
     return Excerpt(**cut)
+
+
+def spread(lengths: Sequence[int], parts: Iterable[Excerpt], rows: int) -> Excerpt:
+    """Return at most so many ``rows`` of all parts of such ``lengths``, one in memory at a time.
+
+    They are those of `thinned` of the parts `joined`, without blocks of travel.
+    """
+    every = max(1, -(-sum(lengths) // rows))
+    found, seen = [], 0
+    for length, part in zip(lengths, parts, strict=True):
+        few = {name: getattr(part, name)[-seen % every::every].copy() for name in TABLES}
+        found.append(replace(_empty(part.position.shape[1]), **few))
+        seen += length
+    return joined(found)
 
 
 def _empty(n: int) -> Excerpt:

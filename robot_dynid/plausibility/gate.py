@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.plausibility.content import candidates, digests, merged, shared
 from robot_dynid.plausibility.effort import ROWS, another_motion, effort_findings, unexplained
-from robot_dynid.plausibility.excerpt import WINDOWS, Excerpt, excerpt, joined, thinned
+from robot_dynid.plausibility.examination import Examination, Examined, Shelf
+from robot_dynid.plausibility.excerpt import WINDOWS, excerpt, joined, spread, thinned
 from robot_dynid.plausibility.finding import Finding, Severity, accepted, checked_kinds
 from robot_dynid.plausibility.motion import motion_findings
 from robot_dynid.plausibility.mounting import mounting_findings
@@ -26,23 +26,6 @@ from robot_dynid.types import DAMAGE, RawLog
 PART, COPY = 0.03, 0.9
 #: so many recordings are tried with other motions, and how all are named
 TRIED, TOGETHER = 8, 'all recordings together'
-
-
-@dataclass(frozen=True, eq=False)
-class Examination:
-    """Findings about one recording, and its excerpt and digests for the comparison with others.
-
-    ``rows`` a thinned excerpt; ``samples`` (k,) digests of its content; ``unexplained`` share of
-    the efforts that nominal links and friction leave, NaN if undecided; ``accepted`` kinds of
-    findings that are known to be meant so.
-    """
-
-    source: str
-    findings: tuple[Finding, ...]
-    rows: Excerpt
-    samples: NDArray[np.uint64]
-    unexplained: float
-    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +101,7 @@ def examine_parts(robot: RobotModel, source: str, parts: Sequence[RawLog]) -> Ex
 
 def plausible_recordings(
     robot: RobotModel, logs: Sequence[RawLog], accept: Iterable[str] = (),
-    examinations: Iterable[Examination] | None = None,
+    examinations: Iterable[Examined] | None = None,
 ) -> tuple[Sequence[RawLog], tuple[str, ...]]:
     """Return the recordings without copies, and warnings, among them damage of their files.
 
@@ -140,7 +123,8 @@ def plausible_recordings(
     elif isinstance(logs, Parts):
         damage += [f'{one.source}: {text}' for one in logs.recordings for text in one.findings
                    if text.startswith(DAMAGE)]
-    examined = list(examinations)
+    shelf = Shelf()
+    examined = [shelf.put(one) for one in examinations]
     for one in examined:
         kinds += checked_kinds(one.accepted)
     findings, copies = verdict(robot, examined)
@@ -174,7 +158,7 @@ def _recordings(
 
 
 def verdict(
-    robot: RobotModel, examined: Sequence[Examination]
+    robot: RobotModel, examined: Sequence[Examined]
 ) -> tuple[tuple[Finding, ...], frozenset[int]]:
     """Return the findings of all recordings, and which of them are copies of others."""
     findings = [f for one in examined for f in one.findings]
@@ -187,7 +171,7 @@ def verdict(
 
 
 def _together(
-    robot: RobotModel, examined: Sequence[Examination], known: set[str]
+    robot: RobotModel, examined: Sequence[Examined], known: set[str]
 ) -> list[Finding]:
     """Return findings of all recordings together, and of those that are explained worst."""
     decided = [one for one in examined if np.isfinite(one.unexplained)]
@@ -195,7 +179,7 @@ def _together(
     found = [f for one in worst for f in another_motion(robot, one.source, one.rows)]
     if found or len(examined) < 2:
         return found
-    rows = thinned(joined([one.rows for one in examined]), 4 * ROWS)
+    rows = spread([len(one) for one in examined], (one.rows for one in examined), 4 * ROWS)
     return [*(f for f in effort_findings(robot, TOGETHER, rows) if f.kind not in known),
             *another_motion(robot, TOGETHER, thinned(rows, ROWS))]
 
@@ -204,11 +188,12 @@ def _refused(findings: Iterable[Finding]) -> bool:
     return any(f.severity is Severity.REFUSE for f in findings)
 
 
-def _duplicates(examined: Sequence[Examination]) -> tuple[list[Finding], frozenset[int]]:
+def _duplicates(examined: Sequence[Examined]) -> tuple[list[Finding], frozenset[int]]:
     """Return findings about samples that several recordings hold, and which are copies."""
     found: list[Finding] = []
     copies: set[int] = set()
-    for b, a in sorted((b, a) for a, b in candidates([one.samples for one in examined])):
+    pairs = candidates(len(examined), lambda i: examined[i].samples)
+    for b, a in sorted((b, a) for a, b in pairs):
         first, second = examined[a], examined[b]
         if a not in copies and b not in copies:
             share = shared(first.samples, second.samples)

@@ -14,6 +14,7 @@ from tolerances import SAME_FORMULA
 from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.estimation import ESTIMATORS
+from robot_dynid.identification import by_recording
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recorded_information import (
@@ -68,6 +69,14 @@ def test_it_adds_up(early: RecordedInformation, late: RecordedInformation) -> No
     assert np.mean(ours.estimate.std) < np.mean(alone.estimate.std)
     ranges = [one.model.trained.quantities['position'] for one in (ours, plain)]
     np.testing.assert_array_equal(*ranges)
+
+
+def test_rows_of_the_sum_do_not_grow(
+    early: RecordedInformation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_recording, 'EXCERPT_ROWS', 5 * len(LOGS[0].time))
+    kept = [len(by_recording.merged([early] * count).excerpt) for count in (1, 2, 3, 20, 40)]
+    assert kept == [2, 4, 3, 5, 5]
 
 
 @pytest.mark.parametrize('name', ESTIMATORS)

@@ -10,8 +10,9 @@ from random_recordings import HEALTHY, random_robot
 
 from robot_dynid.io.log import load_log
 from robot_dynid.plausibility.effort import RAMP, Data, fitted
+from robot_dynid.plausibility.examination import Examination
 from robot_dynid.plausibility.excerpt import Excerpt
-from robot_dynid.plausibility.gate import Examination, examine, verdict
+from robot_dynid.plausibility.gate import examine, verdict
 from robot_dynid.robot.robot_file import load_robot
 
 FOLDERS = ('train', 'test', 'single_joint', 'static', 'contact', 'payload_2.805kg')
