@@ -4,7 +4,7 @@ ENV = . .venv/env.sh &&
 # A file in one worker, so that what its tests share is made once; the long ones first.
 GROUPS = --dist loadfile --no-loadscope-reorder
 
-.PHONY: setup demo test soak bench docs clean
+.PHONY: setup demo test soak bench trust versions docs clean
 
 setup:
 	@$(PYTHON) tools/ros_env/setup.py
@@ -25,6 +25,11 @@ soak: setup
 
 bench: setup
 	$(ENV) robot-dynid bench start regressor identify forward rollout derivatives feasible monitor contact
+
+# docs/trust.md from the records of docs/trust, which long tests and benchmarks keep there with
+# ROBOT_DYNID_TRUST=docs/trust
+trust: setup
+	$(ENV) python -m robot_dynid_evaluation.trust
 
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt

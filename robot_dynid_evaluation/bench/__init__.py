@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.terminal import number
 from robot_dynid.errors import UsageError
+from robot_dynid_evaluation import trust
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -96,7 +97,10 @@ def _measured(
     measure: Callable[..., Iterable[Row]] = module.measure
     columns = list(getattr(module, 'COLUMNS', COLUMNS))
     with terminal.progress(name) as progress:
-        rows = _printed(measure(progress, **options), columns, terminal)
+        began = time.perf_counter()
+        rows = list(_printed(measure(progress, **options), columns, terminal))
+        if name in trust.KINDS:
+            trust.keep(name, {'rows': rows}, time.perf_counter() - began)
         return columns, [{'bench': name, **found} for found in rows]
 
 

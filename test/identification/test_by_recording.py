@@ -42,6 +42,7 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import Progress, RawLog
 from robot_dynid.workers import Cluster, Processes, ThisProcess
+from robot_dynid_evaluation import trust
 from robot_dynid_evaluation.bench.synthetic import effort
 
 ROBOT = load_robot('planar_3r')
@@ -336,16 +337,17 @@ def test_an_identification_that_was_killed_goes_on(
     folder: Path, tmp_path: Path, plain: IdentificationResult
 ) -> None:
     """SIGKILL at five times, while two processes work on many recordings."""
-    many, recipe = tmp_path / 'many', tmp_path / 'recipe.yaml'
+    many, recipe, began = tmp_path / 'many', tmp_path / 'recipe.yaml', time.monotonic()
+    kills, count = (1, 5, 9, 14, 20), 24
     many.mkdir()
-    for seed in range(24):
+    for seed in range(count):
         write_csv(many / f'{seed:02}.csv', recording(ROBOT, seed, 5.0))
     recipe.write_text(RECIPE_TEXT)
     words = [sys.executable, '-c', MAIN, 'identify', str(many), '--robot',
              'planar_3r', '--recipe', str(recipe)]
     own = [*words, '--workers', '2', '--information', str(tmp_path / 'kept'), '--out',
            str(tmp_path / 'own.yaml')]
-    for least in (1, 5, 9, 14, 20):
+    for least in kills:
         process = subprocess.Popen(own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while len(list((tmp_path / 'kept').glob('*.info'))) < least and process.poll() is None:
             time.sleep(0.01)
@@ -356,7 +358,10 @@ def test_an_identification_that_was_killed_goes_on(
     assert 'was taken from' in done.stderr and 'anew' not in done.stderr
     alone = [*words, '--out', str(tmp_path / 'plain.yaml')]
     subprocess.run(alone, capture_output=True, check=True)
-    assert (tmp_path / 'own.yaml').read_bytes() == (tmp_path / 'plain.yaml').read_bytes()
+    same = (tmp_path / 'own.yaml').read_bytes() == (tmp_path / 'plain.yaml').read_bytes()
+    assert same
+    trust.keep('resumed', {'kills': len(kills), 'recordings': count, 'same': same},
+               time.monotonic() - began, 'the whole of it, two workers')
 
 
 @contextmanager
@@ -387,7 +392,7 @@ def test_a_cluster_gives_the_same_model(
 ) -> None:
     """A scheduler and two workers, of which one is killed on the way."""
     pytest.importorskip('distributed')
-    recipe, lone = tmp_path / 'recipe.yaml', tmp_path / 'lone.yaml'
+    recipe, lone, began = tmp_path / 'recipe.yaml', tmp_path / 'lone.yaml', time.monotonic()
     recipe.write_text(RECIPE_TEXT)
     words = ['identify', folder, '--robot', 'planar_3r', '--recipe', recipe]
     command(capsys, *words, '--out', lone)
@@ -404,3 +409,5 @@ def test_a_cluster_gives_the_same_model(
                 Recorded(own), ROBOT, files(paths, here=False), None, RECIPE, kill)
         require_same(found, plain)
         assert workers[0].wait() == -signal.SIGKILL
+    trust.keep('resumed', {'kills': 1, 'recordings': len(paths), 'same': True},
+               time.monotonic() - began, 'one of two workers of a cluster')

@@ -1,7 +1,7 @@
 """The identifier under load: 14 joints at 1 kHz, four clients, identifications, and kill -9.
 
 ``pytest -m soak test/ros/test_load.py -s`` for an hour each, or as many seconds as the variable
-ROBOT_DYNID_SOAK says, with the figures printed.
+ROBOT_DYNID_SOAK says, with the figures printed, and kept where ROBOT_DYNID_TRUST says.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.identifier.identification_job import Code
 from robot_dynid.types import RawLog
+from robot_dynid_evaluation import trust
 from robot_dynid_evaluation.ros_domain import claim_domain
 
 SUPPORT = Path(__file__).parents[1] / 'support'
@@ -141,7 +142,7 @@ def test_fourteen_joints_four_clients_and_an_identification(
     ros_domain: int, tmp_path: Path, seconds: int
 ) -> None:
     """Nothing is lost, one-state dynamics stay quick beside rollouts, memory does not grow."""
-    load, count = Load(tmp_path), 1000 * seconds
+    load, count, began = Load(tmp_path), 1000 * seconds, time.monotonic()
     memory: list[tuple[float, int]] = []
     with ended(load.node()) as node:
         user = Client()
@@ -175,6 +176,10 @@ def test_fourteen_joints_four_clients_and_an_identification(
         assert figures['forward']['99'] < figures['rollout']['50']
         assert figures['forward']['99'] < LONGEST
         assert slope < GROWTH
+    trust.keep('load', {
+        'joints': JOINTS, 'published': count, 'recorded': len(recorded.time),
+        'identifications': identified, 'growth': slope / 1e6, 'clients': figures,
+    }, time.monotonic() - began)
 
 
 def newest(user: Client) -> int:
@@ -276,11 +281,12 @@ def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
     compiled: None, tmp_path: Path, seconds: int
 ) -> None:
     """At seeded instants, life after life: one of the others, then the identifier itself."""
-    load, rng, end = Load(tmp_path), np.random.default_rng(0), time.monotonic() + seconds
+    load, rng, began = Load(tmp_path), np.random.default_rng(0), time.monotonic()
+    end = began + seconds
     models = tmp_path / 'identified.yaml', Path(f'{load.model_file}.copy')
     bags: dict[str, int] = {}
     lost: list[int] = []
-    whole = np.zeros(len(models), dtype=int)
+    whole, there = np.zeros(len(models), dtype=int), 0
     while not bags or time.monotonic() < end:
         with ExitStack() as stack:
             life = Life(load, models, stack)
@@ -291,12 +297,18 @@ def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
         lost.append(published - bags[life.folder])
         for k, path in enumerate(models):
             if path.exists():
+                there += 1
                 assert IdentifiedModel.load(path).joints == load.joints
                 whole[k] += 1
                 path.unlink()
-    assert {folder: recorded_in(folder) for folder in bags} == bags, 'those of all lives'
+    again = {folder: recorded_in(folder) for folder in bags}
+    assert again == bags, 'those of all lives'
     print(f'\n{len(bags)} identifiers killed after {sum(bags.values())} messages: at most '  # noqa: T201
           f'{max(lost)} of the last were not on the disk; whole models {whole.tolist()}, others '
           'absent')
     if seconds:
         assert max(lost) < RATE_OF_STATES
+    trust.keep('kills', {
+        'lives': len(bags), 'others': len(bags), 'messages': sum(bags.values()),
+        'again': sum(again.values()), 'late': max(lost), 'models': there,
+        'whole': int(whole.sum())}, time.monotonic() - began)

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynid.errors import DynIdError, UnexpectedError
+from robot_dynid_evaluation import trust
 
 #: longest time of one input [s] and most memory beyond that of the process before [MB]
 SECONDS, MEGABYTES = 5.0, 500.0
@@ -76,13 +77,16 @@ def input_of(reader: Reader, seed: int, number: int) -> bytes:
 
 def fuzz(reader: Reader, count: int, seed: int = 0) -> Outcome:
     """Give ``count`` inputs to a reader and return what happened."""
-    outcome = Outcome(reader.name)
+    outcome, began = Outcome(reader.name), time.monotonic()
     place = mmap.mmap(-1, 16)  # number of the input and time of its start, seen by both processes
     with tempfile.TemporaryDirectory(prefix='robot_dynid_fuzz_') as folder:
         start = 0
         while start < count and len(outcome.faults) < MOST_FAULTS:
             start = _run(reader, range(start, count), seed, Path(folder), place, outcome)
     outcome.inputs = start
+    trust.keep('inputs', {
+        'inputs': outcome.inputs, 'accepted': outcome.accepted, 'faults': len(outcome.faults),
+        'slowest': outcome.slowest, 'peak': outcome.peak}, time.monotonic() - began, reader.name)
     return outcome
 
 

@@ -1,0 +1,305 @@
+"""docs/trust.md from what the long tests and benchmarks measured: load, faults, inputs, scale.
+
+Each of them keeps a record, a JSON file of its figures, in the folder that the environment
+variable ROBOT_DYNID_TRUST names; ``python -m robot_dynid_evaluation.trust`` (`make trust`) makes
+the page of the records in docs/trust. A record that lacks a figure is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from robot_dynid.errors import DataError, UsageError
+from robot_dynid.files import atomic_write
+from robot_dynid.version import VERSION
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS, PAGE = ROOT / 'docs' / 'trust', ROOT / 'docs' / 'trust.md'
+#: names the folder of records; without it none are kept
+VARIABLE = 'ROBOT_DYNID_TRUST'
+#: of every record
+HEAD = ('kind', 'part', 'date', 'seconds', 'machine', 'version', 'figures')
+MARK = b'<!-- Written by `make trust`'
+#: what scale is extrapolated to: hours, recordings
+FAR_HOURS, FAR_COUNT = 24.0, 10_000
+
+Figures = Mapping[str, Any]
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a record is of: its ``figures``, the command it is measured by, the table it gives.
+
+    ``rows`` makes the cells of the table from the part of a record and its figures; where there
+    are ``columns_of_rows`` the figures hold a list, rows, each with these.
+    """
+
+    title: str
+    words: str
+    command: str
+    figures: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: Callable[[str, Figures], Iterator[Cells]]
+    columns_of_rows: tuple[str, ...] = ()
+
+
+def number(value: float) -> str:
+    """Return a figure in short."""
+    return f'{value:.0f}' if abs(value) >= 100.0 or value == int(value) else f'{value:.3g}'
+
+
+def duration(seconds: float) -> str:
+    """Return how long something took, in the unit that suits it."""
+    if seconds < 120.0:
+        return f'{number(seconds)} s'
+    return f'{number(seconds / 60.0)} min' if seconds < 7200.0 else f'{number(seconds / 3600.0)} h'
+
+
+def _load(part: str, figures: Figures) -> Iterator[Cells]:
+    yield ('joint states published; recorded; lost', '; '.join(map(number, (
+        figures['published'], figures['recorded'], figures['published'] - figures['recorded']))))
+    yield 'identifications in a row, beside', number(figures['identifications'])
+    yield 'memory of the node, second half', f'{figures["growth"]:+.2f} MB/min'
+    for name, own in figures['clients'].items():
+        spread = '; '.join(f'{1e3 * own[q]:.2f}' for q in ('50', '95', '99', '100'))
+        yield (f'client *{name}*: calls; refused; p50; p95; p99; largest [ms]',
+               f'{own["calls"]}; {own["refused"]}; {spread}')
+
+
+def _kills(part: str, figures: Figures) -> Iterator[Cells]:
+    yield 'identifiers killed while they recorded, identified and saved', number(figures['lives'])
+    yield 'workers, publishers, clients killed beside', number(figures['others'])
+    yield ('messages recorded, without a gap; found again at the end',
+           f'{figures["messages"]}; {figures["again"]}')
+    yield 'of the last published, not yet on the disk, at most', number(figures['late'])
+    yield 'model files there; whole', f'{figures["models"]}; {figures["whole"]}'
+
+
+def _inputs(part: str, figures: Figures) -> Iterator[Cells]:
+    yield (part, number(figures['inputs']), number(figures['accepted']),
+           number(figures['inputs'] - figures['accepted'] - figures['faults']),
+           number(figures['faults']), f'{figures["slowest"]:.2g}', number(figures['peak']))
+
+
+def _stops(part: str, figures: Figures) -> Iterator[Cells]:
+    for row in figures['rows']:
+        yield (row['what'], number(row['load']), number(row['runs']), number(row['ours']),
+               number(row['peer']), 'yes' if row['kept'] else '**no**')
+
+
+def _resumed(part: str, figures: Figures) -> Iterator[Cells]:
+    yield (part, number(figures['kills']), number(figures['recordings']),
+           'the same' if figures['same'] else '**another**')
+
+
+def _many(part: str, figures: Figures) -> Iterator[Cells]:
+    for row in figures['rows']:
+        yield (number(row['recordings']), number(row['hours']), number(row['workers']),
+               number(row['seconds']), number(row['processor s']), number(row['peak MB']))
+
+
+KINDS = {
+    'load': Kind(
+        'Load held', '14 joints at 1 kHz, recorded while four clients ask for dynamics, rollouts '
+        'and the model, and one identification follows another.',
+        'pytest -m soak test/ros/test_load.py -k fourteen',
+        ('joints', 'published', 'recorded', 'identifications', 'growth', 'clients'),
+        ('what', 'figure'), _load),
+    'kills': Kind(
+        'Faults survived', '`kill -9` at random instants: of the worker, the publisher or a '
+        'client, then of the identifier itself, life after life.',
+        'pytest -m soak test/ros/test_load.py -k killed',
+        ('lives', 'others', 'messages', 'again', 'late', 'models', 'whole'), ('what', 'figure'), _kills),
+    'resumed': Kind(
+        'Identifications that were killed', 'The model that comes out in the end beside that of '
+        'one process that nobody disturbed, byte for byte.',
+        'pytest -m soak test/identification/test_by_recording.py',
+        ('kills', 'recordings', 'same'), ('who was killed', 'times', 'recordings', 'model'),
+        _resumed),
+    'stops': Kind(
+        'Stops', 'Events in mid-motion, played against the nodes as processes: seconds to rest '
+        '(or until the client knew) beside those promised, the longest of all runs.',
+        'robot-dynid bench stops', ('rows',),
+        ('event', 'busy loops beside', 'runs', 'seconds', 'promised', 'kept'), _stops,
+        ('what', 'load', 'runs', 'ours', 'peer', 'kept')),
+    'inputs': Kind(
+        'Inputs tried', 'Damaged files of every kind, from a seed: read, or refused with a '
+        'message; anything else, and more than 5 s or 500 MB, is a fault.',
+        'pytest -m soak test/fuzz', ('inputs', 'accepted', 'faults', 'slowest', 'peak'),
+        ('kind of file', 'inputs', 'read', 'refused', 'faults', 'slowest [s]', 'memory [MB]'),
+        _inputs),
+    'many': Kind(
+        'Scale', '`identify` over one recording of so many hours, and over so many recordings of '
+        '20 s; seven joints at 200 Hz. Memory is that of all processes.',
+        'robot-dynid bench many', ('rows',),
+        ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
+        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB')),
+}
+
+
+def keep(kind: str, figures: Figures, seconds: float, part: str = '') -> None:
+    """Write a record into the folder that VARIABLE names; do nothing without it.
+
+    ``seconds`` is how long was measured; ``part`` tells records of one kind apart. Raises
+    DataError where a figure is missing.
+    """
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return
+    record = {
+        'kind': kind, 'part': part, 'date': f'{datetime.now(timezone.utc):%Y-%m-%d}',
+        'seconds': round(seconds, 1), 'machine': _machine(), 'version': _version(),
+        'figures': {name: figures[name] for name in KINDS[kind].figures if name in figures}}
+    if KINDS[kind].columns_of_rows:
+        record['figures'] = {'rows': [
+            {name: row[name] for name in KINDS[kind].columns_of_rows if name in row}
+            for row in figures['rows']]}
+    name = re.sub(r'\W+', '-', f'{kind} {part}'.strip())
+    check(record, name)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    atomic_write(Path(folder) / f'{name}.json', json.dumps(record, indent=1) + '\n')
+
+
+def check(record: Mapping[str, Any], name: str) -> None:
+    """Raise DataError, with the ``name`` of the record, where one of its figures is missing."""
+    missing = [key for key in HEAD if key not in record]
+    if not missing and record['kind'] not in KINDS:
+        raise DataError(f"{name}: there is no kind of record '{record['kind']}'; one of "
+                        f'{", ".join(KINDS)}')
+    if not missing:
+        kind, figures = KINDS[record['kind']], record['figures']
+        missing = [key for key in kind.figures if _absent(figures.get(key))]
+        missing += [f'{key} of row {i + 1}' for i, row in enumerate(figures.get('rows', ()))
+                    for key in kind.columns_of_rows if _absent(row.get(key))]
+    if missing:
+        raise DataError(f'{name}: lacks {", ".join(missing)}; measure it again')
+
+
+def _absent(value: Any) -> bool:
+    """Return whether a figure is not there."""
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    return value is None or value in ([], {}, '')
+
+
+def records(folder: Path = RECORDS) -> list[dict[str, Any]]:
+    """Return the records of a folder by name; raises DataError where a figure is missing."""
+    found = []
+    for path in sorted(folder.glob('*.json')):
+        try:
+            found.append(json.loads(path.read_text()))
+        except ValueError as error:
+            raise DataError(f'{path.name}: is no JSON ({error}); measure it again') from None
+        check(found[-1], path.name)
+    return found
+
+
+def page(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page of records."""
+    lines = ['# Trust: what it was put through', '', f'{MARK.decode()} from the records in '
+             'docs/trust: change those. -->', '',
+             '*For whoever must rely on it: load held, faults survived, inputs tried, scale. Every '
+             'figure is one that a test or benchmark kept; `make trust` writes this page.*', '']
+    for name, kind in KINDS.items():
+        own = [record for record in found if record['kind'] == name]
+        lines += [f'## {kind.title}', '', kind.words, '']
+        if not own:
+            lines += [f'Not measured yet: `{VARIABLE}=docs/trust {kind.command}`', '']
+            continue
+        lines += ['| ' + ' | '.join(kind.columns) + ' |', '|---' * len(kind.columns) + '|']
+        for record in own:
+            lines += ['| ' + ' | '.join(cells) + ' |'
+                      for cells in kind.rows(record['part'], record['figures'])]
+        lines += ['', *(_growth(own[0]['figures']['rows']) if name == 'many' else ()),
+                  *_measured(own, kind), '']
+    return '\n'.join(lines)
+
+
+def _measured(own: Sequence[Mapping[str, Any]], kind: Kind) -> Iterator[str]:
+    """Yield by what, for how long, when and where records were measured."""
+    seconds = sum(record['seconds'] for record in own)
+    dates = sorted({record['date'] for record in own})
+    days = dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'
+    machines = '; '.join(dict.fromkeys(record['machine'] for record in own))
+    versions = ', '.join(dict.fromkeys(record['version'] for record in own))
+    yield (f'`{kind.command}`, {duration(seconds)} in all, {days}, version {versions}, '
+           f'{machines}.')
+
+
+def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield straight lines through processor time and memory, and what they say of more."""
+    yield ('Straight lines by least squares through these, and what they give far beyond them '
+           '(an extrapolation, not measured):')
+    yield ''
+    yield '| over | workers | processor time | off the line, at most | memory | far beyond |'
+    yield '|---|---|---|---|---|---|'
+    for unit, far, many in (('hours', FAR_HOURS, False), ('recordings', FAR_COUNT, True)):
+        for workers in sorted({row['workers'] for row in rows}):
+            own = [row for row in rows if row['workers'] == workers
+                   and (row['recordings'] > 1) == many]
+            if len({row[unit] for row in own}) < 3:
+                continue
+            x = [float(row[unit]) for row in own]
+            time, memory = (line(x, [float(row[name]) for row in own])
+                            for name in ('processor s', 'peak MB'))
+            yield (f'| {unit} | {workers} | {number(time[0])} s + {number(time[1])} s each '
+                   f'| {100 * time[2]:.0f} % | {number(memory[0])} MB {memory[1]:+.2g} MB each '
+                   f'| {number(far)} {unit}: {duration(time[0] + far * time[1])} of one core, '
+                   f'{number(memory[0] + far * memory[1])} MB |')
+    yield ''
+
+
+def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]:
+    """Return offset and slope of y over x, and the largest part of a y that is off the line."""
+    middle, mean = sum(x) / len(x), sum(y) / len(y)
+    slope = (sum((a - middle) * (b - mean) for a, b in zip(x, y, strict=True))
+             / sum((a - middle) ** 2 for a in x))
+    offset = mean - slope * middle
+    return offset, slope, max(abs(b - offset - slope * a) / b for a, b in zip(x, y, strict=True))
+
+
+def _machine() -> str:
+    """Return cores, memory and processor of this machine."""
+    memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30
+    try:
+        names = re.findall(r'^model name\s*: (.*)$', Path('/proc/cpuinfo').read_text(), re.M)
+    except OSError:
+        names = []
+    processor = names[0] if names else platform.machine()
+    return f'{os.cpu_count()} cores ({processor}), {memory:.0f} GB'
+
+
+def _version() -> str:
+    """Return the version, with the commit where it is known."""
+    command = ['git', '-C', str(ROOT), 'rev-parse', '--short', 'HEAD']
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return VERSION
+    return f'{VERSION} ({done.stdout.strip()})' if done.returncode == 0 else VERSION
+
+
+def main() -> int:
+    """Write the page; return the exit code."""
+    try:
+        atomic_write(PAGE, page(records()), MARK)
+    except (DataError, UsageError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
