@@ -121,7 +121,8 @@ KINDS = {
         'Faults survived', '`kill -9` at random instants: of the worker, the publisher or a '
         'client, then of the identifier itself, life after life.',
         'pytest -m soak test/ros/test_load.py -k killed',
-        ('lives', 'others', 'messages', 'again', 'late', 'models', 'whole'), ('what', 'figure'), _kills),
+        ('lives', 'others', 'messages', 'again', 'late', 'models', 'whole'),
+        ('what', 'figure'), _kills),
     'resumed': Kind(
         'Identifications that were killed', 'The model that comes out in the end beside that of '
         'one process that nobody disturbed, byte for byte.',
@@ -210,8 +211,8 @@ def page(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the page of records."""
     lines = ['# Trust: what it was put through', '', f'{MARK.decode()} from the records in '
              'docs/trust: change those. -->', '',
-             '*For whoever must rely on it: load held, faults survived, inputs tried, scale. Every '
-             'figure is one that a test or benchmark kept; `make trust` writes this page.*', '']
+             '*For whoever must rely on it: load held, faults survived, inputs tried, scale. '
+             'Every figure is one that a test or benchmark kept; `make trust` writes this page.*', '']
     for name, kind in KINDS.items():
         own = [record for record in found if record['kind'] == name]
         lines += [f'## {kind.title}', '', kind.words, '']

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
-import setuptools
+from distribution import ROOT, ROS_PACKAGE, declared, imported_packages, passed_to_setup
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).resolve().parents[1]
 MACHINE_PATH = re.compile('(?<![\\w.}~])/(?:wor' + 'k|roo' + 't|hom' + 'e/\\w+|tmp/ve' + 'nv)/')
 
 #: packages of the distribution by their rosdep keys, where the name is another
 ROSDEP = {'coal': 'coal', 'python3-rosbags-pip': 'rosbags', 'python3-sklearn': 'scikit-learn',
           'python3-yaml': 'pyyaml'}
-
-#: packages of ROS by their names
-ROS_PACKAGE = re.compile(r'\w+_(msgs|srvs|interfaces)|rcl\w*|launch\w*|ament\w*|tf2\w*|ros\d\w*')
 
 #: extras that need no ROS
 PLAIN = ('report', 'simulation')
@@ -38,22 +32,10 @@ def read(name: str) -> dict[str, Requirement]:
             if r.marker is None or r.marker.evaluate()}
 
 
-def declared(passed: dict[str, Any], *extras: str) -> dict[str, Requirement]:
-    """Return what setup.py requires, with ``extras``, by name."""
-    lines = [*passed['install_requires'],
-             *(line for extra in extras for line in passed['extras_require'][extra])]
-    return {canonicalize_name((r := Requirement(line)).name): r for line in lines}
-
-
 @pytest.fixture(params=['install'])
 def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what setup.py passes to setuptools."""
-    passed: dict[str, Any] = {}
-    monkeypatch.setattr(setuptools, 'setup', passed.update)
-    monkeypatch.setattr(sys, 'argv', ['setup.py', request.param])
-    monkeypatch.chdir(ROOT)
-    exec(compile((ROOT / 'setup.py').read_text(), 'setup.py', 'exec'), {'__name__': 'setup'})
-    return passed
+    return passed_to_setup(monkeypatch, request.param)
 
 
 def committed() -> list[Path]:
@@ -63,17 +45,6 @@ def committed() -> list[Path]:
     if listed.returncode:
         pytest.skip('committed files: not a git repository')
     return [path for name in listed.stdout.split('\0') if name and (path := ROOT / name).is_file()]
-
-
-def imported_packages(path: Path) -> set[str]:
-    """Return the top-level names of all imports of a file, also those inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition('.')[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.add((node.module or '').partition('.')[0])
-    return found
 
 
 @pytest.mark.parametrize('folder', ['config', 'launch', 'urdf'])
