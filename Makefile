@@ -31,6 +31,10 @@ bench: setup
 trust: setup
 	$(ENV) python -m robot_dynid_evaluation.trust
 
+# The tests without ROS under the oldest and the newest Python and NumPy; TESTS=words of pytest.
+versions:
+	@$(PYTHON) tools/versions.py $(TESTS)
+
 docs: setup
 	$(ENV) pip install --quiet --requirement requirements/docs.txt
 	$(ENV) sphinx-build -q -W --keep-going -b html docs out/docs

@@ -212,7 +212,8 @@ def page(found: Sequence[Mapping[str, Any]]) -> str:
     lines = ['# Trust: what it was put through', '', f'{MARK.decode()} from the records in '
              'docs/trust: change those. -->', '',
              '*For whoever must rely on it: load held, faults survived, inputs tried, scale. '
-             'Every figure is one that a test or benchmark kept; `make trust` writes this page.*', '']
+             'Every figure is one that a test or benchmark kept; `make trust` writes the page.*',
+             '']
     for name, kind in KINDS.items():
         own = [record for record in found if record['kind'] == name]
         lines += [f'## {kind.title}', '', kind.words, '']
