@@ -42,3 +42,12 @@ def test_only_the_first_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for most in (10, 37, 10_000):
         ours = spread([len(one) for one in rows], rows, most)
         np.testing.assert_array_equal(ours.torque, thinned(joined(rows), most).torque)
+
+
+def test_digests_are_compared_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them counts once, whichever turn it is of."""
+    monkeypatch.setattr(content, 'AT_ONCE', content.KEPT)
+    for first, count, pairs in ((1, 25, [(0, 1)]), (0, 25, [(0, 1)]), (1, 15, []), (0, 15, [])):
+        shared = np.arange(first, first + 2 * count, 2, dtype=np.uint64)
+        own = [np.append(shared, np.uint64(1000 + i)) for i in range(2)]
+        assert content.candidates(2, own.__getitem__) == pairs
