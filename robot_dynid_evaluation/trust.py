@@ -71,6 +71,8 @@ def _load(part: str, figures: Figures) -> Iterator[Cells]:
     yield ('joint states published; recorded; lost', '; '.join(map(number, (
         figures['published'], figures['recorded'], figures['published'] - figures['recorded']))))
     yield 'identifications in a row, beside', number(figures['identifications'])
+    yield 'load of the machine before and at the end', '; '.join(
+        f'{value:.1f}' for value in figures['busy'])
     yield 'memory of the node, second half', f'{figures["growth"]:+.2f} MB/min'
     for name, own in figures['clients'].items():
         spread = '; '.join(f'{1e3 * own[q]:.2f}' for q in ('50', '95', '99', '100'))
@@ -115,7 +117,7 @@ KINDS = {
         'Load held', '14 joints at 1 kHz, recorded while four clients ask for dynamics, rollouts '
         'and the model, and one identification follows another.',
         'pytest -m soak test/ros/test_load.py -k fourteen',
-        ('joints', 'published', 'recorded', 'identifications', 'growth', 'clients'),
+        ('joints', 'published', 'recorded', 'identifications', 'busy', 'growth', 'clients'),
         ('what', 'figure'), _load),
     'kills': Kind(
         'Faults survived', '`kill -9` at random instants: of the worker, the publisher or a '
@@ -182,7 +184,7 @@ def check(record: Mapping[str, Any], name: str) -> None:
     if not missing:
         kind, figures = KINDS[record['kind']], record['figures']
         missing = [key for key in kind.figures if _absent(figures.get(key))]
-        missing += [f'{key} of row {i + 1}' for i, row in enumerate(figures.get('rows', ()))
+        missing += [f'{key} of row {i + 1}' for i, row in enumerate(figures.get('rows') or ())
                     for key in kind.columns_of_rows if _absent(row.get(key))]
     if missing:
         raise DataError(f'{name}: lacks {", ".join(missing)}; measure it again')
@@ -236,30 +238,35 @@ def _measured(own: Sequence[Mapping[str, Any]], kind: Kind) -> Iterator[str]:
     days = dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'
     machines = '; '.join(dict.fromkeys(record['machine'] for record in own))
     versions = ', '.join(dict.fromkeys(record['version'] for record in own))
-    yield (f'`{kind.command}`, {duration(seconds)} in all, {days}, version {versions}, '
-           f'{machines}.')
+    yield (f'Measured for {duration(seconds)} in all, {days}, version {versions}, {machines}. '
+           f'The long run: `{kind.command}`.')
 
 
 def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield straight lines through processor time and memory, and what they say of more."""
+    """Yield straight lines through processor time, what they say of more, growth of memory."""
     yield ('Straight lines by least squares through these, and what they give far beyond them '
            '(an extrapolation, not measured):')
     yield ''
-    yield '| over | workers | processor time | off the line, at most | memory | far beyond |'
-    yield '|---|---|---|---|---|---|'
+    yield '| over | workers | processor time | off the line, at most | far beyond, of one core |'
+    yield '|---|---|---|---|---|'
+    grown = []
     for unit, far, many in (('hours', FAR_HOURS, False), ('recordings', FAR_COUNT, True)):
         for workers in sorted({row['workers'] for row in rows}):
-            own = [row for row in rows if row['workers'] == workers
-                   and (row['recordings'] > 1) == many]
+            own = sorted((row for row in rows if row['workers'] == workers
+                          and (row['recordings'] > 1) == many), key=lambda row: float(row[unit]))
             if len({row[unit] for row in own}) < 3:
                 continue
-            x = [float(row[unit]) for row in own]
-            time, memory = (line(x, [float(row[name]) for row in own])
-                            for name in ('processor s', 'peak MB'))
-            yield (f'| {unit} | {workers} | {number(time[0])} s + {number(time[1])} s each '
-                   f'| {100 * time[2]:.0f} % | {number(memory[0])} MB {memory[1]:+.2g} MB each '
-                   f'| {number(far)} {unit}: {duration(time[0] + far * time[1])} of one core, '
-                   f'{number(memory[0] + far * memory[1])} MB |')
+            offset, slope, off = line([float(row[unit]) for row in own],
+                                      [float(row['processor s']) for row in own])
+            yield (f'| {unit} | {workers} | {number(offset)} s + {number(slope)} s each '
+                   f'| {100 * off:.0f} % '
+                   f'| {number(far)} {unit}: {duration(offset + far * slope)} |')
+            ratios = [own[-1][name] / own[-2][name] for name in (unit, 'peak MB')]
+            grown.append(f'| {unit} | {workers} | {number(own[-2][unit])} to '
+                         f'{number(own[-1][unit])} | {ratios[0]:.3g} | {ratios[1]:.3g} |')
+    yield from ('', 'Memory of the largest run over that of the one before:', '',
+                '| over | workers | from, to | times as much data | times the memory |',
+                '|---|---|---|---|---|', *grown)
     yield ''
 
 

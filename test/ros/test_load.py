@@ -178,7 +178,8 @@ def test_fourteen_joints_four_clients_and_an_identification(
         assert slope < GROWTH
     trust.keep('load', {
         'joints': JOINTS, 'published': count, 'recorded': len(recorded.time),
-        'identifications': identified, 'growth': slope / 1e6, 'clients': figures,
+        'identifications': identified, 'busy': (before[0], os.getloadavg()[0]),
+        'growth': slope / 1e6, 'clients': figures,
     }, time.monotonic() - began)
 
 
