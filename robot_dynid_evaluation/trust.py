@@ -184,7 +184,9 @@ def check(record: Mapping[str, Any], name: str) -> None:
     if not missing:
         kind, figures = KINDS[record['kind']], record['figures']
         missing = [key for key in kind.figures if _absent(figures.get(key))]
-        missing += [f'{key} of row {i + 1}' for i, row in enumerate(figures.get('rows') or ())
+        rows = figures.get('rows')
+        rows = rows if isinstance(rows, list) else []
+        missing += [f'{key} of row {i + 1}' for i, row in enumerate(rows)
                     for key in kind.columns_of_rows if _absent(row.get(key))]
     if missing:
         raise DataError(f'{name}: lacks {", ".join(missing)}; measure it again')
@@ -211,11 +213,10 @@ def records(folder: Path = RECORDS) -> list[dict[str, Any]]:
 
 def page(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the page of records."""
-    lines = ['# Trust: what it was put through', '', f'{MARK.decode()} from the records in '
-             'docs/trust: change those. -->', '',
+    lines = ['# Trust: what it was put through', '',
              '*For whoever must rely on it: load held, faults survived, inputs tried, scale. '
              'Every figure is one that a test or benchmark kept; `make trust` writes the page.*',
-             '']
+             '', f'{MARK.decode()} from the records in docs/trust: change those. -->', '']
     for name, kind in KINDS.items():
         own = [record for record in found if record['kind'] == name]
         lines += [f'## {kind.title}', '', kind.words, '']
