@@ -40,7 +40,7 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a record is of: its ``figures``, the command it is measured by, the table it gives.
+    """A kind of record: its ``figures``, the command it is measured by, the table it gives.
 
     ``rows`` makes the cells of the table from the part of a record and its figures; where there
     are ``columns_of_rows`` the figures hold a list, rows, each with these.
@@ -61,7 +61,7 @@ def number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return how long something took, in the unit that suits it."""
+    """Return seconds in the unit that suits them."""
     if seconds < 120.0:
         return f'{number(seconds)} s'
     return f'{number(seconds / 60.0)} min' if seconds < 7200.0 else f'{number(seconds / 3600.0)} h'

@@ -1,4 +1,4 @@
-"""What is found about one recording before any fit, and kept of it to compare it with others."""
+"""Examinations of single recordings before any fit, and their storage for comparisons."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Shelf:
         self._scratch, self._count = Scratch(), 0
 
     def put(self, one: Examined) -> Examined:
-        """Return what is kept of an examination; raises NoRoom when the disk is full."""
+        """Return an examination as it is kept; raises NoRoom when the disk is full."""
         self._count += 1
         if self._count <= IN_MEMORY or isinstance(one, StoredExamination):
             return one
