@@ -43,7 +43,7 @@ from robot_dynid.workers import Workers
 Item = TypeVar('Item')
 
 #: rows of recordings that stay with the sum of the information of many: 50 MB for seven joints
-EXCERPT_ROWS = 200_000
+MERGED_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class _Excerpt:
             if self._count % self._every == 0:
                 self.logs.append(log)
             self._count += 1
-            while len(self.logs) > 1 and sum(len(one.time) for one in self.logs) > EXCERPT_ROWS:
+            while len(self.logs) > 1 and sum(len(one.time) for one in self.logs) > MERGED_ROWS:
                 self.logs = self.logs[::2]
                 self._every *= 2
 

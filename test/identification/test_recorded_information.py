@@ -74,7 +74,7 @@ def test_it_adds_up(early: RecordedInformation, late: RecordedInformation) -> No
 def test_rows_of_the_sum_do_not_grow(
     early: RecordedInformation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(by_recording, 'EXCERPT_ROWS', 5 * len(LOGS[0].time))
+    monkeypatch.setattr(by_recording, 'MERGED_ROWS', 5 * len(LOGS[0].time))
     kept = [len(by_recording.merged([early] * count).excerpt) for count in (1, 2, 3, 20, 40)]
     assert kept == [2, 4, 3, 5, 5]
 
