@@ -117,8 +117,7 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
     if sweeps is not None:
         recipe = replace(recipe, friction='coulomb')
     part = kind(robot, recordings)
-    width = recipe.ramp_width or DEFAULT_WIDTH
-    first = Structure.uniform(robot, recipe.rotors_of(robot), 'coulomb', {'width': width})
+    first = _first(robot, recipe)
     choice = _chosen(part, recipe, first, None, between(progress, 0.0, 0.5))
     again = recipe.cutoff is None and (choice.friction or robot.coordinates > robot.n)
     for i in range(CUTOFF_ROUNDS if again else 0):
@@ -128,6 +127,12 @@ def choose(robot: RobotModel, recordings: Sequence[Repaired], recipe: Recipe,
         if choice.preprocessing.cutoff == before.preprocessing.cutoff:
             break
     return choice if sweeps is None else replace(choice, structure=sweeps)
+
+
+def _first(robot: RobotModel, recipe: Recipe) -> Structure:
+    """Return the structure that choices begin with."""
+    width = recipe.ramp_width or DEFAULT_WIDTH
+    return Structure.uniform(robot, recipe.rotors_of(robot), 'coulomb', {'width': width})
 
 
 def between(progress: Progress, begin: float, end: float) -> Progress:
@@ -146,7 +151,7 @@ def _chosen(part: Excerpt, recipe: Recipe, first: Structure, before: Choice | No
     cutoff = recipe.cutoff
     if cutoff is None:
         cutoff, scores = _choose_cutoff(part, best, progress)
-    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0)
+    settings = Preprocessing(cutoff, recipe.rate, recipe.effort_lag or 0.0, not first.gears)
     lag = None
     if recipe.effort_lag is None:
         progress('estimating the lag of the effort', 0.45)
@@ -175,21 +180,30 @@ def with_gear_effects(
     """Return the choice with the effects of elastic gears, and the cut-off that suits them.
 
     What gears do beside bending is faster than the motion: a cut-off chosen without it smooths it
-    away.
+    away, and samples thinned to that cut-off fold it into the motion. Left out, it also passes for
+    a lag of the effort and for friction, and a lag of a millisecond for half of the damping: so
+    all is chosen again with it.
     """
-    part, plain = Excerpt(robot, recordings), choice.structure
+    part = Excerpt(robot, recordings)
     progress('looking for effects of gears', 0.8)
-    effects = gear_effects(robot, plain, part.samples(choice.preprocessing))
-    found = replace(choice, structure=replace(plain, gears=effects))
-    if not effects or recipe.cutoff is not None:
-        return found
-    cutoff, scores = _choose_cutoff(part, found.structure, between(progress, 0.8, 1.0))
-    if cutoff == choice.preprocessing.cutoff:
-        return found
-    settings = replace(choice.preprocessing, cutoff=cutoff)
-    effects = gear_effects(robot, plain, part.samples(settings))
-    return replace(found, preprocessing=settings, cutoffs=scores,
-                   structure=replace(plain, gears=effects))
+    settings = replace(choice.preprocessing, decimate=False)
+    effects = gear_effects(robot, choice.structure, part.samples(settings))
+    if not effects:
+        return choice
+    found = replace(choice, preprocessing=settings,
+                    structure=replace(choice.structure, gears=effects))
+    first = replace(_first(robot, recipe), gears=effects)
+    for i in range(CUTOFF_ROUNDS):
+        before = found
+        begin, end = (0.8 + 0.2 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
+        found = _chosen(part, recipe, first, before, between(progress, begin, end))
+        effects = gear_effects(robot, replace(found.structure, gears=()),
+                               part.samples(found.preprocessing))
+        found = replace(found, structure=replace(found.structure, gears=effects))
+        first = replace(first, gears=effects)
+        if not effects or found.preprocessing == before.preprocessing:
+            break
+    return found
 
 
 def with_laws_of(
@@ -233,7 +247,8 @@ def _choose_cutoff(
 
     def score(cutoff: float) -> float | DataError:
         try:
-            return part.error(model, [prepare(part.robot, r, Preprocessing(cutoff))
+            return part.error(model, [prepare(
+                part.robot, r, Preprocessing(cutoff, decimate=not structure.gears))
                                       for r in part.recordings])
         except DataError as error:
             return error
@@ -316,8 +331,9 @@ def _choose_width(part: Excerpt, structure: Structure, settings: Preprocessing) 
 
     The equations are reduced once, with the columns of all ramps.
     """
-    candidates = [Structure.uniform(part.robot, structure.rotor_inertia, structure.friction[0],
-                                    {'width': width}) for width in WIDTHS]
+    candidates = [replace(Structure.uniform(
+        part.robot, structure.rotor_inertia, structure.friction[0], {'width': width}),
+        gears=structure.gears) for width in WIDTHS]
     links, axes = frictionless(part.robot, structure), axes_of(part.robot)
     ramps = [Dictionary(laws) for laws in zip(*(c.laws for c in candidates), strict=True)]
     model = TorqueModel.of(links.robot, (*links.blocks, JointFriction(axes, tuple(ramps))))
@@ -350,4 +366,5 @@ def _choose_laws(
                         part.samples(settings))
     loads = part.robot.drive.kind != 'gravity_compensated_torque'
     laws, choices, load = choose_laws(data, requests, structure.laws, loads)
-    return Structure.of(structure.rotor_inertia, laws, load), choices
+    return replace(Structure.of(structure.rotor_inertia, laws, load),
+                   gears=structure.gears), choices

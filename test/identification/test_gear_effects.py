@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from elastic_arms import D, K, elastic_arm, recordings
-from tolerances import GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE
+from tolerances import GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE, SWIFT_DAMPING
 
 from robot_dynid import ESTIMATORS, IdentifiedModel, identify
 from robot_dynid.estimation.experiment import Experiment
@@ -19,7 +19,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.report.effects import elastic_joints
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
-ERROR, LOOP = 4e-5, 8e-5
+ERROR, LOOP, SWIFT = 4e-5, 8e-5, 1.25e-4
 
 
 def check(result: IdentificationResult, error: float, factor: float) -> None:
@@ -64,6 +64,17 @@ def test_gears_without_effects_get_none() -> None:
     for cutoff in (15.0, 50.0):
         samples = [prepare(robot, repair(robot, log), Preprocessing(cutoff))]
         assert gear_effects(robot, structure, samples) == ()
+
+
+def test_damping_beside_waves_as_fast_as_those_of_a_swift_wrist() -> None:
+    """At 15 Hz samples thinned to the cut-off would fold 140 Hz; at 75 Hz waves look like a lag."""
+    robot, _ = elastic_arm(SWIFT)
+    logs = recordings(5.0, error=SWIFT)
+    for cutoff in (15.0, 75.0):
+        result = identify(robot, logs, 'elastic', Recipe(friction='coulomb', cutoff=cutoff))
+        assert [gear.damping for gear in result.model.record.gears] == pytest.approx(
+            D, rel=SWIFT_DAMPING)
+        assert abs(result.choice.preprocessing.effort_lag) < 1e-4
 
 
 @pytest.mark.soak
