@@ -1,28 +1,43 @@
-"""Choice of the effects of elastic gears by held-out error: kinematic error, hysteresis."""
+"""Effects of elastic gears, kinematic error and hysteresis: choice, and what it leaves unsure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynid.errors import DataError
+from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import Information
+from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.uncertainty.held_out import folds, held_out
 from robot_dynid.friction.maxwell import LENGTHS
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import GearEffects, Springs
 from robot_dynid.regressor.elastic import OFFSET, STIFFNESS, Gear
-from robot_dynid.regressor.gear_effects import COSINE, SINE, deflection, presses_per_radian
+from robot_dynid.regressor.gear_effects import (
+    COSINE,
+    SINE,
+    STATES,
+    deflection,
+    presses_per_radian,
+)
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
 from robot_dynid.types import FloatArray, Samples
 
 #: share by which the held-out error of the gear's equation must fall for an effect
 LESS = 0.01
 #: operators slip where the deflection covers so many of their lengths; shorter ones only are tried
 COVERED = 4.0
+#: searches of waves and states of hysteresis in turn: without states, waves are found too large
+ROUNDS = 2
+#: cut-offs beside that of a fit, which show what depends on it
+BESIDE = (2.0 / 3.0, 1.5)
 
 
 def gear_effects(
@@ -30,18 +45,35 @@ def gear_effects(
 ) -> tuple[GearEffects, ...]:
     """Return the effects of every elastic joint that the data shows; empty where it shows none.
 
-    First the kinematic error, by which the operators of hysteresis move then. Every effect must
-    lower the error of the gear's own equation on stretches left out of the fit.
+    First the kinematic error, by which the states of hysteresis move then. Every effect must
+    lower the error of the gear's own equation on stretches left out of the fit; of the kinds of
+    states that which lowers it most is taken.
     """
     gears = Springs(robot).gears
-    plain = _Search.of(robot, structure, samples, [GearEffects()] * len(gears))
-    waves = [GearEffects((0.0, 0.0), unbent=unbent) if presses_per_radian(robot, gear)
-             else GearEffects() for gear, unbent in zip(gears, plain.unbent(), strict=True)]
-    found = _Search.of(robot, structure, samples, waves).with_waves()
-    stops = [replace(one, lengths=_lengths(gear, samples))
-             for gear, one in zip(gears, found, strict=True)]
-    effects = _Search.of(robot, structure, samples, stops).with_stops()
+    none = [GearEffects()] * len(gears)
+    plain = _Search.of(robot, structure, samples, none, [one.waves for one in none])
+    effects = tuple(GearEffects((0.0, 0.0), unbent=unbent) if presses_per_radian(robot, gear)
+                    else GearEffects() for gear, unbent in zip(gears, plain.unbent(), strict=True))
+    lengths = [_lengths(gear, samples) for gear in gears]
+    for _ in range(ROUNDS):
+        waves = _Search.of(robot, structure, samples, effects, [e.waves for e in effects])
+        kinds = [
+            [replace(one, lengths=own, states=states)
+             for one, own in zip(waves.with_waves(), lengths, strict=True)] for states in STATES]
+        effects = _least_error([
+            _Search.of(robot, structure, samples, kind, [one.stops for one in kind]).with_stops()
+            for kind in kinds])
+        if not any(one.stops and one.waves for one in effects):
+            break
     return effects if any(one != GearEffects() for one in effects) else ()
+
+
+def _least_error(
+    found: Sequence[tuple[FloatArray, tuple[GearEffects, ...]]]
+) -> tuple[GearEffects, ...]:
+    """Return of every gear those of the effects found whose error is least."""
+    errors, effects = zip(*found, strict=True)
+    return tuple(own[best] for best, *own in zip(np.argmin(errors, axis=0), *effects, strict=True))
 
 
 def _lengths(gear: Gear, samples: Sequence[Samples]) -> tuple[float, ...]:
@@ -50,22 +82,47 @@ def _lengths(gear: Gear, samples: Sequence[Samples]) -> tuple[float, ...]:
     return tuple(length for length in LENGTHS if COVERED * length < covered)
 
 
+def with_spread(
+    estimate: Estimate, experiment: Experiment, recordings: Sequence[Repaired],
+    settings: Preprocessing,
+) -> Estimate:
+    """Return the estimate with the mean square of its changes at cut-offs beside its own.
+
+    Hysteresis of a real gear is no sum of the states of the model. What is left is alike in every
+    stretch of time, so leaving out stretches does not show it; but it has other frequencies than
+    the columns, so a parameter that bears it changes with the cut-off. Each change is a term of
+    the covariance. Source: Buckland, Burnham, Augustin 1997 (model uncertainty).
+    """
+    found = []
+    for share in (1.0, *BESIDE):
+        own = replace(settings, cutoff=share * settings.cutoff)
+        with suppress(DataError):  # too short for a lower one
+            samples = [prepare(experiment.model.robot, one, own) for one in recordings]
+            found.append(GeneralisedLeastSquares().fit(Experiment.of(
+                experiment.model, samples, experiment.reversal_weights)).values)
+    if len(found) < 2:
+        return estimate
+    changes = np.array(found[1:]) - found[0]
+    return replace(estimate, covariance=estimate.covariance + changes.T @ changes / len(changes))
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Information about a model with all ``effects`` that are tried."""
+    """Information about a model with ``effects``, of which some parameters are ``tried``."""
 
     gears: tuple[Gear, ...]
     effects: tuple[GearEffects, ...]
+    tried: tuple[tuple[str, ...], ...]
     information: Information
 
     @classmethod
     def of(cls, robot: RobotModel, structure: Structure, samples: Sequence[Samples],
-           effects: Sequence[GearEffects]) -> _Search:
-        """Reduce the samples with all effects."""
+           effects: Sequence[GearEffects], tried: Sequence[tuple[str, ...]]) -> _Search:
+        """Reduce the samples with all effects; ``tried`` are parameters of each gear."""
         model = replace(structure, gears=tuple(effects)).torque_model(robot)
         information = Experiment.of(model, samples).information
         grouped = information.grouped(folds(len(information.batches)))
-        return cls(model.gears, tuple(effects), grouped)
+        return cls(model.gears, tuple(effects), tuple(tried), grouped)
 
     def unbent(self) -> list[float]:
         """Return the deflection [rad] of every gear where nothing bends it."""
@@ -75,11 +132,9 @@ class _Search:
 
     def with_waves(self) -> tuple[GearEffects, ...]:
         """Return the kinematic errors that the data shows."""
-        own = [one.waves for one in self.effects]
-        if not any(own):
+        if not any(self.tried):
             return self.effects
-        shown = self._fallen(own, [()] * len(own))
-        values = self._values(own)
+        shown, values = self._fallen(self.tried), self._values(self.tried)
         found = []
         for gear, one, yes in zip(self.gears, self.effects, shown, strict=True):
             if not (yes and one.waves):
@@ -90,13 +145,13 @@ class _Search:
                                              values[gear.parameter(COSINE)] / stiffness)))
         return tuple(found)
 
-    def with_stops(self) -> tuple[GearEffects, ...]:
-        """Return the effects with those operators only that the prediction needs.
+    def with_stops(self) -> tuple[FloatArray, tuple[GearEffects, ...]]:
+        """Return the errors (e,) of the gears' equations, and the effects that are needed.
 
-        Those to which the data gives no amplitude go, then one after the other that which is
-        missed least, as long as the held-out error does not rise.
+        Those states to which the data gives no amplitude go, then one after the other that which
+        is missed least, as long as the held-out error does not rise.
         """
-        stops = self._positive([one.stops for one in self.effects])
+        stops = self._positive(list(self.tried))
         while any(stops):
             bound, kept = self._errors(stops), stops
             trials = [[own[:i] + own[i + 1:] for own in stops]
@@ -107,11 +162,14 @@ class _Search:
                      for g, (i, own) in enumerate(zip(best, stops, strict=True))]
             if stops == kept:
                 break
-        shown = self._fallen(stops, [()] * len(stops))
-        return tuple(replace(one, lengths=tuple(
-            length for symbol, length in zip(one.stops, one.lengths, strict=True)
-            if yes and symbol in own))
-            for one, own, yes in zip(self.effects, stops, shown, strict=True))
+        shown = self._fallen(stops)
+        found = []
+        for one, own, yes in zip(self.effects, stops, shown, strict=True):
+            lengths = tuple(length for symbol, length in zip(one.stops, one.lengths, strict=True)
+                            if yes and symbol in own)
+            found.append(replace(one, lengths=lengths,
+                                 states=one.states if lengths else GearEffects.states))
+        return self._errors(stops), tuple(found)
 
     def _positive(self, stops: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
         """Return ``stops`` without those of no amplitude, the worst of each gear at a time."""
@@ -125,26 +183,23 @@ class _Search:
                 return stops
             stops = left
 
-    def _about(self, stops: Sequence[tuple[str, ...]]) -> Information:
-        """Return the information with these of the effects that are tried, all others kept."""
-        tried = {gear.parameter(s) for gear, one in zip(self.gears, self.effects, strict=True)
-                 for s in (one.stops or one.waves)}
-        kept = {gear.parameter(s) for gear, own in zip(self.gears, stops, strict=True)
-                for s in own}
+    def _about(self, kept: Sequence[tuple[str, ...]]) -> Information:
+        """Return the information with these of the parameters that are tried, and all others."""
+        out = {gear.parameter(s) for gear, every, own in zip(
+            self.gears, self.tried, kept, strict=True) for s in set(every) - set(own)}
         names = self.information.names
-        return self.information.about(
-            [i for i, name in enumerate(names) if name not in tried or name in kept])
+        return self.information.about([i for i, name in enumerate(names) if name not in out])
 
-    def _values(self, stops: Sequence[tuple[str, ...]]) -> dict[str, float]:
-        information = self._about(stops)
+    def _values(self, kept: Sequence[tuple[str, ...]]) -> dict[str, float]:
+        information = self._about(kept)
         values = solve(information, joint_weights(information)).values
         return dict(zip(information.names, values.tolist(), strict=True))
 
-    def _errors(self, stops: Sequence[tuple[str, ...]]) -> FloatArray:
+    def _errors(self, kept: Sequence[tuple[str, ...]]) -> FloatArray:
         """Return the mean squared errors (e,) of the gears' equations on data left out."""
-        return held_out(self._about(stops)).raw[[gear.row for gear in self.gears]]
+        return held_out(self._about(kept)).raw[[gear.row for gear in self.gears]]
 
-    def _fallen(self, own: Sequence[tuple[str, ...]], other: Sequence[tuple[str, ...]]
-                ) -> list[bool]:
-        """Return for which gears the error is surely lower with ``own`` than with ``other``."""
-        return list(self._errors(own) < (1.0 - LESS)**2 * self._errors(other))
+    def _fallen(self, kept: Sequence[tuple[str, ...]]) -> list[bool]:
+        """Return for which gears the error is surely lower than with none of what is tried."""
+        none: list[tuple[str, ...]] = [()] * len(self.gears)
+        return list(self._errors(kept) < (1.0 - LESS)**2 * self._errors(none))

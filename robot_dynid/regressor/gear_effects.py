@@ -5,13 +5,14 @@ The torque of a gear, with the motor at theta (motor angle over gear ratio N) an
     T = K (d + e) + D (d' + e') + sum_k h_k z_k(d + e) + s,    d = theta - q,
 
 e = a sin(2 N theta) + b cos(2 N theta) being the kinematic error of a harmonic drive, whose wave
-generator presses twice per motor turn, and z_k stop operators: each grows by the deflection over
-its length and stops at -1 and 1. With the lengths given, T is linear in K a, K b, D a, D b and
-h_k; only in the argument of the operators e must be known. The motor bears (1 + de/dtheta) T, by
-the balance of power, of which K de/dtheta (d - d_0) is modelled, linear in K a and K b, with the
-deflection d_0 = -s / K where nothing bends the gear known beforehand. Sources: Taghirad and
-Belanger, ASME J. Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender, Lampaert,
-Swevers 2005 (operators).
+generator presses twice per motor turn, and z_k states between -1 and 1, all of one kind in a gear:
+stop operators, each of which grows by the deflection over its length and stops at the ends, or
+Dahl's states, which get there exponentially. With the lengths given, T is linear in K a, K b,
+D a, D b and h_k; only in the argument of the states e must be known. The motor bears
+(1 + de/dtheta) T, by the balance of power, of which K de/dtheta (d - d_0) is modelled, linear in
+K a and K b, with the deflection d_0 = -s / K where nothing bends the gear known beforehand.
+Sources: Taghirad and Belanger, ASME J. Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender,
+Lampaert, Swevers 2005 (operators); Dahl 1968.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from robot_dynid.dynamics.regressor_columns import HISTORY, Entry, RegressorColumns
 from robot_dynid.friction import AxisMotion
 from robot_dynid.friction.law import columns_of
-from robot_dynid.friction.terms import STOP, Parameter, Term
+from robot_dynid.friction.terms import DAHL, STOP, Parameter, Term
 from robot_dynid.regressor.block import KernelBlock, axes_of, linear
 from robot_dynid.regressor.elastic import DAMPING, STIFFNESS, Gear, Springs
 from robot_dynid.regressor.friction import passed
@@ -40,21 +41,29 @@ SINE, COSINE, *_ = WAVES = tuple(f'{symbol}{wave}' for symbol in (STIFFNESS, DAM
                                 for wave in 'sc')
 #: rows of the history of one gear with waves
 SIGNALS = len(WAVES) + 2
-#: amplitude of a stop operator [N m]; the letter of its length follows
+#: amplitude of a state of hysteresis [N m]; the letter of its length follows
 HYSTERESIS = 'h'
+#: kinds of states of hysteresis, by the friction law that has them
+STATES = {'maxwell': STOP, 'dahl': DAHL}
 
 
 @dataclass(frozen=True)
 class GearEffects:
-    """Effects of one gear: ``error`` (a, b) [rad], and the ``lengths`` [rad] of operators.
+    """Effects of one gear: ``error`` (a, b) [rad], and the ``lengths`` [rad] of its ``states``.
 
-    ``error`` is that by which the operators move, None for a gear without waves; ``unbent`` [rad]
-    is the deflection that the encoders show where nothing bends the gear.
+    These are a key of STATES; raises ValueError for others. ``error`` is that by which they move,
+    None for a gear without waves; ``unbent`` [rad] is the deflection that the encoders show where
+    nothing bends the gear.
     """
 
     error: tuple[float, float] | None = None
     lengths: tuple[float, ...] = ()
     unbent: float = 0.0
+    states: str = 'maxwell'
+
+    def __post_init__(self) -> None:
+        if self.states not in STATES:
+            raise ValueError(f'states: {self.states!r}; use {" or ".join(STATES)}')
 
     @property
     def waves(self) -> tuple[str, ...]:
@@ -138,7 +147,7 @@ class KinematicError(KernelBlock):
 
 @dataclass(frozen=True, eq=False)
 class Hysteresis(KernelBlock):
-    """Hysteresis of ``gears``: amplitudes ``ha, hb, ...`` of stop operators over the deflection.
+    """Hysteresis of ``gears``: amplitudes ``ha, hb, ...`` of states driven by the deflection.
 
     A recording begins relaxed, z = 0, and a state without a past is.
     """
@@ -176,7 +185,8 @@ class Hysteresis(KernelBlock):
         if effects.error is not None:
             bent = bent + np.array(effects.error) @ presses(self.robot, gear, samples)[:2]
         still = np.zeros(len(samples))  # begins relaxed
-        return columns_of([Parameter(symbol, (Term(STOP, length),)) for symbol, length in zip(
+        kind = STATES[effects.states]
+        return columns_of([Parameter(symbol, (Term(kind, length),)) for symbol, length in zip(
             effects.stops, effects.lengths, strict=True)],
             AxisMotion(samples.time, bent, still, samples.starts))
 
