@@ -111,7 +111,12 @@ def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
 
 
 def _warnings(gears: Sequence[GearRecord]) -> list[str]:
-    found = []
+    found = [
+        f'{gear.joint}: the model of its gear has kinematic error of '
+        f'{1e6 * gear.kinematic_error:.2g} microrad ({gear.stiffness * gear.kinematic_error:.2g} '
+        f'N m) and hysteresis of {gear.hysteresis:.2g} N m; torque of states by themselves '
+        '(inverse, forward, rollout, export, torque of the gear) is without them'
+        for gear in gears if gear.kinematic_error or gear.hysteresis]
     for gear in gears:
         if gear.attenuation <= ATTENUATED:
             continue

@@ -142,7 +142,7 @@ def fitted(
     deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
     estimate = with_sequential_values(estimator.fit(experiment), deflected)
     if choice.structure.gears:
-        estimate = with_spread(estimate, experiment, part, choice.preprocessing)
+        estimate = with_spread(estimate, experiment, part, choice.structure, choice.preprocessing)
     estimate, refused = _with_refusals(estimate, experiment, held, estimator)
     refusal_notes = [refusal_sentence(joint, reason) for joint, reason in refused.items()]
     robot, extent = gathered.robot, gathered.extent

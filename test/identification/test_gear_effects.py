@@ -10,6 +10,7 @@ from elastic_arms import D, K, elastic_arm, recordings
 from tolerances import GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE, SWIFT_DAMPING
 
 from robot_dynid import ESTIMATORS, IdentifiedModel, identify
+from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.gear_effects import gear_effects
 from robot_dynid.identification.identify import IdentificationResult
@@ -29,9 +30,11 @@ def check(result: IdentificationResult, error: float, factor: float) -> None:
     without = ESTIMATORS['elastic'].fit(Experiment.of(plain, result.experiment.recordings))
     wrong = [without.values[without.names.index(f'D{j + 1}')] / D[j] for j in range(3)]
     assert max(wrong) > factor
+    degrees = result.estimate.degrees_of_freedom
     for gear, k, d in zip(result.model.record.gears, K, D, strict=True):
         assert gear.stiffness == pytest.approx(k, rel=0.01)
         assert gear.damping == pytest.approx(d, rel=GEAR_DAMPING)
+        assert abs(gear.damping - d) < interval_factor(degrees) * gear.damping_std
         assert gear.kinematic_error == pytest.approx(error, rel=GEAR_WAVE)
         assert (gear.kinematic_error_std > 0.0) == (error > 0.0)
         assert gear.hysteresis == pytest.approx(LOOP * k, rel=GEAR_LOOP)

@@ -78,3 +78,13 @@ def test_operators_move_by_the_kinematic_error_as_well() -> None:
     error = ERROR[0] * np.sin(phase) + ERROR[1] * np.cos(phase)
     assert moved == pytest.approx((error - error[0]) / 1e-3, abs=1e-12)
     assert not Hysteresis(robot, gears, (GearEffects(None, (1e-3,)),)).history(samples).any()
+
+
+def test_states_of_dahl_grow_exponentially_and_other_kinds_are_refused() -> None:
+    robot, samples = bent(np.linspace(0.0, 3e-3, 3001))
+    effects = GearEffects(None, (1e-3,), states='dahl')
+    state = Hysteresis(robot, Springs(robot).gears, (effects,)).history(samples)[0]
+    reach = samples.position[:, 3] - samples.position[:, 1]
+    assert state == pytest.approx(1.0 - np.exp(-reach / 1e-3), abs=1e-12)
+    with pytest.raises(ValueError, match='use maxwell or dahl'):
+        GearEffects(None, (1e-3,), states='preisach')
