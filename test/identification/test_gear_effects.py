@@ -70,7 +70,7 @@ def test_gears_without_effects_get_none() -> None:
 
 
 def test_damping_beside_waves_as_fast_as_those_of_a_swift_wrist() -> None:
-    """At 15 Hz samples thinned to the cut-off would fold 140 Hz; at 75 Hz waves look like a lag."""
+    """Thinned to a cut-off of 15 Hz they would fold; at 75 Hz they would look like a lag."""
     robot, _ = elastic_arm(SWIFT)
     logs = recordings(5.0, error=SWIFT)
     for cutoff in (15.0, 75.0):
