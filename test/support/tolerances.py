@@ -254,9 +254,9 @@ ENCODER_OFFSET: Final = 1e-5
 # white, which slow motion makes them not: measured 0.96 to 1.36 of the stated deviation.
 ATTENUATION: Final = 0.5
 
-# Damping, hysteresis and kinematic error of a gear with all three, relative: hysteresis is Dahl's,
-# modelled by springs that slip at other lengths, which see less of it the more the kinematic error
-# shakes the gear. Measured: 7 to 34 %, 2 to 42 %, 0 to 5 %; D without the effects 3 to 12 times.
+# Damping, hysteresis and kinematic error of a gear with all three, relative. With stop operators
+# alone, which Dahl's law is no sum of: 7 to 34 %, 2 to 42 %, 0 to 5 %; D without the effects 3 to
+# 12 times. With Dahl's states less, but D of a gear that hardly bends up to 15 %.
 GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE = 0.4, 0.5, 0.08
 
 # Damping beside kinematic error alone, whose law is the model's: three deviations of 1 %.
