@@ -65,11 +65,17 @@ class AdaptationFit:
 
 def fit_adaptation(leftovers: Sequence[Leftover]) -> AdaptationFit:
     """Find how friction and ripple of one joint change, from recordings in order."""
-    warming, first = fit_warming(leftovers)
+    return with_drift(leftovers, *fit_warming(leftovers))
+
+
+def with_drift(
+    leftovers: Sequence[Leftover], warming: Warming | None, gained: Gain
+) -> AdaptationFit:
+    """Return the changes of a joint with ``warming``, which ``gained`` so much, and its drift."""
     follow = Following(Adaptation(warming), leftovers[0].waves.shape[1])
     rest = [replace(one, left=one.left - follow(one)[0]) for one in leftovers]
     slow, second = fit_slow_coefficients(rest)
-    return AdaptationFit(Adaptation(warming, slow), first, second)
+    return AdaptationFit(Adaptation(warming, slow), gained, second)
 
 
 def gain(
@@ -290,12 +296,19 @@ class _Problem:
 
     def within(self, errors: Sequence[FloatArray]) -> list[FloatArray]:
         """Return ``errors`` (N,) without what is a steady difference of each recording."""
-        found = []
-        for error, columns, weight in zip(errors, self.columns, self.weights, strict=True):
-            both = columns[:, :2]
-            normal = weight * both.T @ both + np.diag(1.0 / np.square(BETWEEN))
-            found.append(error - both @ np.linalg.solve(normal, weight * both.T @ error))
-        return found
+        return [between_recordings_left_out(columns[:, :2], error, weight) for
+                error, columns, weight in zip(errors, self.columns, self.weights, strict=True)]
+
+
+def between_recordings_left_out(
+    friction: FloatArray, error: FloatArray, weight: float
+) -> FloatArray:
+    """Return the errors (N,) of a recording without a steady difference of its friction (N, 2).
+
+    ``weight`` [1/(N m)^2] of a sample.
+    """
+    normal = weight * friction.T @ friction + np.diag(1.0 / np.square(BETWEEN))
+    return np.asarray(error - friction @ np.linalg.solve(normal, weight * friction.T @ error))
 
 
 def fit_slow_coefficients(

@@ -127,6 +127,10 @@ class Estimator(ABC):
         """
         raise UsageError(f'{self.name} solves for all parameters at once')
 
+    def joint_weights(self, experiment: Experiment) -> FloatArray | None:
+        """Return the weights (n,) of the joints in a fit that is linear in the effort, or None."""
+        return None
+
     @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; numerical trouble is in the status."""

@@ -102,11 +102,15 @@ class LeastSquares(Estimator):
         information = experiment.information.subset(batches)
         return partial(solved_part, weighted_factor(information, joint_weights(information)))
 
+    def joint_weights(self, experiment: Experiment) -> FloatArray:
+        """Return the weights (n,) of the joints: one over their noise, ones without weights."""
+        information = experiment.information
+        return joint_weights(information) if self.weighted else np.ones(len(
+            information.structure))
+
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters; raises nothing, trouble is in the status."""
-        information = experiment.information
-        weights = joint_weights(information) if self.weighted else np.ones(len(
-            information.structure))
+        information, weights = experiment.information, self.joint_weights(experiment)
         solution = solve(information, weights)
         scales = friction_scales(experiment.model, solution.values)
         return estimate_of(experiment, solution, batch_covariance(

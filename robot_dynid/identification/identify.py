@@ -171,7 +171,7 @@ def fitted(
     if not alone:  # swings over part of a turn do not tell its orders apart
         model = with_ripple(model, part, recipe)
     progress('looking for slow changes', 0.94)
-    model = with_slow_changes(model, part, recipe, estimator)
+    model, estimate = with_slow_changes((model, estimate), part, recipe, estimator, experiment)
     model = with_noise_levels(with_motor_encoders(model, gathered.logs), gathered.logs)
 
     progress('scoring', 0.95)

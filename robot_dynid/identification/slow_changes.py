@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.adaptation import Following, Leftover
-from robot_dynid.adaptation.fit import AdaptationFit, fit_adaptation
+from robot_dynid.adaptation.beside_links import rescaled
+from robot_dynid.adaptation.fit import AdaptationFit, fit_warming, with_drift
 from robot_dynid.errors import DataError
-from robot_dynid.estimation import Estimator
-from robot_dynid.identification.recipe import NONE, Recipe
+from robot_dynid.estimation import Estimate, Estimator
+from robot_dynid.estimation.experiment import Experiment
+from robot_dynid.identification.beside_links import RowWeights, beside_links, with_change
+from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import SlowChange
 from robot_dynid.ripple import TorqueRipple
@@ -65,13 +68,17 @@ class Remainder:
         columns = (np.ascontiguousarray(x[own].T) for x in (viscous, dry, power, left))
         return cls(model.ripples, phases, gap, own, moved.time[own], *columns)
 
+    def without_waves(self, j: int) -> Leftover:
+        """Return that of one joint without the columns of its torque ripple."""
+        return Leftover(self.time, self.viscous[j], self.dry[j], self.power[j], self.left[j],
+                        np.zeros((len(self.time), 0)), self.gap)
+
     def of_joint(self, j: int) -> Leftover:
         """Return that of one joint; the columns of its torque ripple are made for it."""
-        ripple = self.ripples[j] if self.ripples else None
-        waves = np.zeros((len(self.time), 0)) if ripple is None or self.phases is None else \
-            ripple.columns(*self.phases[:, j])
-        return Leftover(self.time, self.viscous[j], self.dry[j], self.power[j], self.left[j],
-                        waves, self.gap)
+        ripple, plain = self.ripples[j] if self.ripples else None, self.without_waves(j)
+        if ripple is None or self.phases is None:
+            return plain
+        return replace(plain, waves=ripple.columns(*self.phases[:, j]))
 
 
 class Course:
@@ -142,31 +149,71 @@ class SlowChanges:
 
 
 def with_slow_changes(
-    model: IdentifiedModel, recordings: Sequence[Repaired], recipe: Recipe, estimator: Estimator
-) -> IdentifiedModel:
-    """Return the model with the slow changes that the recordings show beyond chance.
+    fit: tuple[IdentifiedModel, Estimate], recordings: Sequence[Repaired], recipe: Recipe,
+    estimator: Estimator, experiment: Experiment,
+) -> tuple[IdentifiedModel, Estimate]:
+    """Return model and estimate with the slow changes that the recordings show beyond chance.
 
-    Nothing is looked for where joints deflect, rest in turn, or were averaged over periods.
+    Where the estimate is linear in the effort, friction that warms up and the base parameters are
+    fitted together: these change, and so does what is known of them. Nothing is looked for where
+    joints deflect, rest in turn, or were averaged over periods.
     """
+    model, estimate = fit
     if recipe.adaptation == NONE or model.elastic_joints or estimator.single_joint_motions or any(
             one.averaging is not None for one in recordings):
-        return model
-    remainders, course = list[Remainder](), Course(model)
+        return fit
+    used, remainders = _remainders(model, recordings)
+    if not used:
+        return fit
+    before = _leftovers(model, remainders)
+    warmings = [fit_warming(own) for own in before]
+    weights = _weights(model, estimator, recipe, experiment)
+    if weights is not None and any(one for one, _ in warmings):
+        found = beside_links(model, (used, before), [one for one, _ in warmings], weights)
+        model, estimate = with_change(model, estimate, [one for one in found if one])
+        used, remainders = _remainders(model, used)
+        warmings = [(None if one is None else rescaled(one.warming, old, new), gained)
+                    for one, (_, gained), old, new in zip(
+                        found, warmings, before, _leftovers(model, remainders), strict=True)]
+    fits = [with_drift([one.of_joint(j) for one in remainders], *warming)
+            for j, warming in enumerate(warmings)]
+    kept = tuple(None if joint in model.record.refused else one.kept for joint, one in zip(
+        model.joints, fits, strict=True))
+    record = replace(model.record, slow_changes=tuple(
+        _record(joint, one) for joint, one in zip(model.joints, fits, strict=True)))
+    return replace(model, adaptations=kept if any(kept) else (), record=record), estimate
+
+
+def _remainders(
+    model: IdentifiedModel, recordings: Sequence[Repaired]
+) -> tuple[list[Repaired], list[Remainder]]:
+    """Return the recordings of use, and what the model leaves over in each."""
+    used, remainders, course = list[Repaired](), list[Remainder](), Course(model)
     for recording in recordings:
         try:
             samples = prepare(model.robot, recording, model.preprocessing)
         except DataError:
             continue  # a part of a longer one that is at rest or too short
-        remainders.append(course(recording, samples, model.without_ripple(samples)))
-    remainders = [one for one in remainders if len(one.rows) >= LEAST]
-    if not remainders:
-        return model
-    fits = [fit_adaptation([one.of_joint(j) for one in remainders]) for j in range(model.robot.n)]
-    kept = tuple(None if joint in model.record.refused else one.kept for joint, one in zip(
-        model.joints, fits, strict=True))
-    record = replace(model.record, slow_changes=tuple(
-        _record(joint, fit) for joint, fit in zip(model.joints, fits, strict=True)))
-    return replace(model, adaptations=kept if any(kept) else (), record=record)
+        one = course(recording, samples, model.without_ripple(samples))
+        if len(one.rows) >= LEAST:
+            used.append(recording)
+            remainders.append(one)
+    return used, remainders
+
+
+def _leftovers(model: IdentifiedModel, remainders: Sequence[Remainder]) -> list[list[Leftover]]:
+    """Return what is left of every joint in every recording, without columns of ripple."""
+    return [[one.without_waves(j) for one in remainders] for j in range(model.robot.n)]
+
+
+def _weights(
+    model: IdentifiedModel, estimator: Estimator, recipe: Recipe, experiment: Experiment
+) -> RowWeights | None:
+    """Return the weights of the rows in the fit, None where it is not linear in the effort."""
+    if recipe.loops == THREE or model.feasible is not None or any(model.residual_models):
+        return None
+    joints = estimator.joint_weights(experiment)
+    return None if joints is None else RowWeights(joints, experiment.reversal_weights)
 
 
 def _record(joint: str, fit: AdaptationFit) -> SlowChange:

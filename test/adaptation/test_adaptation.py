@@ -10,6 +10,7 @@ from nominal import nominal_model
 from tolerances import SAME_FORMULA
 
 from robot_dynid.adaptation import Adaptation, Following, Leftover, SlowCoefficients, Warming
+from robot_dynid.adaptation.beside_links import Staying, rescaled, warming_beside_links
 from robot_dynid.adaptation.fit import (
     fit_adaptation,
     fit_slow_coefficients,
@@ -86,6 +87,81 @@ def test_warm_up_of_known_size_is_found_within_its_intervals(seed: int) -> None:
     assert np.all(np.abs(size - fall) < 3.0 * deviation)
     assert np.all(deviation < 0.02)
     assert np.all(np.abs(found.rise) < 3.0 * found.rise_std)
+
+
+def beside(seeds: range, taken: bool) -> tuple[list[Leftover], Warming, Staying, FloatArray]:
+    """Return what is left beside parameters that were fitted to friction that warms up.
+
+    The recordings, the warm-up that is seen in what is left, the equations of the parameters, and
+    what these lack. They are inertia and friction; of their regression on the change of friction,
+    which is all that is ``taken`` of them, the recordings are without.
+    """
+    power, fall, seconds = 8.0, np.array([0.25, 0.08]), 12.0
+    cold = [recording(seed) for seed in seeds]
+    hot = [warmed(one, (fall[0], fall[1]), seconds, power) for one in cold]
+    columns = [np.stack([np.gradient(one.viscous / VISCOUS, one.time), one.viscous / VISCOUS,
+                         one.dry / DRY, one.viscous * np.cos(one.time / 6.0)], axis=1)
+               for one in cold]
+    tall, left = np.concatenate(columns), np.concatenate([one.left for one in hot])
+    lacking = -np.linalg.lstsq(tall, left)[0] if taken else np.zeros(4)
+    hot = [replace(one, left=one.left + own @ lacking)
+           for one, own in zip(hot, columns, strict=True)]
+    plain, _ = fit_warming(hot)
+    assert plain is not None
+    staying = Staying(tuple(columns), np.zeros((5, 5)),
+                      tuple(np.ones(len(own)) for own in columns), tall.T @ tall)
+    return hot, plain, staying, lacking
+
+
+def test_what_parameters_took_of_a_warm_up_is_given_back() -> None:
+    """Against one fit of everything at once, by least squares on the samples."""
+    hot, plain, staying, lacking = beside(range(100, 104), taken=True)
+    found = warming_beside_links(hot, plain, staying)
+    warming, power = found.warming, 8.0 / plain.power
+    deviation = warming.fall_std[:, 0] * power
+    assert np.all(np.abs(warming.fall[:, 0] * power - [0.25, 0.08]) < 3.0 * deviation)
+    assert plain.fall[0, 0] * power < 0.25 - 6.0 * deviation[0], 'too small'
+    state, tall, left = np.zeros(1), np.concatenate(staying.columns), []
+    left = np.concatenate([one.left - warming.torque(one, warming.warmth(one, state))
+                           for one in hot])
+    refitted = np.linalg.lstsq(tall, left)[0]
+    np.testing.assert_allclose(found.change, refitted, atol=1e-3 * np.abs(lacking).max())
+    assert np.all(np.linalg.eigvalsh(found.covariance) > -1e-12)
+    # the same, whatever the parameters were that what is left was made with
+    again = warming_beside_links(*beside(range(100, 104), taken=False)[:3])
+    np.testing.assert_allclose(warming.fall, again.warming.fall, rtol=1e-3)
+    np.testing.assert_allclose(found.covariance, again.covariance, rtol=0.05, atol=1e-9)
+
+
+def test_known_parameters_of_other_joints_leave_the_warm_up_to_friction() -> None:
+    """Where the equations of other joints know the inertia, its joint does not decide it."""
+    hot, plain, staying, _ = beside(range(100, 104), taken=False)
+    free = warming_beside_links(hot, plain, staying).warming
+    known = np.diag([*np.full(4, 1e12), 0.0])
+    found = warming_beside_links(hot, plain, replace(staying, others=known)).warming
+    assert np.all(found.fall_std < 0.99 * free.fall_std)
+
+
+def test_falls_that_cannot_be_change_nothing() -> None:
+    hot, plain, staying, _ = beside(range(100, 104), taken=False)
+    same = [np.hstack([columns, -2.0 * one.friction * plain.warmth(one, np.zeros(1))])
+            for one, columns in zip(hot, staying.columns, strict=True)]
+    pushed = [replace(one, left=one.left - 20.0 * columns[:, -2])
+              for one, columns in zip(hot, same, strict=True)]
+    found = warming_beside_links(pushed, plain, staying)
+    assert found.warming is plain
+    assert not found.change.any() and not found.covariance.any()
+
+
+def test_a_change_of_torque_stays_where_friction_is_another() -> None:
+    one = recording(1)
+    warming = Warming(np.array([7.0]), float(one.power.mean()), np.array([0.1, 0.02]),
+                      np.array([[0.3], [0.1]]), np.zeros(2), np.ones((2, 1)), np.zeros(1))
+    other = replace(one, viscous=1.25 * one.viscous, dry=0.8 * one.dry, power=1.1 * one.power)
+    again = rescaled(warming, [one], [other])
+    torques = [w.torque(x, w.warmth(x, np.zeros(1))) for w, x in ((warming, one), (again, other))]
+    np.testing.assert_allclose(torques[1], torques[0], atol=SAME_FORMULA * VISCOUS)
+    np.testing.assert_allclose(again.fall_std, [[0.8], [1.25]])
 
 
 def test_nothing_is_claimed_where_there_is_nothing() -> None:

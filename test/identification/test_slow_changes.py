@@ -101,7 +101,8 @@ def test_a_joint_that_is_refused_is_not_followed(
     for refused in ({}, {'joint_2': 'its effort is no model'}):
         model = replace(found.model, adaptations=(),
                         record=replace(found.model.record, refused=refused))
-        kept = with_slow_changes(model, recordings, RECIPE, ESTIMATORS['wls']).adaptations
+        kept = with_slow_changes((model, found.estimate), recordings, RECIPE, ESTIMATORS['wls'],
+                                 found.experiment)[0].adaptations
         assert (not kept or kept[1] is None) == bool(refused)
 
 

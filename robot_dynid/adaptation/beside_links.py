@@ -1,0 +1,189 @@
+"""Friction that warms up, fitted together with the links and the friction that stays.
+
+A fit in which friction stays takes some of the change for inertia, and what is left over shows too
+little of it. So the falls of friction enter the equations of their joint as columns, beside those
+of all base parameters, which the equations of all other joints determine, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynid.adaptation.fit import (
+    BETWEEN,
+    LARGEST,
+    NEAR,
+    between_recordings_left_out,
+    noise_density,
+)
+from robot_dynid.adaptation.leftover import Leftover
+from robot_dynid.adaptation.warming import Warming, warmth_along
+from robot_dynid.types import FloatArray, frozen
+
+#: rounds of the search for time constants, which begins next to them
+ROUNDS = 5
+#: directions of the parameters with less than this share of the information are left alone
+OPEN = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Staying:
+    """Base parameters that stay, in the equations of a joint and in those of all others.
+
+    ``columns`` (M, b) of every recording: the regressor of the joint; ``others`` (b + 1, b + 1)
+    the products of regressor and leftover of all other joints, over the density of their noise.
+    ``weights`` (M,) of every recording are those of the joint's rows in the estimate of the base
+    parameters, squared, ``normal`` (b, b) the products of all joints' regressors so weighted.
+    """
+
+    columns: tuple[FloatArray, ...]
+    others: FloatArray
+    weights: tuple[FloatArray, ...]
+    normal: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class BesideLinks:
+    """Friction that warms up, and what base parameters that were fitted without it lack.
+
+    ``change`` (b,) is to be added to these, ``covariance`` (b, b) to theirs.
+    """
+
+    warming: Warming
+    change: FloatArray
+    covariance: FloatArray
+
+
+def warming_beside_links(
+    leftovers: Sequence[Leftover], warming: Warming, staying: Staying
+) -> BesideLinks:
+    """Return ``warming`` of one joint fitted anew, together with all base parameters.
+
+    Its time constants are refined from those it has, by Gauss-Newton (variable projection would
+    give the same: falls and base parameters are linear). The level of friction is that of the base
+    parameters: the rise is the mean fall. Friction that differs from recording to recording is
+    fitted beside, as in `fit_warming`.
+    Where a fall would be more than all of the friction, the data does not tell it from the rest:
+    then ``warming`` stays as it is, and the parameters lack nothing.
+    Source: Golub, Pereyra 1973 (separable least squares); Frisch, Waugh 1933 (what a regression
+    without some columns lacks).
+    """
+    count = len(warming.seconds)
+    linear = 2 * count
+    state, reach = warming, (0.5 * warming.seconds, 2.0 * warming.seconds)
+    noise = noise_density(leftovers)
+    for rounds_left in reversed(range(ROUNDS)):
+        tall = _equations(leftovers, state, staying)
+        inverse, values = _solved(leftovers, tall, staying.others, noise)
+        noise = _noise(leftovers, tall, values, noise)
+        fall = values[:linear].reshape(count, 2).T
+        if rounds_left:
+            step = np.clip(values[linear:linear + count], -LARGEST, LARGEST)
+            state = replace(state, seconds=np.clip(state.seconds * np.exp(step), *reach),
+                            fall=fall)
+    seconds = state.seconds
+    if np.abs(fall).max() > 1.0:
+        size = len(staying.normal)
+        return BesideLinks(warming, np.zeros(size), np.zeros((size, size)))
+    std = np.sqrt(np.diag(inverse)[:linear + count].clip(0.0))
+    fall_std = std[:linear].reshape(count, 2).T
+    cold, taken = _taken(leftovers, state, staying)
+    found = Warming(
+        frozen(seconds), warming.power, frozen(np.sum(cold * fall, axis=1)), frozen(fall),
+        frozen(np.linalg.norm(cold * fall_std, axis=1)), frozen(fall_std),
+        frozen(seconds * std[linear:]))
+    return BesideLinks(found, -taken @ values[:linear],
+                       taken @ inverse[:linear, :linear] @ taken.T)
+
+
+def rescaled(
+    warming: Warming, before: Sequence[Leftover], after: Sequence[Leftover]
+) -> Warming:
+    """Return the same change of torque for friction that is ``after`` instead of ``before``."""
+    old, new = (np.concatenate([one.friction for one in some]) for some in (before, after))
+    squares = np.sum(new ** 2, axis=0)
+    ratio = np.where(squares > 0.0, np.sum(old * new, axis=0) / np.where(
+        squares > 0.0, squares, 1.0), 1.0)
+    power = float(np.mean(np.concatenate([one.power for one in after])))
+    return replace(
+        warming, power=power, rise=frozen(ratio * warming.rise),
+        fall=frozen(ratio[:, None] * warming.fall), rise_std=frozen(ratio * warming.rise_std),
+        fall_std=frozen(ratio[:, None] * warming.fall_std))
+
+
+def _step(one: Leftover) -> float:
+    return float(np.median(np.diff(one.time)))
+
+
+def _equations(
+    leftovers: Sequence[Leftover], warming: Warming, staying: Staying
+) -> list[FloatArray]:
+    """Return friction, falls, log. of time constants, parameters and what is left, as columns.
+
+    (M, 2 + p + 1) of every recording; derivatives are those at ``warming``.
+    """
+    count, found, state = len(warming.seconds), [], np.zeros(2 * len(warming.seconds))
+    tried = np.concatenate([warming.seconds, NEAR * warming.seconds])
+    for one, columns in zip(leftovers, staying.columns, strict=True):
+        both, friction = warmth_along(one, tried, warming.power, state), one.friction
+        falls = [-w[:, None] * friction for w in both[:, :count].T]
+        slopes = (both[:, :count] - both[:, count:]) / np.log(NEAR) * (friction @ warming.fall)
+        found.append(np.hstack([friction, *falls, slopes, columns, one.left[:, None]]))
+    return found
+
+
+def _solved(
+    leftovers: Sequence[Leftover], equations: Sequence[FloatArray], others: FloatArray,
+    noise: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return covariance (p, p) and values (p,); ``others`` are equations of the parameters."""
+    total = np.zeros((equations[0].shape[1] - 2,) * 2)
+    for one, tall in zip(leftovers, equations, strict=True):
+        gram = _step(one) / noise * (tall.T @ tall)
+        between = np.linalg.solve(gram[:2, :2] + np.diag(1.0 / np.square(BETWEEN)), gram[:2, 2:])
+        total += gram[2:, 2:] - gram[2:, :2] @ between
+    total[-len(others):, -len(others):] += others
+    covariance = _inverse(total[:-1, :-1])
+    return covariance, covariance @ total[:-1, -1]
+
+
+def _noise(
+    leftovers: Sequence[Leftover], equations: Sequence[FloatArray], values: FloatArray,
+    noise: float,
+) -> float:
+    """Return the density [(N m)^2 s] of errors without steady differences of recordings."""
+    return noise_density([replace(one, left=between_recordings_left_out(
+        tall[:, :2], tall[:, -1] - tall[:, 2:-1] @ values, _step(one) / noise))
+        for one, tall in zip(leftovers, equations, strict=True)])
+
+
+def _inverse(normal: FloatArray) -> FloatArray:
+    """Return the inverse (p, p) of normal equations; directions that are open get zero."""
+    scale = np.sqrt(np.diag(normal)).clip(1e-150)
+    return np.asarray(np.linalg.pinv(
+        normal / np.outer(scale, scale), rcond=OPEN, hermitian=True) / np.outer(scale, scale))
+
+
+def _taken(
+    leftovers: Sequence[Leftover], warming: Warming, staying: Staying
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean warmth (2, k), and what the base parameters take of each fall (b, 2 k).
+
+    The mean is that by which friction has the same level with and without its changes.
+    """
+    state = np.zeros(len(warming.seconds))
+    warmths = [warming.warmth(one, state) for one in leftovers]
+    squares = [one.friction ** 2 for one in leftovers]
+    whole = np.sum([square.sum(axis=0) for square in squares], axis=0)
+    mean = np.sum([square.T @ warmth for square, warmth in zip(
+        squares, warmths, strict=True)], axis=0) / np.where(whole > 0.0, whole, 1.0)[:, None]
+    shared = np.zeros((len(staying.normal), mean.size))
+    for one, warmth, columns, weights in zip(
+            leftovers, warmths, staying.columns, staying.weights, strict=True):
+        falls = np.hstack([(mean[:, k] - w[:, None]) * one.friction
+                           for k, w in enumerate(warmth.T)])
+        shared += columns.T @ (weights[:, None] * falls)
+    return mean, _inverse(staying.normal) @ shared
