@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.adaptation.fit import (
+    BATCH,
     BETWEEN,
     LARGEST,
     NEAR,
@@ -25,6 +26,8 @@ from robot_dynid.types import FloatArray, frozen
 
 #: rounds of the search for time constants, which begins next to them
 ROUNDS = 5
+#: share of the batches of noise that counts as free, at least
+LEAST_FREE = 0.25
 #: directions of the parameters with less than this share of the information are left alone
 OPEN = 1e-12
 
@@ -63,9 +66,9 @@ def warming_beside_links(
     """Return ``warming`` of one joint fitted anew, together with all base parameters.
 
     Its time constants are refined from those it has, by Gauss-Newton (variable projection would
-    give the same: falls and base parameters are linear). The level of friction is that of the base
-    parameters: the rise is the mean fall. Friction that differs from recording to recording is
-    fitted beside, as in `fit_warming`.
+    give the same: falls and base parameters are linear). The level of friction stays that of the
+    base parameters: the rise is the mean fall. Friction that differs from recording to recording
+    is fitted beside, as in `fit_warming`.
     Where a fall would be more than all of the friction, the data does not tell it from the rest:
     then ``warming`` stays as it is, and the parameters lack nothing.
     Source: Golub, Pereyra 1973 (separable least squares); Frisch, Waugh 1933 (what a regression
@@ -90,13 +93,13 @@ def warming_beside_links(
         return BesideLinks(warming, np.zeros(size), np.zeros((size, size)))
     std = np.sqrt(np.diag(inverse)[:linear + count].clip(0.0))
     fall_std = std[:linear].reshape(count, 2).T
-    cold, taken = _taken(leftovers, state, staying)
+    rises, taken = _taken(leftovers, state, staying)
+    known = inverse[:linear, :linear]
+    rise_std = np.sqrt(np.diag(rises @ known @ rises.T))
     found = Warming(
-        frozen(seconds), warming.power, frozen(np.sum(cold * fall, axis=1)), frozen(fall),
-        frozen(np.linalg.norm(cold * fall_std, axis=1)), frozen(fall_std),
-        frozen(seconds * std[linear:]))
-    return BesideLinks(found, -taken @ values[:linear],
-                       taken @ inverse[:linear, :linear] @ taken.T)
+        frozen(seconds), warming.power, frozen(rises @ values[:linear]), frozen(fall),
+        frozen(rise_std), frozen(fall_std), frozen(seconds * std[linear:]))
+    return BesideLinks(found, -taken @ values[:linear], taken @ known @ taken.T)
 
 
 def rescaled(
@@ -154,10 +157,17 @@ def _noise(
     leftovers: Sequence[Leftover], equations: Sequence[FloatArray], values: FloatArray,
     noise: float,
 ) -> float:
-    """Return the density [(N m)^2 s] of errors without steady differences of recordings."""
-    return noise_density([replace(one, left=between_recordings_left_out(
+    """Return the density [(N m)^2 s] of errors without steady differences of recordings.
+
+    Errors at low frequency, where the density is taken, are as much too small as there are values.
+    """
+    found = noise_density([replace(one, left=between_recordings_left_out(
         tall[:, :2], tall[:, -1] - tall[:, 2:-1] @ values, _step(one) / noise))
         for one, tall in zip(leftovers, equations, strict=True)])
+    batches = sum(float(one.time[-1] - one.time[0]) / BATCH for one in leftovers)
+    used = np.any([np.any(tall[:, 2:-1], axis=0) for tall in equations], axis=0)
+    fitted = np.count_nonzero(used)
+    return found * batches / max(batches - fitted, LEAST_FREE * batches)
 
 
 def _inverse(normal: FloatArray) -> FloatArray:
@@ -170,20 +180,21 @@ def _inverse(normal: FloatArray) -> FloatArray:
 def _taken(
     leftovers: Sequence[Leftover], warming: Warming, staying: Staying
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean warmth (2, k), and what the base parameters take of each fall (b, 2 k).
+    """Return the rises (2, 2 k) and what the base parameters take (b, 2 k) of falls of one.
 
-    The mean is that by which friction has the same level with and without its changes.
+    The rise is that with which the change of friction has none of its level: it is orthogonal to
+    viscous and dry friction.
     """
-    state = np.zeros(len(warming.seconds))
-    warmths = [warming.warmth(one, state) for one in leftovers]
-    squares = [one.friction ** 2 for one in leftovers]
-    whole = np.sum([square.sum(axis=0) for square in squares], axis=0)
-    mean = np.sum([square.T @ warmth for square, warmth in zip(
-        squares, warmths, strict=True)], axis=0) / np.where(whole > 0.0, whole, 1.0)[:, None]
-    shared = np.zeros((len(staying.normal), mean.size))
-    for one, warmth, columns, weights in zip(
-            leftovers, warmths, staying.columns, staying.weights, strict=True):
-        falls = np.hstack([(mean[:, k] - w[:, None]) * one.friction
-                           for k, w in enumerate(warmth.T)])
-        shared += columns.T @ (weights[:, None] * falls)
-    return mean, _inverse(staying.normal) @ shared
+    state, falls = np.zeros(len(warming.seconds)), list[FloatArray]()
+    whole, common = np.zeros((2, 2)), np.zeros((2, 2 * len(state)))
+    for one, weights in zip(leftovers, staying.weights, strict=True):
+        falls.append(np.hstack([w[:, None] * one.friction
+                                for w in warming.warmth(one, state).T]))
+        weighted = one.friction.T * weights
+        whole, common = whole + weighted @ one.friction, common + weighted @ falls[-1]
+    rises = _inverse(whole) @ common
+    shared = np.zeros((len(staying.normal), rises.shape[1]))
+    for one, fall, columns, weights in zip(
+            leftovers, falls, staying.columns, staying.weights, strict=True):
+        shared += columns.T @ (weights[:, None] * (one.friction @ rises - fall))
+    return rises, _inverse(staying.normal) @ shared

@@ -102,6 +102,8 @@ class Estimator(ABC):
     physically_feasible: ClassVar[bool] = False
     #: the fit needs the information of the recordings alone, not their samples
     fits_information: ClassVar[bool] = False
+    #: the fit is linear in the effort, with one weight for all rows of a joint
+    linear: ClassVar[bool] = False
     #: value of the parameters that the data leaves open, in words
     open_parameters: ClassVar[str] = ''
 
@@ -127,9 +129,9 @@ class Estimator(ABC):
         """
         raise UsageError(f'{self.name} solves for all parameters at once')
 
-    def joint_weights(self, experiment: Experiment) -> FloatArray | None:
-        """Return the weights (n,) of the joints in a fit that is linear in the effort, or None."""
-        return None
+    def joint_weights(self, experiment: Experiment) -> FloatArray:
+        """Return the weights (n,) of the joints in a fit that is `linear`; else UsageError."""
+        raise UsageError(f'{self.name} is not linear in the effort')
 
     @abstractmethod
     def fit(self, experiment: Experiment) -> Estimate:

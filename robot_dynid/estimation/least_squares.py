@@ -75,6 +75,7 @@ class LeastSquares(Estimator):
 
     weighted: bool = True
     fits_information = True
+    linear = True
 
     @property
     def name(self) -> str:

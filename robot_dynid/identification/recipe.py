@@ -124,7 +124,7 @@ class Recipe:
     from the deflection: 'none', 'gear', 'gmr', 'rbf', or 'auto', gear or gmr where there are
     motor states and it helps. ``ripple`` is torque ripple locked to position: 'auto' where the
     recordings show it, or 'none'; likewise ``adaptation``, friction that warms up and coefficients
-    that drift.
+    that drift; 'joint' fits friction that warms up and the base parameters at once.
     ``loops`` 'joint' fits friction and links at once, 'three' in turn, friction first,
     from sweeps. ``elastic_joints`` are those whose gears deflect, () none; None: those of the
     robot. ``windows`` are stretches of recordings by the name of their file, in seconds since they
@@ -151,7 +151,8 @@ class Recipe:
     residual: str = setting(AUTO, read_word, 'residual model of the deflection')
     ripple: str = setting(AUTO, read_word, 'torque ripple locked to position: auto or none')
     adaptation: str = setting(
-        AUTO, read_word, 'friction that warms up and coefficients that drift: auto or none')
+        AUTO, read_word,
+        'friction that warms up and coefficients that drift: auto, joint (with links) or none')
     loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
     windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict, metadata={
@@ -248,9 +249,9 @@ class Recipe:
                              f'{", ".join(RESIDUALS)}')
         if self.ripple not in (AUTO, NONE):
             raise UsageError(f'recipe: ripple {self.ripple!r}: choose one of {AUTO}, {NONE}')
-        if self.adaptation not in (AUTO, NONE):
+        if self.adaptation not in (AUTO, JOINT, NONE):
             raise UsageError(f'recipe: adaptation {self.adaptation!r}: choose one of {AUTO}, '
-                             f'{NONE}')
+                             f'{JOINT}, {NONE}')
         if self.loops not in (JOINT, THREE):
             raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
         for text in self._laws.values():

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from robot_dynid.adaptation import Following, Leftover
 from robot_dynid.adaptation.beside_links import rescaled
 from robot_dynid.adaptation.fit import AdaptationFit, fit_warming, with_drift
-from robot_dynid.errors import DataError
+from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.beside_links import RowWeights, beside_links, with_change
-from robot_dynid.identification.recipe import NONE, THREE, Recipe
+from robot_dynid.identification.recipe import JOINT, NONE, Recipe
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import SlowChange
 from robot_dynid.ripple import TorqueRipple
@@ -154,9 +154,11 @@ def with_slow_changes(
 ) -> tuple[IdentifiedModel, Estimate]:
     """Return model and estimate with the slow changes that the recordings show beyond chance.
 
-    Where the estimate is linear in the effort, friction that warms up and the base parameters are
-    fitted together: these change, and so does what is known of them. Nothing is looked for where
-    joints deflect, rest in turn, or were averaged over periods.
+    Where the recipe wants it, friction that warms up and the base parameters are fitted together:
+    these change, and so does what is known of them. Nothing is looked for where joints deflect,
+    rest in turn, or were averaged over periods.
+
+    Raises UsageError where both cannot be fitted together.
     """
     model, estimate = fit
     if recipe.adaptation == NONE or model.elastic_joints or estimator.single_joint_motions or any(
@@ -209,11 +211,16 @@ def _leftovers(model: IdentifiedModel, remainders: Sequence[Remainder]) -> list[
 def _weights(
     model: IdentifiedModel, estimator: Estimator, recipe: Recipe, experiment: Experiment
 ) -> RowWeights | None:
-    """Return the weights of the rows in the fit, None where it is not linear in the effort."""
-    if recipe.loops == THREE or model.feasible is not None or any(model.residual_models):
+    """Return the weights of the rows in a fit that warming is to be fitted with, or None.
+
+    Raises UsageError where a residual model is not linear in the effort.
+    """
+    if recipe.adaptation != JOINT:
         return None
-    joints = estimator.joint_weights(experiment)
-    return None if joints is None else RowWeights(joints, experiment.reversal_weights)
+    if any(model.residual_models):
+        raise UsageError(f'recipe: adaptation {JOINT} goes with no residual model, and one was '
+                         'learnt from the deflection: residual none, or adaptation auto')
+    return RowWeights(estimator.joint_weights(experiment), experiment.reversal_weights)
 
 
 def _record(joint: str, fit: AdaptationFit) -> SlowChange:
