@@ -85,8 +85,9 @@ def warming_beside_links(
         fall = values[:linear].reshape(count, 2).T
         if rounds_left:
             step = np.clip(values[linear:linear + count], -LARGEST, LARGEST)
-            state = replace(state, seconds=np.clip(state.seconds * np.exp(step), *reach),
-                            fall=fall)
+            seconds = np.clip(state.seconds * np.exp(step), *reach)
+            rises, _ = _taken(leftovers, state, staying)
+            state = replace(state, seconds=seconds, fall=fall, rise=rises @ values[:linear])
     seconds = state.seconds
     if np.abs(fall).max() > 1.0:
         size = len(staying.normal)
@@ -129,9 +130,10 @@ def _equations(
     (M, 2 + p + 1) of every recording; derivatives are those at ``warming``.
     """
     count, found, state = len(warming.seconds), [], np.zeros(2 * len(warming.seconds))
+    law = np.hstack([warming.law, np.zeros((2, count))])  # the power is that of the former
     tried = np.concatenate([warming.seconds, NEAR * warming.seconds])
     for one, columns in zip(leftovers, staying.columns, strict=True):
-        both, friction = warmth_along(one, tried, warming.power, state), one.friction
+        both, friction = warmth_along(one, tried, warming.power, state, law), one.friction
         falls = [-w[:, None] * friction for w in both[:, :count].T]
         slopes = (both[:, :count] - both[:, count:]) / np.log(NEAR) * (friction @ warming.fall)
         found.append(np.hstack([friction, *falls, slopes, columns, one.left[:, None]]))

@@ -158,18 +158,21 @@ def _refined(
     that are fitted, too.
     """
     count, best, reach = len(seconds), np.inf, (0.5 * seconds, 2.0 * seconds)
+    law = np.zeros((2, 1 + 2 * count))
     for _ in range(ROUNDS):
-        problem = _Problem.of(leftovers, power, noise, (*seconds, *(NEAR * seconds)))
+        problem = _Problem.of(leftovers, power, noise, (*seconds, *(NEAR * seconds)), law)
         linear = list(range(2 + 2 * count))
         values, _, square = problem.solved(linear)
         more, std, _ = problem.bent(values, count).solved([*linear, *(
             2 + 2 * count + i for i in range(count))])
+        fall, fall_std = values[2:], std[2:2 + 2 * count]
+        now = Warming(
+            frozen(seconds), power, frozen(values[:2]), frozen(-fall.reshape(count, 2).T),
+            frozen(std[:2]), frozen(fall_std.reshape(count, 2).T),
+            frozen(seconds * std[2 + 2 * count:]))
         if square < best:
-            best, fall, fall_std = square, values[2:], std[2:2 + 2 * count]
-            found = Warming(
-                frozen(seconds), power, frozen(values[:2]), frozen(-fall.reshape(count, 2).T),
-                frozen(std[:2]), frozen(fall_std.reshape(count, 2).T),
-                frozen(seconds * std[2 + 2 * count:]))
+            best, found = square, now
+        law = np.hstack([now.law, np.zeros((2, count))])  # the power is that of the former
         step = np.clip(more[2 + 2 * count:], -LARGEST, LARGEST)
         seconds = np.clip(seconds * np.exp(step), *reach)
     return found
@@ -200,11 +203,12 @@ class _Problem:
     @classmethod
     def of(
         cls, leftovers: Sequence[Leftover], power: float, noise: float,
-        seconds: Sequence[float] = SECONDS,
+        seconds: Sequence[float] = SECONDS, law: FloatArray | None = None,
     ) -> _Problem:
         columns, state = [], np.zeros(len(seconds))
         for one in leftovers:
-            warmth, both = warmth_along(one, np.array(seconds), power, state), one.friction
+            warmth, both = warmth_along(
+                one, np.array(seconds), power, state, law), one.friction
             columns.append(np.hstack([both, *(w[:, None] * both for w in warmth.T)]))
         apart = len(leftovers) >= ENOUGH
         folds = tuple(np.full(len(one.time), i) if apart else FOLDS * i + (

@@ -39,6 +39,14 @@ class Leftover:
         return np.stack([self.viscous, self.dry], axis=1)
 
     @cached_property
+    def heat(self) -> FloatArray:
+        """Shares (N, 2) [W] of viscous and dry friction in the power."""
+        whole = self.viscous + self.dry
+        viscous = self.power * np.divide(
+            self.viscous, whole, out=np.zeros_like(whole), where=whole != 0.0)
+        return np.stack([viscous, self.power - viscous], axis=1)
+
+    @cached_property
     def columns(self) -> FloatArray:
         """Torque of all coefficients at one (N, 2 + m) [N m]: viscous, dry, waves."""
         return np.ascontiguousarray(np.hstack([self.friction, self.waves]))

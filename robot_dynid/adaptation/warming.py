@@ -16,10 +16,11 @@ class Warming:
     """Viscous and dry friction of a joint that warms up.
 
     Each is 1 + rise - sum_i fall_i w_i times what it is in the model, where the warmths follow
-    T_i dw_i/dt = P / P_0 - w_i: P [W] is the power that friction dissipates, P_0 = ``power`` the
-    mean of it in the recordings of the fit, T_i = ``seconds`` (k,). A cold joint has w = 0, one
-    that moves on as in these recordings tends to w = 1. ``rise`` (2,) and ``fall`` (2, k), first
-    of viscous, then of dry friction, with deviations ``rise_std`` and ``fall_std``;
+    T_i dw_i/dt = P / P_0 - w_i: P [W] is the power that friction dissipates, as warm as it is,
+    P_0 = ``power`` the mean of that of the model in the recordings of the fit, T_i = ``seconds``
+    (k,). A cold joint has w = 0, one that moves on as in these recordings tends to P / P_0.
+    ``rise`` (2,) and ``fall`` (2, k), first of viscous, then of dry friction, with deviations
+    ``rise_std`` and ``fall_std``;
     ``seconds_std`` (k,) are those of the time constants.
 
     Raises ValueError where shapes or numbers cannot be.
@@ -55,19 +56,30 @@ class Warming:
 
     def warmth(self, leftover: Leftover, state: FloatArray) -> FloatArray:
         """Return the warmth (N, k) along a recording; ``state`` (k,) is carried on."""
-        return warmth_along(leftover, self.seconds, self.power, state)
+        return warmth_along(leftover, self.seconds, self.power, state, self.law)
+
+    @property
+    def law(self) -> FloatArray:
+        """Rise and falls (2, 1 + k) of viscous and dry friction."""
+        return np.hstack([self.rise[:, None], self.fall])
 
 
 def warmth_along(
-    leftover: Leftover, seconds: FloatArray, power: float, state: FloatArray
+    leftover: Leftover, seconds: FloatArray, power: float, state: FloatArray,
+    law: FloatArray | None = None,
 ) -> FloatArray:
     """Return the warmth (N, k) along a recording, for time constants ``seconds`` (k,) [s].
 
     ``power`` [W] is that at which it tends to one; ``state`` (k,), the warmth at the end of the
     recording before, is carried on. It faded since; where that time is not known it is zero.
+    ``law`` (2, 1 + k), rise and falls of viscous and dry friction, says how much less friction
+    heats that has fallen; None leaves its power as it is in the model.
     """
     rates = np.asarray(1.0 / seconds)
     state *= 0.0 if leftover.gap is None else np.exp(-rates * leftover.gap)
     out = np.empty((len(leftover.time), len(seconds)))
-    follow_warmth(np.ascontiguousarray(leftover.power / power), leftover.steps, rates, state, out)
+    if law is None:
+        law = np.zeros((2, 1 + len(seconds)))
+    follow_warmth(leftover.heat / power, np.ascontiguousarray(law), leftover.steps, rates, state,
+                  out)
     return out

@@ -89,15 +89,25 @@ def learn(state, deviations, innovation, variance):
 
 
 @compiled
-def follow_warmth(power, steps, rates, warmth, out):
-    """Fill ``out`` (N, k) with the warmth along ``power`` (N,), beginning with ``warmth`` (k,).
+def follow_warmth(power, law, steps, rates, warmth, out):
+    """Fill ``out`` (N, k) with the warmth along ``power`` (N, 2), beginning with ``warmth`` (k,).
 
-    ``steps`` (N,) [s] since the sample before, ``rates`` (k,) [1/s]. Within a step the power is
-    the mean of both ends.
+    The power is that of viscous and of dry friction without changes, ``law`` (2, 1 + k) has their
+    rises and falls. ``steps`` (N,) [s] since the sample before, ``rates`` (k,) [1/s]. Within a
+    step the power is the mean of both ends.
     """
+    last = 0.0
     for i in range(steps.shape[0]):
+        now = 0.0  # of friction as warm as it was
+        for kind in range(2):
+            scale = 1.0 + law[kind, 0]
+            for p in range(warmth.shape[0]):
+                scale -= law[kind, 1 + p] * warmth[p]
+            now += scale * power[i, kind]
+        now = max(now, 0.0)
         if i > 0:
-            warm(warmth, rates, 0.5 * (power[i - 1] + power[i]), steps[i])
+            warm(warmth, rates, 0.5 * (last + now), steps[i])
+        last = now
         out[i] = warmth
 
 
@@ -138,7 +148,13 @@ def corrected(tables, memory, j, column, velocity, step):
     pasts, states, scales = memory
     past, count = pasts[j], rates.shape[1]
     begins = step <= 0.0
-    power = max((column[VISCOUS] + column[DRY]) * velocity, 0.0)
+    actual = 0.0  # friction as warm as it was
+    for kind in range(2):
+        scale = 1.0 + laws[j, kind, RISE]
+        for i in range(count):
+            scale -= laws[j, kind, FALLS + i] * past[HEAD + i]
+        actual += scale * column[kind]
+    power = max(actual * velocity, 0.0)
     if not begins:
         mean = 0.5 * (past[LAST_POWER] + power) / laws[j, 0, POWER]
         for i in range(count):

@@ -63,9 +63,10 @@ def drops(result: IdentificationResult, truths: list[Truth]
     known = dict(zip(result.model.names, result.model.values.tolist(), strict=True))
     log, warming = truths[0].log, one.warming
     speed, steps = np.gradient(log.position[:, 0], log.time), np.diff(log.time, prepend=DAY)
-    heat = known['fv1'] * speed**2 + known['fc1'] * np.abs(speed)
+    heats = np.column_stack([known['fv1'] * speed**2, known['fc1'] * np.abs(speed)])
     warmth = np.zeros(len(warming.seconds))
-    for step, power in zip(steps, heat / warming.power, strict=True):
+    for step, heat in zip(steps, heats / warming.power, strict=True):
+        power = heat @ warming.scales(warmth)
         warmth += (1.0 - np.exp(-step / warming.seconds)) * (power - warmth)
     for k, (kind, size) in enumerate((('viscous', known['fv1']), ('dry', known['fc1']))):
         true = (joint.viscous, joint.dry)[k] * (1.0 - truths[0].scales[-1, 0, k])

@@ -101,17 +101,28 @@ def test_warmth_of_a_constant_power_is_an_exponential() -> None:
     seconds, warmth = np.array([3.0, 40.0]), np.array([0.2, 0.9])
     steps = np.random.default_rng(0).uniform(0.01, 2.0, 50)
     out = np.empty((50, 2))
-    plain().follow_warmth(np.full(50, 1.7), steps, 1.0 / seconds, warmth.copy(), out)
+    power, still = np.outer(np.ones(50), [1.2, 0.5]), np.zeros((2, 3))
+    plain().follow_warmth(power, still, steps, 1.0 / seconds, warmth.copy(), out)
     since = np.cumsum(steps) - steps[0]
     np.testing.assert_allclose(
         out, 1.7 + (warmth - 1.7) * np.exp(-since[:, None] / seconds), atol=SAME_FORMULA)
 
 
 def test_warmth_takes_the_mean_power_of_a_step() -> None:
-    power, steps, out = np.array([1.0, 3.0, 0.0]), np.array([9.0, 0.5, 2.0]), np.empty((3, 1))
-    plain().follow_warmth(power, steps, np.array([0.25]), np.zeros(1), out)
+    power, steps = np.array([[0.4, 0.6], [2.0, 1.0], [0.0, 0.0]]), np.array([9.0, 0.5, 2.0])
+    still, out = np.zeros((2, 2)), np.empty((3, 1))
+    plain().follow_warmth(power, still, steps, np.array([0.25]), np.zeros(1), out)
     first = 2.0 * (1.0 - np.exp(-0.125))
     np.testing.assert_allclose(out[:, 0], [0.0, first, 1.5 + (first - 1.5) * np.exp(-0.5)])
+
+
+def test_friction_that_has_fallen_heats_less() -> None:
+    power, law = np.tile([2.0, 1.0], (20_000, 1)), np.array([[0.2, 0.5], [-0.1, 0.3]])
+    out = np.empty((20_000, 1))
+    plain().follow_warmth(power, law, np.full(20_000, 0.01), np.array([0.1]), np.zeros(1), out)
+    # w' = (2 (1.2 - 0.5 w) + (0.9 - 0.3 w) - w) / 10; the power is a step behind
+    since = 0.01 * np.arange(20_000)
+    np.testing.assert_allclose(out[:, 0], 3.3 / 2.3 * (1.0 - np.exp(-0.23 * since)), rtol=2e-3)
 
 
 def tables() -> SlowTables:
@@ -137,23 +148,25 @@ def test_slow_changes_on_line_are_those_of_kalman_behind_the_low_pass() -> None:
     steps = rng.choice([0.002, 0.01, 0.3], STATES)
     steps[[0, 170]] = 0.0
     speed = np.cumsum(rng.normal(0.0, 0.3, (STATES, JOINTS)), axis=0)
-    columns = np.stack([4.0 * speed, 2.0 * np.sign(speed)], axis=2)
+    columns = np.stack([0.4 * speed, 0.2 * np.sign(speed)], axis=2)
     columns[100:110] *= -1.0  # no power comes from friction that pushes
     drift = np.array([0.3, -0.05])
     for j in range(JOINTS):
         w, low, last, power = np.zeros(2), np.zeros(COUNT), np.zeros(COUNT), 0.0
+        warming = laws[j, :, 1]
         mean, covariance = np.zeros(COUNT), np.diag(prior[j, 0]**2)
         slow, low_slow = 0.0, 0.0
         for i, step in enumerate(steps):
             column = columns[i, j]
-            now = max(float(column.sum()) * speed[i, j], 0.0)
+            now = max(float((1.0 + warming) @ column) * speed[i, j], 0.0)
             if step > 0.0:
                 w += (1.0 - np.exp(-rates[j] * step)) * (
                     0.5 * (power + now) / laws[j, 0, 0] - w)
                 mean, covariance = forgotten(mean, covariance, prior[j], step)
             power, warming = now, laws[j, :, 1] - laws[j, :, 2:] @ w
             torque = one.corrected(known, memory, j, column, speed[i, j], step)
-            assert torque == pytest.approx((warming + mean) @ column, abs=SAME_FORMULA)
+            assert torque == pytest.approx(
+                (warming + mean) @ column, abs=SAME_FORMULA, rel=SAME_FORMULA)
             np.testing.assert_allclose(scales[:, j], 1.0 + warming + mean, atol=SAME_FORMULA)
             share = 1.0 - np.exp(-GAIN * step)
             low = (low + share * (0.5 * (last + column) - low)) if step else np.zeros(COUNT)
