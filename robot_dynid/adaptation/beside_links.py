@@ -106,7 +106,7 @@ def warming_beside_links(
 def rescaled(
     warming: Warming, before: Sequence[Leftover], after: Sequence[Leftover]
 ) -> Warming:
-    """Return the same change of torque for friction that is ``after`` instead of ``before``."""
+    """Return ``warming`` of the same torque where friction is ``after`` instead of ``before``."""
     old, new = (np.concatenate([one.friction for one in some]) for some in (before, after))
     squares = np.sum(new ** 2, axis=0)
     ratio = np.where(squares > 0.0, np.sum(old * new, axis=0) / np.where(

@@ -66,7 +66,7 @@ def with_change(
 
 
 def _rest(leftovers: Sequence[Leftover], warming: Warming | None) -> list[FloatArray]:
-    """Return what is left (M,) of every recording beside ``warming``."""
+    """Return the effort (M,) [N m] left of every recording beside ``warming``."""
     if warming is None:
         return [one.left for one in leftovers]
     state = np.zeros(len(warming.seconds))

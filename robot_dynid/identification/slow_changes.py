@@ -204,7 +204,7 @@ def _remainders(
 
 
 def _leftovers(model: IdentifiedModel, remainders: Sequence[Remainder]) -> list[list[Leftover]]:
-    """Return what is left of every joint in every recording, without columns of ripple."""
+    """Return leftovers of every joint in every recording, without columns of ripple."""
     return [[one.without_waves(j) for one in remainders] for j in range(model.robot.n)]
 
 
