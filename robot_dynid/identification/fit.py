@@ -10,7 +10,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_request import AUTO
-from robot_dynid.identification.recipe import JOINT, NONE, THREE, Recipe
+from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
 from robot_dynid.identification.sequential_fit import (
@@ -31,11 +31,7 @@ from robot_dynid.types import RawLog
 
 
 def check_sequence(recipe: Recipe, estimator: Estimator) -> None:
-    """Raise UsageError where loops or adaptation do not go with the method."""
-    if recipe.adaptation == JOINT and not (estimator.linear and recipe.loops == JOINT):
-        able = ' or '.join(name for name, one in ESTIMATORS.items() if one.linear)
-        raise UsageError(f'recipe: adaptation {JOINT} fits friction that warms up and links at '
-                         f'once, by {able} with loops {JOINT}: choose these, or adaptation auto')
+    """Raise UsageError where loops do not go with the method."""
     if recipe.loops == THREE and not estimator.sequential:
         able = ' or '.join(name for name, one in ESTIMATORS.items() if one.sequential)
         raise UsageError(f'loops: three solves the links by {able}, not by {estimator.name}; '

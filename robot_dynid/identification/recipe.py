@@ -152,7 +152,7 @@ class Recipe:
     ripple: str = setting(AUTO, read_word, 'torque ripple locked to position: auto or none')
     adaptation: str = setting(
         AUTO, read_word,
-        'friction that warms up and coefficients that drift: auto, joint (with links) or none')
+        'friction that warms up and coefficients that drift: auto or none')
     loops: str = setting(JOINT, read_word, 'friction and links at once, or in turn (three)')
     elastic_joints: tuple[str, ...] | None = setting(None, _read_joints, 'joints that deflect')
     windows: Mapping[str, tuple[Window, ...]] = field(default_factory=dict, metadata={
@@ -249,9 +249,9 @@ class Recipe:
                              f'{", ".join(RESIDUALS)}')
         if self.ripple not in (AUTO, NONE):
             raise UsageError(f'recipe: ripple {self.ripple!r}: choose one of {AUTO}, {NONE}')
-        if self.adaptation not in (AUTO, JOINT, NONE):
-            raise UsageError(f'recipe: adaptation {self.adaptation!r}: choose one of {AUTO}, '
-                             f'{JOINT}, {NONE}')
+        if self.adaptation not in (AUTO, NONE):
+            raise UsageError(
+                f'recipe: adaptation {self.adaptation!r}: choose one of {AUTO}, {NONE}')
         if self.loops not in (JOINT, THREE):
             raise UsageError(f'recipe: loops {self.loops!r}: choose one of {JOINT}, {THREE}')
         for text in self._laws.values():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from robot_dynid.adaptation import Following, Leftover
 from robot_dynid.adaptation.beside_links import rescaled
 from robot_dynid.adaptation.fit import AdaptationFit, fit_warming, with_drift
-from robot_dynid.errors import DataError, UsageError
+from robot_dynid.errors import DataError
 from robot_dynid.estimation import Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.beside_links import RowWeights, beside_links, with_change
@@ -154,11 +154,9 @@ def with_slow_changes(
 ) -> tuple[IdentifiedModel, Estimate]:
     """Return model and estimate with the slow changes that the recordings show beyond chance.
 
-    Where the recipe wants it, friction that warms up and the base parameters are fitted together:
+    Where the fit is linear, friction that warms up and the base parameters are fitted together:
     these change, and so does what is known of them. Nothing is looked for where joints deflect,
     rest in turn, or were averaged over periods.
-
-    Raises UsageError where both cannot be fitted together.
     """
     model, estimate = fit
     if recipe.adaptation == NONE or model.elastic_joints or estimator.single_joint_motions or any(
@@ -211,15 +209,9 @@ def _leftovers(model: IdentifiedModel, remainders: Sequence[Remainder]) -> list[
 def _weights(
     model: IdentifiedModel, estimator: Estimator, recipe: Recipe, experiment: Experiment
 ) -> RowWeights | None:
-    """Return the weights of the rows in a fit that warming is to be fitted with, or None.
-
-    Raises UsageError where a residual model is not linear in the effort.
-    """
-    if recipe.adaptation != JOINT:
+    """Return the weights of the rows in a fit of all at once; None where it is not linear."""
+    if not estimator.linear or recipe.loops != JOINT or any(model.residual_models):
         return None
-    if any(model.residual_models):
-        raise UsageError(f'recipe: adaptation {JOINT} goes with no residual model, and one was '
-                         'learnt from the deflection: residual none, or adaptation auto')
     return RowWeights(estimator.joint_weights(experiment), experiment.reversal_weights)
 
 

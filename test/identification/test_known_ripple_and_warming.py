@@ -17,7 +17,7 @@ ARM = WarmingArm((
     Joint(12.0, 8.0, 0.5, 0.3, ((1010.0, 0.4), (202.0, 0.3)), 2e4, (0.25, 0.06), 1.5, 40.0),
     Joint(6.0, 4.0, 0.2, 0.2, ((808.0, 0.3),), 1e4),
     Joint(1.0, 0.6, 0.05, 0.05)))
-RECIPE = Recipe(friction='coulomb', ramp_width=0.02, cutoff=8.0, adaptation='joint')
+RECIPE = Recipe(friction='coulomb', ramp_width=0.02, cutoff=8.0)
 #: deviations of a normal distribution that hold 95 %
 NORMAL = 1.96
 FIRST = ARM.robot.joints[0]

@@ -159,8 +159,8 @@ def adaptation() -> None:
     found = identified({'adaptation': 'none'}).model
     assert found.adaptations == () and found.record.slow_changes == ()
     assert len(identified({'adaptation': 'auto'}).model.record.slow_changes) == found.robot.n
-    with pytest.raises(UsageError, match='adaptation joint fits friction'):
-        identified({'adaptation': 'joint', 'loops': 'three'})
+    with pytest.raises(UsageError, match=r'adaptation .often.: choose one of auto, none'):
+        identified({'adaptation': 'often'})
 
 
 def loops() -> None:
