@@ -87,6 +87,7 @@ class RecordedInformation:
         return merged((self, other))
 
 
+@one_blas_thread()
 def merged(parts: Iterable[RecordedInformation]) -> RecordedInformation:
     """Return the information of all, in order; one of ``parts`` is in memory at a time.
 

@@ -104,7 +104,7 @@ OPTIONS = [
     ('session', '--yes --accuracy --swings --longest --options --data --node --timeout --json',
      'test_session.py::test_a_session_ends_with_parameters_as_accurate_as_asked_for'),
     ('demo', '--robot --excitation --out --json',
-     'test_demo.py::test_demo_one_joint_at_a_time'),
+     'test_demo_command.py::test_demo_one_joint_at_a_time'),
     ('demo', '--seed', 'test_demo.py::test_seed_and_robot_reach_the_nodes'),
     ('bench', '--list --json', 'test_cli.py::test_benches_are_listed'),
     ('bench', '--events --repeat --load --face',
