@@ -324,7 +324,8 @@ def fit_slow_coefficients(
         return None, Gain(0.0, 0.0)
     before = [one.left for one in leftovers]
     bare = [replace(one, waves=one.waves[:, :0]) for one in leftovers]
-    best, least = _best(_friction_drifts(noise), bare, (None, _square(before)))
+    best, least = min(((None, _square(before)), _friction_drift(bare, noise)),
+                      key=lambda one: one[1])
     if leftovers[0].waves.shape[1]:
         best, _ = _best(_ripple_drifts(best, leftovers, noise), leftovers, (best, least))
     if best is None:
@@ -341,17 +342,44 @@ def _best(
 ) -> tuple[SlowCoefficients | None, float]:
     """Return the best of ``best`` and ``candidates``, and its squared error."""
     for candidate in candidates:
-        error = _square([one.left - more for one, more in zip(
-            leftovers, candidate.torque(leftovers), strict=True)])
+        error = _error(candidate, leftovers)
         if error < best[1]:
             best = candidate, error
     return best
 
 
-def _friction_drifts(noise: float) -> Iterator[SlowCoefficients]:
-    """Yield the candidates for viscous and dry friction."""
-    for viscous, dry, seconds, share in product(VISCOUS, DRY, DRIFTS, SHARES):
-        yield SlowCoefficients(viscous, dry, 0.0, seconds, RIPPLE_SECONDS, share * noise)
+def _error(drift: SlowCoefficients, leftovers: Sequence[Leftover]) -> float:
+    """Return the squared error [(N m)^2] of the next samples where coefficients are followed."""
+    return _square([one.left - more for one, more in zip(
+        leftovers, drift.torque(leftovers), strict=True)])
+
+
+def _friction_drift(
+    leftovers: Sequence[Leftover], noise: float
+) -> tuple[SlowCoefficients, float]:
+    """Return the drift of viscous and dry friction of least squared error, and that error.
+
+    One number is chosen at a time, from the middle on, until none changes.
+    """
+    choices = VISCOUS, DRY, DRIFTS, SHARES
+    errors: dict[tuple[int, ...], float] = {}
+
+    def drift(at: tuple[int, ...]) -> SlowCoefficients:
+        viscous, dry, seconds, share = (own[i] for own, i in zip(choices, at, strict=True))
+        return SlowCoefficients(viscous, dry, 0.0, seconds, RIPPLE_SECONDS, share * noise)
+
+    def error(at: tuple[int, ...]) -> float:
+        if at not in errors:
+            errors[at] = _error(drift(at), leftovers)
+        return errors[at]
+
+    best: tuple[int, ...] = (1, 1, 1, 1)
+    before: tuple[int, ...] = ()
+    while best != before:
+        before = best
+        for k, own in enumerate(choices):
+            best = min(((*best[:k], i, *best[k + 1:]) for i in range(len(own))), key=error)
+    return drift(best), errors[best]
 
 
 def _ripple_drifts(
