@@ -4,9 +4,8 @@ from importlib.util import find_spec
 
 from robot_dynid.errors import MissingDependency
 
-if find_spec('rclpy') is None:
-    raise MissingDependency.of(
-        'this needs ROS 2 with rclpy; source an installation, or take its wheels', 'ros')
-if find_spec('robot_dynid_interfaces') is None:
-    raise MissingDependency('this needs the package robot_dynid_interfaces: source the workspace '
-                            'that colcon built, or run `make setup` and `. .venv/env.sh`')
+missing = [name for name in ('rclpy', 'robot_dynid_interfaces') if find_spec(name) is None]
+if missing:
+    raise MissingDependency(
+        f'this needs ROS 2, and {" and ".join(missing)} cannot be imported: source the workspace '
+        'that colcon built, or run `make setup` and `. .venv/env.sh` in the sources')

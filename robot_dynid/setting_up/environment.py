@@ -190,7 +190,7 @@ def ros_diagnosis(environment: Mapping[str, str], needed: bool) -> Diagnosis:
     if find_spec('rclpy') is None:
         return Diagnosis(name, level, 'rclpy', 'ROS 2 is not found: recordings can be identified, '
                          'but no robot be moved or watched', 'source /opt/ros/DISTRO/setup.bash, '
-                         f"or take its wheels: pip install '{PACKAGE}[ros]'")
+                         'or run `make setup` and `. .venv/env.sh` in the sources')
     missing = [one for one in ('sensor_msgs', 'control_msgs', 'trajectory_msgs',
                                'diagnostic_msgs', 'std_srvs', 'robot_dynid_interfaces')
                if find_spec(one) is None]
