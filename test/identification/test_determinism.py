@@ -29,7 +29,7 @@ def folder(place: Path, robot: str, seconds: float) -> str:
 
 
 def test_threads_and_hashes_change_no_byte(tmp_path: Path) -> None:
-    """A process with one thread beside one with two, which orders sets and words by other hashes."""
+    """One thread beside two in a process that orders sets and words by other hashes."""
     data = folder(tmp_path / 'small', 'planar_3r', 5.0), folder(tmp_path / 'wide', 'seven_axis', 5)
     here, there = tmp_path / 'here', tmp_path / 'there'
     for out in (here, there):

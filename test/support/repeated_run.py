@@ -1,4 +1,4 @@
-"""Writes models and a design, by the command line: ``python repeated_run.py OUT THREADS SMALL WIDE``.
+"""Writes models and a design: ``python repeated_run.py OUT THREADS SMALL WIDE``.
 
 ``OUT`` is the folder of what is written, ``SMALL`` that of recordings of planar_3r, ``WIDE`` that
 of recordings of seven_axis.
