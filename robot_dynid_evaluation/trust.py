@@ -145,7 +145,8 @@ KINDS = {
         _inputs),
     'many': Kind(
         'Scale', '`identify` over one recording of so many hours, and over so many recordings of '
-        '20 s; seven joints at 200 Hz. Memory is that of all processes.',
+        '20 s; seven joints at 200 Hz. Memory is the '
+        'peak of this process, and that of the largest worker times their number.',
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
         ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB')),

@@ -63,11 +63,6 @@ class AdaptationFit:
         return self.found if self.found.warming or self.found.slow else None
 
 
-def fit_adaptation(leftovers: Sequence[Leftover]) -> AdaptationFit:
-    """Find how friction and ripple of one joint change, from recordings in order."""
-    return with_drift(leftovers, *fit_warming(leftovers))
-
-
 def with_drift(
     leftovers: Sequence[Leftover], warming: Warming | None, gained: Gain
 ) -> AdaptationFit:

@@ -12,10 +12,10 @@ from tolerances import SAME_FORMULA
 from robot_dynid.adaptation import Adaptation, Following, Leftover, SlowCoefficients, Warming
 from robot_dynid.adaptation.beside_links import Staying, rescaled, warming_beside_links
 from robot_dynid.adaptation.fit import (
-    fit_adaptation,
     fit_slow_coefficients,
     fit_warming,
     gain,
+    with_drift,
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.types import FloatArray
@@ -182,7 +182,8 @@ def test_a_change_of_torque_stays_where_friction_is_another() -> None:
 
 
 def test_nothing_is_claimed_where_there_is_nothing() -> None:
-    claimed = [fit_adaptation([recording(40 * k + i) for i in range(3)]).kept for k in range(10)]
+    data = [[recording(40 * k + i) for i in range(3)] for k in range(10)]
+    claimed = [with_drift(own, *fit_warming(own)).kept for own in data]
     assert claimed == [None] * 10
 
 
@@ -332,6 +333,6 @@ def test_a_single_event_is_neither_warm_up_nor_drift() -> None:
     left = data[0].left.copy()
     left[:400] += 0.4 * data[0].viscous[:400]
     data[0] = replace(data[0], left=left)
-    found = fit_adaptation(data)
+    found = with_drift(data, *fit_warming(data))
     assert found.slow.share > 0.005, 'it could be followed'
     assert found.kept is None

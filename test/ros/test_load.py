@@ -287,12 +287,13 @@ def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
     models = tmp_path / 'identified.yaml', Path(f'{load.model_file}.copy')
     bags: dict[str, int] = {}
     lost: list[int] = []
-    whole, there = np.zeros(len(models), dtype=int), 0
+    whole, there, others = np.zeros(len(models), dtype=int), 0, 0
     while not bags or time.monotonic() < end:
         with ExitStack() as stack:
             life = Life(load, models, stack)
             life.user.spin(rng.uniform(0.0, INSTANTS))
             life.kill(OTHERS[len(bags) % len(OTHERS)])
+            others += 1
             life.user.spin(rng.uniform(0.0, INSTANTS))
             bags[life.folder], published = life.kill_node()
         lost.append(published - bags[life.folder])
@@ -310,6 +311,6 @@ def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(
     if seconds:
         assert max(lost) < RATE_OF_STATES
     trust.keep('kills', {
-        'lives': len(bags), 'others': len(bags), 'messages': sum(bags.values()),
+        'lives': len(bags), 'others': others, 'messages': sum(bags.values()),
         'again': sum(again.values()), 'late': max(lost), 'models': there,
         'whole': int(whole.sum())}, time.monotonic() - began)
