@@ -74,11 +74,13 @@ def tested(folder: Path, words: list[str]) -> int:
     """Run the tests in an environment; return the exit code of pytest."""
     kept = {key: value for key, value in os.environ.items() if key not in (
         'PYTHONPATH', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')}
+    kept['NUMBA_CACHE_DIR'] = str(folder / 'numba')
+    python = [str(folder / 'bin' / 'python'), '-m']
+    subprocess.run([*python, 'robot_dynid.warm_up', '--missing'], cwd=ROOT, check=True, env=kept)
     # the prefix lets tests whose oracle is not in an environment be skipped
-    command = [str(folder / 'bin' / 'python'), '-m', 'pytest', '--junit-prefix=robot_dynid',
+    command = [*python, 'pytest', '--junit-prefix=robot_dynid',
                '-p', 'no:cacheprovider', '-m', 'not ros and not soak', *words]
-    return subprocess.run(command, cwd=ROOT, check=False, env={
-        **kept, 'NUMBA_CACHE_DIR': str(folder / 'numba')}).returncode
+    return subprocess.run(command, cwd=ROOT, check=False, env=kept).returncode
 
 
 def main() -> int:
@@ -92,7 +94,7 @@ def main() -> int:
         try:
             code = tested(environment(version, program), sys.argv[1:])
         except (OSError, subprocess.CalledProcessError) as error:
-            results.append((version, f'FAILED to install: {error}'))
+            results.append((version, f'FAILED to install or compile: {error}'))
             continue
         results.append((version, 'passed' if code == 0 else f'FAILED with code {code}'))
     for version, text in results:

@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import struct
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -128,7 +129,8 @@ class _Base:
 
     def _restrict(self, base: sqlite3.Connection) -> None:
         """Let nothing in the file run: it is data."""
-        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
+        if sys.version_info >= (3, 11):  # before, SQLite's own limit: the size of the file
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 24)
         base.set_progress_handler(self._step, STRIDE)
         base.text_factory = lambda raw: raw[:NAME].decode('utf-8', 'replace')
         for pragma in ('trusted_schema=OFF', 'cell_size_check=ON', 'mmap_size=0'):

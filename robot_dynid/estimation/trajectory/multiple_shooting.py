@@ -183,7 +183,9 @@ class MultipleShooting:
         rows = np.concatenate([by[..., :b], off[..., None]], axis=3).reshape(k, -1, b + 1)
         if not self.free:
             return rows, np.zeros((k, channels, b + 1))
-        q, r = np.linalg.qr(by[..., b:].reshape(k, -1, channels))
+        # one by one: NumPy 1.21 factors no stacks
+        factors = [np.linalg.qr(one) for one in by[..., b:].reshape(k, -1, channels)]
+        q, r = (np.stack(parts) for parts in zip(*factors, strict=True))
         along = q.transpose(0, 2, 1) @ rows
         return rows - q @ along, np.linalg.solve(r, along)
 
