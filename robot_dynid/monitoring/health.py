@@ -2,16 +2,18 @@
 
 Parameters that belong together are judged together: the friction of a joint, its rotor, its gear,
 the inertia of a link. The estimate of d of them follows, where nothing changes but by what is
-expected, a normal distribution of known covariance, and forgets over the memory tau. So the
-square x of its distance from the model is chi-square of d degrees, and exceeds a high level at the
-rate
+expected, a normal distribution of a covariance C s, and forgets over the memory tau; the scale s
+is known as well as a few days tell, with nu degrees of freedom (inverse chi-square), so that C is
+the covariance of Student's distribution. The square x of the distance by C has the density f of
+d (nu - 2) / nu times Fisher's F of d and nu degrees, and exceeds a high level at the rate
 
-    2 x f_d(x) / tau,
+    2 x f(x) / tau:
 
-f_d the density of that distribution: its root is the distance of an Ornstein-Uhlenbeck process,
-which leaves a ball. The levels are those at which the rates of all groups, each with the same
-share, add up to the rate of false alarms that was asked for. Joints that rest, and what stays the
-same for a day, only lower it.
+given s the root of x / s is the distance of an Ornstein-Uhlenbeck process, which leaves a ball, at
+2 (x / s) f_d(x / s) / tau with the density f_d of chi-square; the mean over s is the above. The
+levels are those at which the rates of all groups, each with the same share, add up to the rate of
+false alarms that was asked for. Joints that rest, and what stays the same for a day, only lower
+it.
 
 Source: Leadbetter, Lindgren, Rootzen 1983, Extremes, chapter 12 (alpha = 1), for d = 1; the same
 for the distance, a diffusion, for d > 1.
@@ -28,7 +30,11 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.parameter_words import parameter_words
-from robot_dynid.monitoring.recursive_identification import MEMORY, RecursiveIdentification
+from robot_dynid.monitoring.recursive_identification import (
+    MEMORY,
+    RecursiveIdentification,
+    prior_freedom,
+)
 from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.types import FloatArray
@@ -45,6 +51,8 @@ CLEAR = 10.0
 KNOWN = 0.1
 #: changes of less than this [N m], as a share of what the model leaves over, raise no alarm
 MATTERS = 0.1
+#: logarithm of a squared distance beyond all levels
+FARTHEST = 100.0
 #: what the groups of blocks are of a part
 WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
          RigidLinks: 'mass, first moments and inertia'}
@@ -156,21 +164,26 @@ def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
     return tuple(Group(key, tuple(columns)) for key, columns in found.items())
 
 
-def alarm_level(degrees: int, rate: float) -> float:
-    """Return the level of a chi-square of ``degrees``, exceeded at a ``rate`` per memory.
+def alarm_level(degrees: int, rate: float, freedom: float = np.inf) -> float:
+    """Return the level of a squared distance that is exceeded at a ``rate`` per memory.
 
-    Solves 2 x f(x) = rate beyond its mode.
+    Of so many ``degrees``, by a covariance that is known with ``freedom``. Solves
+    2 x f(x) = rate beyond its mode.
     """
     from scipy.optimize import brentq
-    from scipy.special import gammaln
+    from scipy.special import betaln, gammaln
 
-    half = 0.5 * degrees
+    half, own = 0.5 * degrees, 0.5 * freedom
 
-    def excess(x: float) -> float:
-        return float(half * np.log(0.5 * x) - 0.5 * x - gammaln(half) + np.log(2.0 / rate))
+    def excess(logarithm: float) -> float:
+        y = float(np.exp(logarithm))  # of the scale of the distribution, not of its deviation
+        density = half * np.log(0.5 * y) - 0.5 * y - gammaln(half) if np.isinf(freedom) else (
+            half * np.log(y / freedom) - (half + own) * np.log1p(y / freedom) - betaln(half, own))
+        return float(density + np.log(2.0 / rate))
 
-    start = float(degrees) + 2.0  # beyond the largest of x f(x)
-    return start if excess(start) <= 0.0 else float(brentq(excess, start, 1e4))
+    start = float(np.log(degrees + 2.0))  # beyond the largest of x f(x)
+    found = start if excess(start) <= 0.0 else brentq(excess, start, FARTHEST)
+    return float(np.exp(found)) * (1.0 - 2.0 / freedom)
 
 
 class Health:
@@ -182,13 +195,18 @@ class Health:
         self.groups = groups_of(model)
         self._words = parameter_words(model)
         self._rate = self.settings.false_alarms * self.settings.memory / MONTH / len(self.groups)
-        self._levels: dict[int, float] = {}
+        self._freedom = prior_freedom(model)
+        self._levels: dict[tuple[int, float], float] = {}
 
-    def level(self, degrees: int) -> float:
-        """Return the level of a chi-square of so many ``degrees`` that is an alarm."""
-        if degrees not in self._levels:
-            self._levels[degrees] = alarm_level(degrees, self._rate)
-        return self._levels[degrees]
+    def level(self, degrees: int, freedom: float) -> float:
+        """Return the level of a squared distance of so many ``degrees`` that is an alarm.
+
+        ``freedom`` is that of the covariance.
+        """
+        key = degrees, freedom
+        if key not in self._levels:
+            self._levels[key] = alarm_level(degrees, self._rate, freedom)
+        return self._levels[key]
 
     @one_blas_thread()
     def judged(self) -> tuple[GroupHealth, ...]:
@@ -211,7 +229,8 @@ class Health:
         joint, torque, reach = self._torque(own, root, departure)
         expected, stays = (one[own] for one in variances)
         best = 1.0 - float(np.min(stays / np.where(expected > 0.0, expected, np.inf)))
-        level = self.level(max(degrees, 1))
+        freedom = float(self._freedom[own].min())
+        level = self.level(max(degrees, 1), freedom)
         idle = found.seconds - float(found.excited[own].max())
         if found.learning or best < KNOWN:
             condition = Condition.UNKNOWN
@@ -229,8 +248,8 @@ class Health:
                 float(model.values[k] + departure[k]), float(deviations[k])))
         owner = model.torque_model.robot.row_joints[joint]
         return GroupHealth(
-            group.words, condition, normal_deviations(square, degrees),
-            normal_deviations(level, max(degrees, 1)), model.joints[owner], torque,
+            group.words, condition, normal_deviations(square, degrees, freedom),
+            normal_deviations(level, max(degrees, 1), freedom), model.joints[owner], torque,
             max(torque - reach, 0.0), torque + reach, tuple(changes), idle)
 
     def _torque(self, own: list[int], root: FloatArray, departure: FloatArray
@@ -261,15 +280,21 @@ def distance(departure: FloatArray, covariance: FloatArray) -> tuple[float, int]
     return float(np.sum(along ** 2 / values[kept])), int(kept.sum())
 
 
-def normal_deviations(square: float, degrees: int) -> float:
-    """Return the deviations of a normal distribution as probable as a chi-square, two-sided."""
+def normal_deviations(square: float, degrees: int, freedom: float = np.inf) -> float:
+    """Return the deviations of a normal distribution as probable as a distance, two-sided.
+
+    ``square`` of the distance of so many ``degrees``, by a covariance known with ``freedom``.
+    """
     from scipy.optimize import brentq
-    from scipy.special import chdtrc, log_ndtr
+    from scipy.special import chdtrc, fdtrc, log_ndtr
 
     if degrees == 0 or square <= 0.0:
         return 0.0
-    probability = 0.5 * float(chdtrc(degrees, square))
-    if degrees == 1 or probability == 0.0:
+    known = np.isinf(freedom)
+    own = square / (1.0 - 2.0 / freedom)
+    probability = 0.5 * float(chdtrc(degrees, own) if known else
+                              fdtrc(degrees, freedom, own / degrees))
+    if (known and degrees == 1) or probability == 0.0:
         return float(np.sqrt(square))
     tail = np.log(probability)
-    return float(brentq(lambda z: log_ndtr(-z) - tail, 0.0, np.sqrt(square)))
+    return float(brentq(lambda z: log_ndtr(-z) - tail, 0.0, np.sqrt(own)))

@@ -43,8 +43,12 @@ SOME, LARGER = 10.0, 4.0
 #: fits by which the first density is found, in which departures are so many times as likely: a
 #: robot that has changed before must not pass for a noisy one
 ROUNDS, FREE = 3, 10.0
-#: shares by which friction differs from day to day: where one recording did not show it, and least
-UNKNOWN_SPREAD, LEAST_SPREAD = 0.05, 0.02
+#: share by which friction differs from day to day on other arms (that of viscous friction of a
+#: UR10e over six days, `robot-dynid fleet`), and the degrees of freedom it counts with: arms are
+#: unlike by a factor of exp(1 / sqrt(2 * 4)) = 1.4
+USUAL_SPREAD, USUAL_FREEDOM = 0.05, 4.0
+#: fewer degrees of freedom count as these: a variance must be known
+LEAST_FREEDOM = 3.0
 #: deviation of a parameter that the recordings left open, in parts of the effort of a moderate
 #: motion where nothing says how large efforts are [N m]
 OPEN_EFFORT = 100.0
@@ -263,22 +267,20 @@ def _energy(information: Information, batch: Batch, values: FloatArray) -> Float
 def prior_root(model: IdentifiedModel) -> FloatArray:
     """Return a root F (b, b) of what is expected of the base parameters: covariance F^T F.
 
-    That of the estimate, by Student's distribution of its degrees of freedom; friction of another
-    day, and what warms up; parameters that the recordings left open may be anything. None is known
-    better than by LEAST_DEVIATION of its deviation from all others.
+    That of the estimate, and friction of another day, both by Student's distribution of their
+    degrees of freedom; what warms up; parameters that the recordings left open may be anything.
+    None is known better than by LEAST_DEVIATION of its deviation from all others.
     Raises ModelError for a model without covariance.
     """
     torque = model.torque_model
-    freedom = model.record.degrees_of_freedom
-    student = np.sqrt(freedom / (freedom - 2.0)) if freedom and freedom > 2.0 else 1.0
-    parts = [student * model.covariance_factor]
+    parts = [_student(_estimate_freedom(model)) * model.covariance_factor]
     scales = friction_scales(torque, model.values)
     if scales is not None:
-        known = model.record.friction_spread
         for direction, kind, axis in zip(
                 scales.directions.T, scales.kinds, scales.axes, strict=True):
-            spread = UNKNOWN_SPREAD if known is None else max(known.get(kind, 0.0), LEAST_SPREAD)
-            parts.append((np.hypot(spread, _warmed(model, kind, axis)) * direction)[None])
+            spread, freedom = daily_spread(model, kind, scales.kinds.count(kind))
+            daily = _student(freedom) * spread
+            parts.append((np.hypot(daily, _warmed(model, kind, axis)) * direction)[None])
     unknown = ~np.isfinite(model.std)
     if unknown.any():
         ranges = model.trained.quantities.get('effort')
@@ -288,6 +290,44 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
     scale = np.linalg.norm(np.vstack(parts), axis=0)
     least = LEAST_DEVIATION * np.where(scale > 0.0, scale, np.finfo(float).tiny ** 0.25)
     return triangle(np.vstack([*parts, np.diag(least)]))
+
+
+def prior_freedom(model: IdentifiedModel) -> FloatArray:
+    """Return the degrees of freedom (b,) of what is expected of the base parameters.
+
+    Those of the estimate, of friction also those of the spread from day to day: the fewer count.
+    """
+    found = np.full(len(model.values), _estimate_freedom(model))
+    scales = friction_scales(model.torque_model, model.values)
+    if scales is not None:
+        for direction, kind in zip(scales.directions.T, scales.kinds, strict=True):
+            freedom = daily_spread(model, kind, scales.kinds.count(kind))[1]
+            found[direction != 0.0] = np.minimum(found[direction != 0.0], freedom)
+    return np.asarray(np.maximum(found, LEAST_FREEDOM))
+
+
+def daily_spread(model: IdentifiedModel, kind: str, axes: int) -> tuple[float, float]:
+    """Return the share by which a ``kind`` of friction differs from day to day, and its freedom.
+
+    What the recordings of a model show of so many ``axes``, each less one, moderated by what is
+    usual: a few days alone show far too little scatter at times. Source: Smyth, Stat. Appl. Genet.
+    Mol. Biol. 2004, 3, 3.
+    """
+    own = (model.record.friction_spread or {}).get(kind)
+    freedom = 0.0 if own is None else float(max(len(model.record.recordings) - 1, 0) * axes)
+    total = USUAL_FREEDOM + freedom
+    square = (USUAL_FREEDOM * USUAL_SPREAD**2 + freedom * (own or 0.0)**2) / total
+    return float(np.sqrt(square)), total
+
+
+def _estimate_freedom(model: IdentifiedModel) -> float:
+    freedom = model.record.degrees_of_freedom
+    return np.inf if freedom is None else max(freedom, LEAST_FREEDOM)
+
+
+def _student(freedom: float) -> float:
+    """Return the deviation of Student's distribution in terms of its scale."""
+    return float(np.sqrt(1.0 / (1.0 - 2.0 / freedom)))
 
 
 def _warmed(model: IdentifiedModel, kind: str, axis: int) -> float:

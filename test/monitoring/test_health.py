@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from everyday_arm import EverydayArm, known_model
+from everyday_arm import DAYS, EverydayArm, known_model
 from scipy.signal import lfilter
-from scipy.stats import chi2, poisson
+from scipy.stats import chi2, f, poisson
 from tolerances import LEAST_SQUARES
 
 from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.estimation.directional_forgetting import Followed
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import FitRecord
 from robot_dynid.monitoring.everyday_motion import everyday_motion
 from robot_dynid.monitoring.health import (
     MONTH,
@@ -27,6 +30,8 @@ from robot_dynid.monitoring.health import (
 from robot_dynid.monitoring.recursive_identification import (
     LEARNING,
     RecursiveIdentification,
+    daily_spread,
+    prior_freedom,
     prior_root,
 )
 from robot_dynid.types import FloatArray, RawLog
@@ -75,8 +80,36 @@ def test_the_prior_is_the_covariance_and_friction_of_another_day(model: Identifi
     rigid = [i for i, name in enumerate(model.names) if not name.startswith('f')]
     assert np.allclose(np.diag(found)[rigid], model.std[rigid]**2, rtol=1e-9)
     viscous = model.names.index('fv2')
+    freedom = 3.0 * (DAYS - 1)
+    usual = (4.0 * 0.05**2 + freedom * 0.02**2) / (freedom + 4.0)
+    usual *= (freedom + 4.0) / (freedom + 2.0)
     assert np.isclose(found[viscous, viscous],
-                      model.std[viscous]**2 + (0.02 * model.values[viscous])**2, rtol=1e-9)
+                      model.std[viscous]**2 + usual * model.values[viscous]**2, rtol=1e-9)
+
+
+def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:
+    """A few recordings show too little scatter at times: what is usual counts beside them."""
+    def told(record: FitRecord) -> tuple[float, float]:
+        return daily_spread(replace(model, record=record), 'viscous', 3)
+
+    none = {'viscous': 0.0}
+    assert told(FitRecord(recordings=('one',))) == told(FitRecord()) == (0.05, 4.0)
+    few = told(FitRecord(recordings=('one', 'two'), friction_spread=none))
+    assert few == (pytest.approx(0.05 * np.sqrt(4.0 / 7.0)), 7.0)
+    assert told(model.record)[0] == pytest.approx(0.02, rel=0.01)
+    own = replace(model, record=FitRecord(recordings=('one', 'two'), friction_spread=none,
+                                          degrees_of_freedom=6.0))
+    freedom = dict(zip(model.names, prior_freedom(own), strict=True))
+    assert (freedom['fv2'], freedom['fc3'], freedom['Izz1']) == (6.0, 4.0, 6.0)
+
+
+def test_what_few_days_tell_raises_fewer_alarms(model: IdentifiedModel) -> None:
+    known = replace(model, record=replace(model.record, recordings=('one', 'two')))
+    health = fed(Health(known), EverydayArm(model, model.values).scaled(('fv2',), 1.2),
+                 10 * MINUTE)
+    assert not changed(health)
+    assert changed(fed(Health(model), EverydayArm(model, model.values).scaled(
+        ('fv2',), 1.2), 10 * MINUTE))
 
 
 def test_a_step_in_friction_is_found_and_nothing_else(model: IdentifiedModel) -> None:
@@ -170,8 +203,6 @@ def test_every_parameter_is_in_one_group(model: IdentifiedModel) -> None:
 
 
 def test_a_model_without_covariance_is_refused(model: IdentifiedModel) -> None:
-    from dataclasses import replace
-
     with pytest.raises(ModelError, match='no covariance'):
         Health(replace(model, correlation_factor=None))
 
@@ -188,6 +219,21 @@ def test_levels_are_those_of_the_density() -> None:
     assert alarm_level(3, 1e-6) > x
     assert np.isclose(normal_deviations(9.0, 1), 3.0)
     assert np.isclose(normal_deviations(float(chi2.isf(0.01, 4)), 4), 2.5758, atol=1e-4)
+
+
+@pytest.mark.parametrize(('degrees', 'freedom'), [(1, 7.0), (3, 7.0), (3, 40.0)])
+def test_levels_hold_where_the_covariance_is_known_from_few_days(
+    degrees: int, freedom: float
+) -> None:
+    """The rate is the mean of that of known scales, drawn as inverse chi-square."""
+    x = alarm_level(degrees, 1e-4, freedom)
+    quantiles = (np.arange(200_000) + 0.5) / 200_000
+    scale = freedom / chi2.isf(quantiles, freedom) * (freedom - 2.0) / freedom
+    own = x / scale
+    assert np.isclose(np.mean(2.0 * own * chi2.pdf(own, degrees)), 1e-4, rtol=0.01)
+    assert np.isclose(alarm_level(degrees, 1e-4, 1e8), alarm_level(degrees, 1e-4), rtol=1e-5)
+    square = (freedom - 2.0) / freedom * degrees * f.isf(0.01, degrees, freedom)
+    assert np.isclose(normal_deviations(float(square), degrees, freedom), 2.5758, atol=1e-4)
 
 
 def test_distances_leave_out_what_is_not_known() -> None:

@@ -24,16 +24,22 @@ from robot_dynid.types import FloatArray, Samples, frozen
 STEP, SECONDS = 0.02, 5.0
 #: correlation time [s] of the noise
 COLOUR = 0.2
+#: recordings of a model that knows how friction differs from day to day
+DAYS = 1000
 
 
 def known_model(spread: float = 0.02, std: float = 0.02, **more: Any) -> IdentifiedModel:
-    """Return a model of the planar arm whose parameters are known to the share ``std``."""
+    """Return a model of the planar arm whose parameters are known to the share ``std``.
+
+    By recordings of DAYS days, from one to the next of which friction differed by ``spread``.
+    """
     model = model_of(load_robot('planar_3r'))
     reach = model.torque_model.moderate_effort.max(axis=0)
     deviations = std * np.maximum(np.abs(model.values), 1.0 / reach)
     return replace(
         model, std=frozen(deviations), correlation_factor=frozen(np.eye(len(deviations))),
-        record=FitRecord(friction_spread=dict.fromkeys(('viscous', 'dry', 'offset'), spread)),
+        record=FitRecord(recordings=('day',) * DAYS, friction_spread=dict.fromkeys(
+            ('viscous', 'dry', 'offset'), spread)),
         **more)
 
 
