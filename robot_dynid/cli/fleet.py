@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'robot': robot.name, 'recordings': len(made.recordings),
         'sessions': sum(len(arm.sessions) for arm in found.arms), 'rate': rate,
         'tests': found.tests, 'findings': [_finding(one) for one in found.findings],
-        'watched': [_finding(one) for one in found.watched],
+        'watched': [_finding(one) | {'sessions_needed': one.sessions} for one in found.watched],
         'arms': {arm.name: {'sessions': len(arm.sessions), 'model': written.get(arm.name),
                             'characteristics': _levels(found, arm)} for arm in found.arms},
         'spread': _spread(found), 'left_out': dict(made.left_out), 'report': arguments.report,
@@ -174,6 +174,7 @@ def _spread(found: Fleet) -> dict[str, Any]:
 def show(result: dict[str, Any], terminal: Terminal) -> None:
     """Print what was found."""
     from robot_dynid.cli.terminal import number
+    from robot_dynid.report.fleet import COLUMNS, NEEDED
 
     def size(one: dict[str, Any]) -> str:
         scale, unit = (100.0, '%') if one['unit'] == '1' else (1.0, one['unit'])
@@ -182,13 +183,13 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     terminal.facts((('arms', str(len(result['arms']))), ('sessions', str(result['sessions'])),
                     ('recordings', str(result['recordings'])), ('tests', str(result['tests'])),
                     ('false among the arms named', f'{100.0 * result["rate"]:g} % at most')))
-    for title, found in (
-            ('changed, or off the other arms', result['findings']),
-            ('strongest of what is not beyond chance, one by one', result['watched'])):
-        terminal.table(title, ('arm', 'part', 'what', 'pattern', 'by', 'since', 'chance',
-                               'perhaps'), [
-            (one['arm'], one['part'], one['words'], one['pattern'], size(one),
-             one['since'] or '', f'{one["probability"]:.1g}', one['cause']) for one in found])
+    rows = {key: [(one['arm'], one['part'], one['words'], one['pattern'], size(one),
+                   one['since'] or '', f'{one["probability"]:.1g}', one['cause'])
+                  for one in result[key]] for key in ('findings', 'watched')}
+    needed = [str(one['sessions_needed'] or '') for one in result['watched']]
+    terminal.table('changed, or off the other arms', COLUMNS, rows['findings'])
+    terminal.table('strongest of what is not beyond chance, one by one', (*COLUMNS, NEEDED), [
+        (*row, own) for row, own in zip(rows['watched'], needed, strict=True)])
     if not result['findings']:
         terminal.line('nothing changed beyond what is usual in this fleet')
     terminal.warnings(f'left out: {reason}' for reason in result['left_out'].values())

@@ -32,6 +32,8 @@ LEFT_OUT = 12
 LEAST_ARMS = 4
 #: sessions on both sides of a step of what differs from day to day; of few sessions, half of them
 BESIDE_STEP = 3
+#: sessions up to which is told how many would do
+MOST_SESSIONS = 200
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,23 @@ def _shapes(time: FloatArray, daily: bool) -> Iterator[tuple[str, int, FloatArra
         yield PASSING, only, (np.arange(count) == only).astype(np.float64)
     if count > 2:
         yield TREND, 0, (time - time[0]) / (time[-1] - time[0])
+
+
+def sessions_needed(
+    size: float, path: Path, usual: DayToDay, daily: bool, chance: float
+) -> int | None:
+    """Return of how many sessions a step of ``size`` in their middle would be one by ``chance``.
+
+    Of sessions that know as much as those of ``path`` do, and scatter from day to day as
+    ``usual``. At least BESIDE_STEP on both sides; None above MOST_SESSIONS.
+    """
+    variance = usual.spread**2 + float(np.mean(path.variances))
+    for half in range(BESIDE_STEP, MOST_SESSIONS // 2 + 1):
+        tests = sum(1 for _ in _shapes(np.arange(2.0 * half), daily))
+        ratio = abs(size) / float(np.sqrt(2.0 * variance / half))
+        if tests * student_tail(ratio, usual.freedom + 2 * half - 2) <= chance:
+            return 2 * half
+    return None
 
 
 def _tested(

@@ -15,7 +15,15 @@ from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.fleet.causes import cause
 from robot_dynid.fleet.chance import by_chance
-from robot_dynid.fleet.changes import OUTLIER, STEP, Evidence, change, level, outliers
+from robot_dynid.fleet.changes import (
+    OUTLIER,
+    STEP,
+    Evidence,
+    change,
+    level,
+    outliers,
+    sessions_needed,
+)
 from robot_dynid.fleet.characteristics import Characteristic, Characteristics, Reading
 from robot_dynid.fleet.discovery import discovered, simes
 from robot_dynid.fleet.scatter import LEAST_UNITS, DayToDay, Levels, Path, day_to_day, levels
@@ -78,7 +86,8 @@ class Finding:
     """Something found about an arm: which characteristic, how, since when, and why perhaps.
 
     ``size`` with the half of its interval; ``since`` [s since 1970], None of an outlier, which
-    the others show; ``probability`` by chance.
+    the others show; ``probability`` by chance. ``sessions``: of what is only watched, of how many
+    sessions, half of them before it, a step as large would be named; None where that is not known.
     """
 
     arm: str
@@ -89,6 +98,7 @@ class Finding:
     since: float | None
     probability: float
     cause: str
+    sessions: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,25 +200,32 @@ def judged(
     yes = discovered([[np.array([said[k].probability for k in members]) for members in parts]
                       for said, parts in zip(evidence, groups, strict=True)], rate)
     findings: list[Finding] = []
-    others: list[Finding] = []
+    others: dict[Finding, tuple[int, int, float]] = {}
     pooled = []
     for r, (name, sessions) in enumerate(arms.items()):
         found = [_finding(name, characteristics.all[k], evidence[r][k], own[k][r], miss)
                  for members, (chosen, miss) in zip(groups[r], yes[r], strict=True)
                  for k, is_so in zip(members, chosen, strict=True) if is_so]
-        others += [_finding(name, characteristics.all[k], evidence[r][k], own[k][r], WATCHED)
+        others |= {_finding(name, characteristics.all[k], evidence[r][k], own[k][r], WATCHED):
+                   (k, r, rate / (len(arms) * len(groups[r]) * len(members)))
                    for members, (chosen, _) in zip(groups[r], yes[r], strict=True)
-                   if not chosen.any() for k in members]
+                   if not chosen.any() for k in members}
         findings += sorted(found, key=lambda one: one.probability)
         since = max((one.since or -np.inf for one in found if one.pattern == STEP),
                     default=-np.inf)
         pooled.append(_pooled(name, sessions, since, list(zip(usual, spread, strict=True))[
             :characteristics.own]))
+    def needed(one: Finding) -> int | None:
+        k, r, chance = others[one]
+        return None if one.pattern == OUTLIER else sessions_needed(
+            one.size, own[k][r], usual[k], bool(characteristics.daily[k]), chance)
+
+    watched = tuple(replace(one, sessions=needed(one)) for one in _watched(others))
     return Fleet(characteristics, tuple(pooled), tuple(usual), tuple(spread), tuple(findings),
-                 tuple(_watched(others)), sum(map(len, evidence)), rate)
+                 watched, sum(map(len, evidence)), rate)
 
 
-def _watched(others: Sequence[Finding]) -> list[Finding]:
+def _watched(others: Iterable[Finding]) -> list[Finding]:
     """Return the strongest of what is not found: one of each part of an arm."""
     parts: dict[tuple[str, str, str], Finding] = {}
     for one in sorted(others, key=lambda one: one.probability):

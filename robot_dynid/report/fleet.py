@@ -32,6 +32,8 @@ TEXT = (
     'Of the arms that are named, {rate} are named by chance; so, on average over these, is what '
     'is said of each. Intervals hold with that in mind.')
 WATCHED = 'Strongest of what is not beyond chance, one by one'
+#: of how many sessions, half of them before it, a step as large would be named
+NEEDED = 'sessions to tell'
 SPREADS = (
     'Standard deviations between arms, and of one arm from day to day beyond what its recordings '
     'let expect. Friction and gears as shares of the mean of the fleet.')
@@ -77,8 +79,9 @@ def _findings(fleet: Fleet) -> Section:
                   for one in (*fleet.findings, *fleet.watched)[:MOST_FIGURES])
     tables = [Table(COLUMNS, rows, words=True)] if rows else []
     if fleet.watched:
-        tables.append(Table(COLUMNS, tuple(Row(said(one)) for one in fleet.watched), WATCHED,
-                            words=True))
+        tables.append(Table((*COLUMNS, NEEDED), tuple(Row((
+            *said(one), str(one.sessions or '')))
+            for one in fleet.watched), WATCHED, words=True))
     return Section('Findings', text=TEXT.format(rate=f'{100.0 * fleet.rate:g} %'), status=status,
                    tables=tuple(tables), figures=drawn)
 

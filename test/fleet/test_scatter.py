@@ -14,6 +14,7 @@ from robot_dynid.fleet.changes import (
     change,
     level,
     outliers,
+    sessions_needed,
 )
 from robot_dynid.fleet.discovery import discovered, rejected, simes
 from robot_dynid.fleet.scatter import MANY, DayToDay, Path, day_to_day, levels
@@ -113,6 +114,25 @@ def test_an_arm_is_compared_with_the_others_without_itself() -> None:
     assert said[4].probability < 1e-3 < min(one.probability for one in said[:4])
     assert said[4].pattern == OUTLIER
     assert outliers(values[:3], np.ones(3), levels(values[:3], np.ones(3))) is None
+
+
+@pytest.mark.parametrize('daily', [True, False])
+def test_as_many_sessions_as_are_asked_for_would_tell(daily: bool) -> None:
+    """A step as large is told by so many sessions, half of them before it, and not by fewer."""
+    usual = DayToDay(0.05, 1e9)
+    known = Path(np.zeros(5), np.full(5, 0.03**2))
+    needed = sessions_needed(0.12, known, usual, daily, 1e-4)
+    assert needed is not None and needed > 6
+
+    def chance(count: int) -> float:
+        step = 0.12 * (np.arange(count) >= count // 2)
+        found = change(Path(step, np.full(count, 0.03**2)), np.arange(float(count)), usual, daily)
+        assert found is not None and found.session == count // 2
+        return found.probability
+
+    assert chance(needed) <= 1e-4 < chance(needed - 2)
+    assert sessions_needed(1.0, known, usual, daily, 1e-4) == 6
+    assert sessions_needed(0.001, known, usual, daily, 1e-4) is None
 
 
 def test_too_few_sessions_say_nothing() -> None:
