@@ -36,7 +36,7 @@ def merged(factors: Sequence[FloatArray]) -> FloatArray:
     """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each."""
     if len(factors) == 1:
         return factors[0]
-    return triangle(np.vstack(factors))
+    return triangle(np.concatenate(factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +162,17 @@ class Information:
         used. The rows of the factors stay, so they are no longer triangular.
         """
         structure = np.array([np.any(directions[present[j]] != 0.0, axis=0) for j in rows])
+        counting = np.where(present[:, :, None], directions, 0.0)
+        own = [counting[j][self.structure[j]][:, structure[row]] for row, j in enumerate(rows)]
+        held = np.where(present, known, 0.0)
         batches = []
         for batch in self.batches:
             factors = []
             for row, j in enumerate(rows):
-                wide = self.expanded(j, batch)
-                if j in centred:
-                    wide = _without_mean(wide)
-                columns = np.where(present[j], wide[:, :-EXTRA], 0.0)
-                extra = wide[:, -EXTRA:].copy()
-                extra[:, [FILTERED, RAW]] -= (columns @ known)[:, None]
-                factors.append(np.hstack([(columns @ directions)[:, structure[row]], extra]))
+                factor = _without_mean(batch.factors[j]) if j in centred else batch.factors[j]
+                columns, extra = factor[:, :-EXTRA], factor[:, -EXTRA:].copy()
+                extra[:, [FILTERED, RAW]] -= (columns @ held[j][self.structure[j]])[:, None]
+                factors.append(np.concatenate([columns @ own[row], extra], axis=1))
             batches.append(replace(batch, factors=tuple(factors)))
         names = tuple(f'x{i + 1}' for i in range(directions.shape[1]))
         noise = None if self.noise is None else self.noise[list(rows)]
