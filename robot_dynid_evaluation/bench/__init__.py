@@ -42,6 +42,7 @@ BENCHES = {
     'residual': 'errors on recordings left out: ripple, warm-up and adaptation one by one',
     'stops': 'events in mid-motion against the nodes as processes: seconds to rest beside those '
              'promised',
+    'health': 'hours of everyday motion of simulated arms: false alarms, changes found',
     'fleet': 'simulated fleets of 50 arms, 20 recordings each: changes found, and false alarms',
 }
 #: what a benchmark may be asked for beside its name, as keywords of its ``measure``

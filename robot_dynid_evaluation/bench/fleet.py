@@ -109,7 +109,7 @@ def simulated(fleet: SimulatedFleet, model: TorqueModel) -> list[ReducedRecordin
     found = []
     for arm in range(fleet.arms):
         change = fleet.changes[arm] if arm < len(fleet.changes) else None
-        own = _arm(robot, rng)
+        own = simulated_arm(robot, rng)
         for session, day in enumerate(_days(fleet, robot.n, own.unrest, rng)):
             share = 0.0 if change is None else _share(change, session, fleet.recordings)
             samples = _recording(own, motions[rng.integers(len(motions))], change, share, day, rng)
@@ -129,7 +129,7 @@ class _Arm:
     unrest: float
 
 
-def _arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
+def simulated_arm(robot: RobotModel, rng: np.random.Generator) -> _Arm:
     from robot_dynid.simulation.truth import load_truth
 
     truth = load_truth(robot)
@@ -200,7 +200,7 @@ def _recording(
     if change is not None:
         viscous[change.joint] *= 1.0 + share * (change.viscous - 1.0)
         dry[change.joint] *= 1.0 + share * (change.dry - 1.0)
-        robot = robot.with_nominal(robot.nominal + _load(robot.n, share * change.load))
+        robot = robot.with_nominal(robot.nominal + carried(robot.n, share * change.load))
     q, qd, qdd = motion.position, motion.velocity, motion.acceleration
     links = inverse_dynamics(robot, q, qd, qdd)
     side = np.clip(qd / RAMP[1], -1.0, 1.0)
@@ -211,7 +211,7 @@ def _recording(
     return replace(motion, effort=effort, measured=effort)
 
 
-def _load(n: int, mass: float) -> FloatArray:
+def carried(n: int, mass: float) -> FloatArray:
     """Return the change of the parameters (n, 10) by a point mass at the end of the arm."""
     found, x = np.zeros((n, 10)), 0.15
     found[-1] = mass * np.array([1.0, x, 0.0, 0.0, 0.0, 0.0, x**2, 0.0, 0.0, x**2])

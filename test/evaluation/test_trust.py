@@ -41,16 +41,16 @@ def test_every_kind_was_measured_and_needs_all_its_figures(kind: str) -> None:
 def test_records_are_kept_where_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {'kills': 2, 'recordings': 3, 'same': True, 'more': 1}
+    found = {'kills': 2, 'recordings': 3, 'difference': 0.0, 'more': 1}
     monkeypatch.delenv(trust.VARIABLE, raising=False)
     trust.keep('resumed', found, 12.0)
     monkeypatch.setenv(trust.VARIABLE, str(tmp_path / 'kept'))
     trust.keep('resumed', found, 12.0, 'one of two')
-    with pytest.raises(DataError, match='lacks same'):
+    with pytest.raises(DataError, match='lacks difference'):
         trust.keep('resumed', {'kills': 2, 'recordings': 3}, 12.0)
     assert [one.name for one in (tmp_path / 'kept').iterdir()] == ['resumed-one-of-two.json']
     (record,) = trust.records(tmp_path / 'kept')
-    assert '| one of two | 2 | 3 | the same |' in trust.page([record])
+    assert '| one of two | 2 | 3 | byte for byte |' in trust.page([record])
     assert 'Not measured yet' in trust.page([])
     (tmp_path / 'kept' / 'x.json').write_text(json.dumps({**record, 'kind': 'other'}))
     with pytest.raises(DataError, match=r"x.json: there is no kind of record 'other'"):

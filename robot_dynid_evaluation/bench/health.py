@@ -1,0 +1,311 @@
+"""Hours of everyday motion of simulated arms: false alarms of ~/health, and how soon it finds.
+
+Every arm is identified from recordings of a few days, then moves for hours. Joint states pass what
+the identifier does with them: five seconds at a time to information, to the parameters, to the
+condition of every group. First nothing changes but what days change; then one thing does.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid_evaluation.bench import Row
+from robot_dynid_evaluation.bench.fleet import ROBOT, Change, carried, simulated_arm
+
+if TYPE_CHECKING:
+    from robot_dynid.cli.terminal import Progress
+    from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.monitoring.health import GroupHealth, Health
+    from robot_dynid.trajectories.limits import MotionLimits
+    from robot_dynid.types import FloatArray, RawLog
+
+COLUMNS = ('plant', 'days', 'what', 'arms', 'hours', 'found', 'stated', 'kept', 'minutes')
+#: arms of every plant; hours of each without a change, and those a change may take to be found
+ARMS, HOURS, SOON = 4, 1.0, 0.5
+#: false alarms per month of motion: the default, and the most, of which hours can show some
+RATES = (0.1, 1000.0)
+#: [Hz]; [s] of a stretch, of the motion that an arm repeats during a day, and of motion in a day
+RATE, STRETCH, LAP, DAY = 100.0, 5.0, 60.0, 3600.0
+#: stretches after which groups are judged
+JUDGED = 3
+#: recordings of the identification, each of another day: few, and those with which changes are
+#: looked for; their length [s], periods and harmonics of their motion
+DAYS = (2, 4)
+SECONDS, PERIODS, HARMONICS = 30.0, 3, 6
+#: white noise of the efforts, coloured noise, in terms of the dry friction, and its time [s]
+NOISE, COLOURED, COLOUR = 0.1, 0.05, 0.2
+#: noise of position [rad] and velocity [rad/s]
+SENSORS = 2e-6, 1e-3
+#: share of the limits that moves from point to point use, and longest rest between them [s]
+SPEED, REST = 0.6, 0.5
+#: hours in which friction has its course of a day
+COURSE = 8.0
+MONTH_HOURS = 720.0
+
+CHANGES = {'viscous friction +20 %': Change('viscous_2', viscous=1.2, joint=1),
+           'dry friction +20 %': Change('dry_2', dry=1.2, joint=1),
+           '0.5 kg left on': Change('load_link_3', load=0.5)}
+
+
+@dataclass(frozen=True)
+class Plant:
+    """Behaviour of a simulated arm beside links, rotors, Coulomb and viscous friction.
+
+    Shares of friction: ``daily`` of each axis from day to day, ``warming`` by which viscous
+    friction falls within ``warm`` [s] of motion, dry friction by half of it, and ``course`` of
+    both over a day; ``loaded`` is friction in parts of the torque that a gear carries [-],
+    ``ramp`` [rad/s] that of reversals. ``task``: everyday motion goes from point to point, where
+    the recordings were Fourier series.
+    """
+
+    name: str
+    daily: float = 0.03
+    warming: float = 0.0
+    warm: float = 600.0
+    course: float = 0.0
+    loaded: float = 0.0
+    ramp: float = 0.02
+    task: bool = False
+
+
+PLANTS = (Plant('inside the model'),
+          Plant('outside the model', warming=0.15, course=0.04, loaded=0.02, ramp=0.03, task=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Day:
+    """A day: position, velocity, acceleration (N, n) of a lap, and what friction is like.
+
+    ``daily`` (2, n) times viscous and dry friction; ``warming`` times that of the plant; ``hour``
+    [rad] of its course at which it begins. ``links`` has efforts by what was asked for before.
+    """
+
+    lap: tuple[FloatArray, FloatArray, FloatArray]
+    daily: FloatArray
+    warming: float
+    hour: float
+    links: dict[tuple[int, int, float], FloatArray] = field(default_factory=dict)
+
+
+class EverydayArm:
+    """One arm of a ``plant`` that moves day by day; with a ``change`` from when it is set.
+
+    Its model is that of recordings of so many ``days``.
+    """
+
+    def __init__(self, plant: Plant, days: int, seed: int) -> None:
+        from robot_dynid.robot.robot_file import load_robot
+        from robot_dynid.trajectories.limits import motion_limits
+
+        self.plant, self._days, self.change = plant, days, Change('')
+        self._rng = np.random.default_rng(seed)
+        self._robot = load_robot(ROBOT)
+        self._limits = motion_limits(self._robot)
+        self._arm = simulated_arm(self._robot, self._rng)
+
+    @cached_property
+    def model(self) -> IdentifiedModel:
+        """The model identified from a recording of each day, begun cold."""
+        from robot_dynid.identification.identify import identify
+        from robot_dynid.identification.recipe import Recipe
+
+        logs = [self._log(self._day(task=False), 0.0, SECONDS) for _ in range(self._days)]
+        return identify(self._robot, logs, recipe=Recipe(friction='coulomb')).model
+
+    def stretches(self, hours: float) -> Iterator[RawLog]:
+        """Yield the joint states of so many hours of motion, STRETCH at a time."""
+        for begin in np.arange(0.0, 3600.0 * hours, STRETCH):
+            if begin % DAY == 0.0:
+                day = self._day(self.plant.task)
+            yield self._log(day, float(begin % DAY), STRETCH)
+
+    def _day(self, task: bool) -> _Day:
+        from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+
+        rng, time = self._rng, np.arange(round(LAP * RATE)) / RATE
+        if task:
+            lap = moves(self._limits, time, rng)
+        else:
+            motion = random_fourier(self._limits.scaled(0.9), FourierOptions(
+                LAP, HARMONICS, PERIODS), rng).sample(time)
+            lap = motion.position, motion.velocity, motion.acceleration
+        daily = 1.0 + self.plant.daily * rng.standard_normal((2, self._robot.n))
+        return _Day(lap, daily, rng.uniform(0.5, 1.5), rng.uniform(0.0, 2.0 * np.pi))
+
+    def _log(self, day: _Day, begin: float, seconds: float) -> RawLog:
+        """Return joint states from ``begin`` [s] of a day on."""
+        from robot_dynid.types import RawLog
+
+        count = round(seconds * RATE)
+        rows = (round(begin * RATE) + np.arange(count)) % len(day.lap[0])
+        q, qd, qdd = (one[rows] for one in day.lap)
+        time = begin + np.arange(count) / RATE
+        effort = self._effort(day, time, (q, qd, qdd)) + self._noise(count)
+        q, qd = (one + size * self._rng.standard_normal(one.shape)
+                 for one, size in zip((q, qd), SENSORS, strict=True))
+        return RawLog('everyday motion', self._robot.joints, time, q, qd, effort)
+
+    def _effort(
+        self, day: _Day, time: FloatArray, motion: tuple[FloatArray, FloatArray, FloatArray]
+    ) -> FloatArray:
+        """Return the effort (N, n) of a ``motion`` at ``time`` (N,) s of a day."""
+        plant, change, arm, (_, qd, qdd) = self.plant, self.change, self._arm, motion
+        viscous, dry = np.array([arm.viscous, arm.dry]) * day.daily
+        viscous[change.joint] *= change.viscous
+        dry[change.joint] *= change.dry
+        fallen = plant.warming * day.warming * (1.0 - np.exp(-time / plant.warm))
+        course = plant.course * np.sin(day.hour + 2.0 * np.pi * time / (3600.0 * COURSE))
+        fallen, course = fallen[:, None], course[:, None]
+        links = self._links(day, round(time[0] % LAP * RATE), motion)
+        side = np.clip(qd / plant.ramp, -1.0, 1.0)
+        return np.asarray(links + arm.rotors * qdd + (1.0 - fallen + course) * viscous * qd + (
+            (1.0 - 0.5 * fallen + course) * dry + plant.loaded * np.abs(links)) * side)
+
+    def _links(
+        self, day: _Day, first: int, motion: tuple[FloatArray, FloatArray, FloatArray]
+    ) -> FloatArray:
+        """Return the effort (N, n) of the links of a ``motion`` that begins ``first`` in a lap."""
+        from robot_dynid.dynamics.rigid_body import inverse_dynamics
+
+        key = first, len(motion[0]), self.change.load
+        if key not in day.links:
+            robot = self._arm.robot
+            robot = robot.with_nominal(robot.nominal + carried(robot.n, self.change.load))
+            day.links[key] = inverse_dynamics(robot, *motion)
+        return day.links[key]
+
+    def _noise(self, count: int) -> FloatArray:
+        """Return noise (count, n) of the effort, white and coloured."""
+        from scipy.signal import lfilter
+
+        keep = np.exp(-1.0 / (RATE * COLOUR))
+        settled = round(5.0 * COLOUR * RATE)
+        white = self._rng.standard_normal((2, count + settled, self._robot.n))
+        slow = lfilter([np.sqrt(1.0 - keep**2)], [1.0, -keep], white[0], axis=0)
+        found = NOISE * white[1, settled:] + COLOURED * slow[settled:]
+        return np.asarray(self._arm.dry * found)
+
+
+def moves(
+    limits: MotionLimits, time: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return position, velocity, acceleration (N, n) of moves from pose to pose and back.
+
+    Polynomials of fifth degree, as fast as SPEED of the limits allows, with rests between.
+    """
+    def pose() -> FloatArray:
+        return limits.centre + 0.8 * limits.half_range * rng.uniform(-1.0, 1.0, len(limits.lower))
+
+    here = home = pose()
+    begin, end = 0.0, float(time[-1])
+    found = np.zeros((3, len(time), len(here)))
+    found[0] = home
+    while begin < end:
+        goal = pose()
+        takes, back = (_least_time(limits, one) for one in (goal - here, home - goal))
+        if begin + takes + back + 2.0 * REST > end:
+            goal, takes = home, _least_time(limits, home - here)
+        own, way = time >= begin, goal - here
+        u = np.clip((time[own] - begin) / takes, 0.0, 1.0)
+        found[0][own] = here + np.outer(10.0 * u**3 - 15.0 * u**4 + 6.0 * u**5, way)
+        found[1][own] = np.outer(30.0 * u**2 - 60.0 * u**3 + 30.0 * u**4, way) / takes
+        found[2][own] = np.outer(60.0 * u - 180.0 * u**2 + 120.0 * u**3, way) / takes**2
+        if goal is home:
+            break
+        here, begin = goal, begin + takes + rng.uniform(0.1, 1.0) * REST
+    return found[0], found[1], found[2]
+
+
+def _least_time(limits: MotionLimits, way: FloatArray) -> float:
+    """Return the time [s] that a polynomial of fifth degree takes for a ``way`` (n,)."""
+    speed = 1.875 * np.abs(way) / (SPEED * limits.velocity)
+    return float(max(speed.max(), np.sqrt(5.7735 * np.abs(way) / (
+        SPEED * limits.acceleration)).max()))
+
+
+def followed(
+    health: Health, arm: EverydayArm, hours: float
+) -> Iterator[tuple[float, tuple[GroupHealth, ...]]]:
+    """Yield seconds of motion and the judgement then, every JUDGED stretches."""
+    from robot_dynid.monitoring.everyday_motion import everyday_motion
+
+    for number, log in enumerate(arm.stretches(hours), start=1):
+        motion = everyday_motion(health.identification.model, log)
+        if motion is not None:
+            health.identification.take(motion)
+        if number % JUDGED == 0:
+            yield number * STRETCH, health.judged()
+
+
+def alarms(judged: tuple[GroupHealth, ...]) -> set[str]:
+    """Return the groups that have changed."""
+    from robot_dynid.monitoring.health import Condition
+
+    return {one.words for one in judged if one.condition is Condition.CHANGED}
+
+
+def measure(progress: Progress) -> Iterator[Row]:
+    """Yield false alarms and power of all plants."""
+    cases = [(plant, days) for plant in PLANTS for days in DAYS]
+    for i, (plant, days) in enumerate(cases):
+        counts = np.zeros(len(RATES), dtype=int)
+        minutes: dict[str, list[float]] = {what: [] for what in CHANGES if days == DAYS[-1]}
+        for seed in range(ARMS):
+            progress(f'{plant.name}, {days} days: arm {seed + 1}', (i + seed / ARMS) / len(cases))
+            arm = EverydayArm(plant, days, seed)
+            health, found = unchanged(arm, HOURS)
+            counts += found
+            for what, own in minutes.items():
+                own += until_found(arm, health, CHANGES[what])
+        yield from ({'plant': plant.name, 'days': days, **row} for row in rows(counts, minutes))
+
+
+def unchanged(arm: EverydayArm, hours: float) -> tuple[Health, list[int]]:
+    """Return the health of an arm after hours without a change, and alarms by each of RATES."""
+    from robot_dynid.monitoring.health import Health, HealthSettings
+
+    every = [Health(arm.model, HealthSettings(false_alarms=rate)) for rate in RATES]
+    counts, before = [0] * len(every), [set[str]()] * len(every)
+    for one in every:
+        one.identification = every[0].identification
+    for _, judged in followed(every[0], arm, hours):
+        for k, one in enumerate(every):
+            now = alarms(one.judged() if k else judged)
+            counts[k] += len(now - before[k])
+            before[k] = now
+    return every[0], counts
+
+
+def until_found(arm: EverydayArm, health: Health, change: Change) -> list[float]:
+    """Return the minutes until a ``change`` raised an alarm about its part; none if not SOON."""
+    own = copy.deepcopy(health, {id(arm.model): arm.model})
+    part = f'joint_{change.joint + 1}: friction' if not change.load else 'link_'
+    arm.change = change
+    try:
+        return [seconds / 60.0 for seconds, judged in followed(own, arm, SOON)
+                if any(words.startswith(part) for words in alarms(judged))][:1]
+    finally:
+        arm.change = Change('')
+
+
+def rows(counts: NDArray[np.int64], minutes: dict[str, list[float]]) -> Iterator[Row]:
+    """Yield the table of false alarms by RATES (k,), and of ``minutes`` until changes were found.
+
+    False alarms are to be no more than stated and two deviations of so few.
+    """
+    hours = ARMS * HOURS
+    for rate, count in zip(RATES, counts.tolist(), strict=True):
+        stated = rate * hours / MONTH_HOURS
+        yield {'what': f'false alarms, {rate:g} a month stated', 'arms': ARMS, 'hours': hours,
+               'found': count, 'stated': f'{stated:.2g}',
+               'kept': bool(count <= stated + 2.0 * np.sqrt(stated)), 'minutes': '-'}
+    for what, found in minutes.items():
+        yield {'what': what, 'arms': ARMS, 'hours': ARMS * SOON, 'found': len(found),
+               'stated': '-', 'kept': None, 'minutes': f'{np.median(found):.2g}' if found else '-'}
