@@ -8,11 +8,12 @@ import pytest
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid_evaluation.bench import health
+from robot_dynid_evaluation.bench.fleet import ROBOT
 from robot_dynid_evaluation.bench.health import moves, rows
 
 
 def test_moves_keep_the_limits_and_are_derivatives() -> None:
-    limits = motion_limits(load_robot(health.ROBOT))
+    limits = motion_limits(load_robot(ROBOT))
     time = np.arange(0.0, 60.0, 1e-3)
     q, qd, qdd = moves(limits, time, np.random.default_rng(0))
     assert np.all((q > limits.lower) & (q < limits.upper))
