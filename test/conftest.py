@@ -19,7 +19,11 @@ assert 'numpy' not in sys.modules, 'NumPy was loaded before its threads could be
 os.environ |= {'OPENBLAS_NUM_THREADS': '1', 'OMP_NUM_THREADS': '1'}
 
 from robot_dynid.cli import wait  # noqa: E402
+from robot_dynid.estimation import ESTIMATORS  # noqa: E402
+from robot_dynid.estimation.irls import NORMS  # noqa: E402
+from robot_dynid.friction import ADDITIONS, LAWS  # noqa: E402
 from robot_dynid.kernels.compilation import compilation_heard  # noqa: E402
+from robot_dynid.regressor import BLOCKS  # noqa: E402
 from robot_dynid.warm_up import KERNELS, warm_up  # noqa: E402
 from robot_dynid_evaluation.ros_domain import claim_domain  # noqa: E402
 
@@ -95,6 +99,15 @@ def nothing_is_compiled() -> Iterator[None]:
     assert not compiled_anew, (
         f'compiled anew: {compiled_anew}; `make setup` stores what changed kernels need, and '
         '`warm_up` has to call them with the types of these calls')
+
+
+@pytest.fixture(scope='module', autouse=True)
+def registries_stay() -> Iterator[None]:
+    """Hold that a module leaves laws and methods in their order, which is that of columns."""
+    registries = LAWS, ADDITIONS, BLOCKS, NORMS, ESTIMATORS
+    before = [list(one.items()) for one in registries]
+    yield
+    assert [list(one.items()) for one in registries] == before
 
 
 @contextmanager

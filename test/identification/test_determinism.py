@@ -10,11 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from repeated_run import NAMES
+from repeated_run import NAMES, run
 from synthetic_recordings import recording
 
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.threads import threads_at_most
 
 PROGRAM = Path(__file__).parents[1] / 'support' / 'repeated_run.py'
 LIBRARIES = ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
@@ -29,15 +30,15 @@ def folder(place: Path, robot: str, seconds: float) -> str:
 
 
 def test_threads_and_hashes_change_no_byte(tmp_path: Path) -> None:
-    """One thread beside two in a process that orders sets and words by other hashes."""
+    """One thread in this process, and two in one that orders sets and words by other hashes."""
     data = folder(tmp_path / 'small', 'planar_3r', 5.0), folder(tmp_path / 'wide', 'seven_axis', 5)
     here, there = tmp_path / 'here', tmp_path / 'there'
     for out in (here, there):
         out.mkdir()
-    for out, threads in ((here, '1'), (there, '2')):
-        subprocess.run(
-            [sys.executable, str(PROGRAM), str(out), threads, *data], check=True,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, **dict.fromkeys(LIBRARIES, threads), 'PYTHONHASHSEED': threads})
+    with threads_at_most(1):
+        run(here, *data)
+    subprocess.run(
+        [sys.executable, str(PROGRAM), str(there), *data], check=True, stdout=subprocess.DEVNULL,
+        env={**os.environ, **dict.fromkeys(LIBRARIES, '2'), 'PYTHONHASHSEED': '2'})
     for name in NAMES:
         assert (here / name).read_text() == (there / name).read_text()

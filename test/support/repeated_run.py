@@ -1,4 +1,4 @@
-"""Writes models and a design: ``python repeated_run.py OUT THREADS SMALL WIDE``.
+"""Writes models and a design: ``python repeated_run.py OUT SMALL WIDE``.
 
 ``OUT`` is the folder of what is written, ``SMALL`` that of recordings of planar_3r, ``WIDE`` that
 of recordings of seven_axis.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-
-from robot_dynid.threads import limit_threads
 
 RECIPE = '{cutoff: 12, friction: coulomb, ramp_width: 0.02, effort_lag: 0}'
 #: choices made from the data; many columns; a random search
@@ -32,5 +30,4 @@ def run(out: Path, small: str, wide: str) -> None:
 
 
 if __name__ == '__main__':
-    limit_threads(int(sys.argv[2]))
-    run(Path(sys.argv[1]), *sys.argv[3:])
+    run(Path(sys.argv[1]), *sys.argv[2:])
