@@ -36,7 +36,7 @@ def spoiled(robot, rng, share):
     return robot.with_nominal([moved(body, rng, share) for body in robot.nominal])
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), noise=st.floats(0.01, 0.5), joints=st.integers(1, 4),
        method=st.sampled_from(METHODS), prior=st.sampled_from(['entropic', 'euclidean']),
        weight=st.sampled_from([None, 1e-3]))

@@ -37,12 +37,13 @@ def test_every_law_comes_through_points_of_its_own(name: str) -> None:
     np.testing.assert_allclose(curve.fit.torque(LADDER), odd, atol=2e-3)
 
 
+@pytest.mark.parametrize('count', [15, pytest.param(30, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(('true', 'name'), [(coulomb, 'coulomb'), (stribeck, 'stribeck')])
-def test_the_law_that_is_true_is_chosen_and_its_band_holds(true, name) -> None:  # type: ignore[no-untyped-def]
+def test_the_law_that_is_true_is_chosen_and_its_band_holds(true, name, count) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(3)
     chosen, inside = [], []
     between = np.geomspace(LADDER[0], LADDER[-1], 40)
-    for _ in range(30):
+    for _ in range(count):
         curve, _ = friction_curve('a', points(true(LADDER) + 0.02 * rng.standard_normal(12)))
         chosen.append(curve.name == name)
         fit = fitted(law_from(name), curve.points)

@@ -16,6 +16,7 @@ from coverages import (
 )
 from motions import lively, stacked, torque_model, truth_of
 from noisy_motions import RATE, WIDE, errors, noisy, noisy_log
+from scipy.stats import binom
 from statsmodels.sandbox.regression.gmm import IV2SLS
 from tolerances import SAME_ESTIMATE
 
@@ -31,7 +32,6 @@ from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
-SEEDS = 30
 #: pairs of opposite noises whose mean tells what is expected of the regressor
 PAIRS = 4
 #: every so many samples stand for all: coverage depends on the shares of the batches alone
@@ -45,11 +45,11 @@ def model() -> TorqueModel:
     return torque_model('planar_3r')
 
 
-@pytest.fixture(scope='module')
-def fits(model: TorqueModel) -> dict[str, list[Estimate]]:
+@pytest.fixture(scope='module', params=[10, pytest.param(30, marks=pytest.mark.soak)])
+def fits(model: TorqueModel, request: pytest.FixtureRequest) -> dict[str, list[Estimate]]:
     """Return wls, iv and iv with references, of the same seeds."""
     found: dict[str, list[Estimate]] = {'wls': [], 'iv': [], 'reference': []}
-    for seed in range(SEEDS):
+    for seed in range(request.param):
         experiment = noisy(model, seed, NOISE)
         found['wls'].append(ESTIMATORS['wls'].fit(experiment))
         found['iv'].append(ESTIMATORS['iv'].fit(experiment))
@@ -105,7 +105,7 @@ def test_least_squares_is_biased_and_instruments_are_not(
     for method in ('iv', 'reference'):
         found = fits[method]
         expected = expected_bias(model) / np.sqrt(np.mean([fit.std**2 for fit in found], axis=0))
-        chance = largest_by_chance(correlation_of(found[0].covariance)) / np.sqrt(SEEDS)
+        chance = largest_by_chance(correlation_of(found[0].covariance)) / np.sqrt(len(found))
         assert np.abs(bias(model, found) - expected).max() < chance
         # what is left is in friction: a ramp of noisy speed is no linear function of the noise
         assert np.abs(expected[links]).max() < worst['wls'] / 100.0
@@ -147,7 +147,7 @@ def test_intervals_hold_the_truth(model: TorqueModel, fits: dict[str, list[Estim
                               [slice(a, b) for a, b in pairwise([*ends[:-1], n * len(thin)])],
                               np.eye(n))
     for method in ('iv', 'reference'):
-        scatter = coverage_scatter(correlation_of(fits[method][0].covariance), SEEDS)
+        scatter = coverage_scatter(correlation_of(fits[method][0].covariance), len(fits[method]))
         assert abs(coverage(model, fits[method]) - share) < CHANCE * scatter
 
 
@@ -166,11 +166,14 @@ def test_the_bias_of_least_squares_is_found_and_told(fits: dict[str, list[Estima
 
 
 @pytest.mark.slow
-def test_without_noise_of_the_encoders_the_test_rejects_rarely(model: TorqueModel) -> None:
+@pytest.mark.parametrize('seeds', [12, pytest.param(40, marks=pytest.mark.soak)])
+def test_without_noise_of_the_encoders_the_test_rejects_rarely(
+    model: TorqueModel, seeds: int
+) -> None:
     rejected = [ESTIMATORS['iv'].fit(noisy(
         model, seed, 0.0, 20.0)).details.durbin_wu_hausman.least_squares_biased
-                for seed in range(40)]
-    assert sum(rejected) <= 6  # 5 % of 40 are 2; more than 6 in one of 300 cases
+                for seed in range(seeds)]
+    assert sum(rejected) <= binom.isf(1.0 / 300.0, seeds, 0.05)
 
 
 def test_the_reference_is_used_where_it_was_recorded(model: TorqueModel) -> None:

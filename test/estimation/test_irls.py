@@ -107,13 +107,14 @@ def test_a_joint_with_many_outliers_is_named(model: TorqueModel) -> None:
     assert 'count less than half' in estimate.warnings[0]
 
 
+@pytest.mark.parametrize('seeds', [8, pytest.param(25, marks=pytest.mark.soak)])
 @pytest.mark.parametrize('robust', NORMS)
-def test_intervals_hold_with_heavy_tails(model: TorqueModel, robust: str) -> None:
+def test_intervals_hold_with_heavy_tails(model: TorqueModel, robust: str, seeds: int) -> None:
     true = truth_of(model)
     samples = lively(model, 1200)
     assert samples.effort is not None
     inside, better = [], []
-    for seed in range(25):
+    for seed in range(seeds):
         noise = 0.02 * np.abs(samples.effort).max(axis=0) * np.random.default_rng(
             seed).standard_t(2.0, samples.effort.shape)
         experiment = Experiment.of(model, [with_effort(samples, samples.effort + noise)])

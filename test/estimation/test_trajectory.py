@@ -105,7 +105,7 @@ def test_noise_of_encoders_does_not_bias_it() -> None:
     """It does bias least squares; here so much that its mass matrix is indefinite."""
     model = torque_model('planar_3r')
     truth = truth_of(model)
-    experiment = noisy(model, 3, 1e-4, 20.0)
+    experiment = noisy(model, 3, 1e-4, 12.0)
     plain, found = ESTIMATORS['wls'].fit(experiment), TRAJECTORY.fit(experiment)
     off = [np.linalg.norm(e.values - truth) / np.linalg.norm(truth) for e in (plain, found)]
     assert off[0] > 0.2 and off[1] < 0.02
@@ -129,7 +129,7 @@ def disturbed(model: TorqueModel, seed: int) -> Experiment:
     return Experiment.of(model, [with_effort(samples, clean + 0.05 * clean.std(axis=0) * pushed)])
 
 
-@pytest.mark.parametrize('seed', range(2))
+@pytest.mark.parametrize('seed', [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_it_is_least_squares_where_rollouts_are_not_surely_better(seed: int) -> None:
     model = torque_model('planar_3r')
     experiment = disturbed(model, seed)

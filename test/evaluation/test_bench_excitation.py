@@ -88,12 +88,13 @@ def test_figaroh_keeps_our_limits(setting: excitation.Setting) -> None:
     assert np.all(motion.velocity[[0, -1]] == pytest.approx(0.0, abs=1e-9))
 
 
-def test_deviations_fall_as_predicted() -> None:
-    """Short form of the benchmark: three joints, periods of 8 s, ten seeds."""
+@pytest.mark.parametrize('seeds', [4, pytest.param(10, marks=pytest.mark.soak)])
+def test_deviations_fall_as_predicted(seeds: int) -> None:
+    """Short form of the benchmark: three joints, periods of 8 s."""
     pytest.importorskip('mujoco')
     robot = load_robot('planar_3r')
     case = precision.simulated(robot, precision.random(robot, 8.0))
-    outcomes = [precision.repeated(case, periods, 10) for periods in (1, 4)]
+    outcomes = [precision.repeated(case, periods, seeds) for periods in (1, 4)]
     for outcome in outcomes:
         spread = precision.mean(outcome.achieved) / precision.mean(outcome.predicted)
         assert spread == pytest.approx(1.0, abs=PREDICTED)

@@ -42,17 +42,19 @@ def lag_of(log: RawLog) -> Lag:
     return found
 
 
-def test_the_lag_is_within_its_deviation_over_seeds() -> None:
-    found = [lag_of(late(seed, 0.02)) for seed in range(25)]
+@pytest.mark.parametrize('seeds', [8, pytest.param(25, marks=pytest.mark.soak)])
+def test_the_lag_is_within_its_deviation_over_seeds(seeds: int) -> None:
+    found = [lag_of(late(seed, 0.02)) for seed in range(seeds)]
     error = np.array([lag.seconds - LATE for lag in found])
     std = np.array([lag.std for lag in found])
     assert np.mean(np.abs(error) < FACTOR * std) >= COVERAGE_OF_LAGS
     assert np.median(std) < 0.5 * LATE
 
 
-def test_halves_of_a_recording_agree_within_their_deviations() -> None:
+@pytest.mark.parametrize('seeds', [6, pytest.param(12, marks=pytest.mark.soak)])
+def test_halves_of_a_recording_agree_within_their_deviations(seeds: int) -> None:
     apart = []
-    for seed in range(12):
+    for seed in range(seeds):
         log = late(seed, 0.02)
         first, second = (lag_of(take(log, rows)) for rows in (slice(0, 1200), slice(1200, None)))
         apart.append(abs(first.seconds - second.seconds)

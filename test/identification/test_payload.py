@@ -88,9 +88,10 @@ def test_any_robot_any_noise_gives_a_body_that_can_exist(seed, noise):
         assert torque_error(robot, estimate, payload) < PAYLOAD_TORQUE
 
 
-def test_intervals_hold_the_truth():
+@pytest.mark.parametrize('seeds', [8, pytest.param(25, marks=pytest.mark.soak)])
+def test_intervals_hold_the_truth(seeds):
     robot, held = torque_robot('ur10e'), []
-    for seed in range(25):
+    for seed in range(seeds):
         payload = random_payload(np.random.default_rng(seed), 5.0)
         loaded, unloaded = pair(robot, payload, seed, 25.0, noise=0.05)
         found = identify_payload(robot, [loaded], [unloaded]).estimate
@@ -102,10 +103,11 @@ def test_intervals_hold_the_truth():
     assert found.mass_std < PAYLOAD_MASS * found.mass
 
 
-def test_intervals_hold_the_truth_under_friction_that_grows_with_the_load():
+@pytest.mark.parametrize('seeds', [6, pytest.param(15, marks=pytest.mark.soak)])
+def test_intervals_hold_the_truth_under_friction_that_grows_with_the_load(seeds):
     """As much of it as the UR10e has; the estimator does not know of it."""
     robot, errors = torque_robot('ur10e'), []
-    for seed in range(15):
+    for seed in range(seeds):
         payload = random_payload(np.random.default_rng(seed), 5.0)
         same = motion(robot, seed, 30.0)
         loaded, unloaded = (recording(robot, same, p, 2 * seed + k, 0.02, grip=0.085)
