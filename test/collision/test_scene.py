@@ -132,14 +132,14 @@ def test_gradients_are_those_of_differences(tmp_path_factory, seed, moving, bran
     near = found.nearest(q, np.inf)
     assert near.measured.all()
     apart = near.distance > 0.01  # inside each other the deepest direction jumps
+    steps = [[found.distances(q + k * e) for k in (-step, step)] for e in np.eye(robot.n)]
     for column in range(len(found.pairs)):
         weights = np.zeros_like(near.distance)
         weights[:, column] = apart[:, column]
         gradient = found.gradient(q, near, weights)
-        for j in range(robot.n):
-            e = step * np.eye(robot.n)[j]
-            steps = [found.distances(q + k * e)[:, column] for k in (-1, 1)]
-            ahead, back = steps[1] - near.distance[:, column], near.distance[:, column] - steps[0]
+        here = near.distance[:, column]
+        for j, (before, after) in enumerate(steps):
+            ahead, back = after[:, column] - here, here - before[:, column]
             smooth = apart[:, column] & (np.abs(ahead - back) < 0.02 * step)
             central = (0.5 * (ahead + back) / step)[smooth]
             assert np.allclose(gradient[smooth, j], central, atol=DISTANCE_GRADIENT)
