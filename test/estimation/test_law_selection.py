@@ -35,7 +35,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import source_text
-from robot_dynid.types import RawLog, Samples
+from robot_dynid.types import RawLog, Samples, take
 
 DT, SECONDS, NOISE = 0.01, 40.0, 0.3
 #: friction of the simulated joints: law, settings, parameters
@@ -87,7 +87,7 @@ def recording(name, seed=0, warm=None):
     return robot, RawLog(f'{name} {seed}', robot.joints, time, q, qd, effort, temperature=warm)
 
 
-RECIPE = Recipe(cutoff=12.0, effort_lag=0.0)
+RECIPE = Recipe(cutoff=12.0, effort_lag=0.0, ripple='none')
 
 
 @pytest.mark.parametrize('name', [name for name in TRUE if 'breakaway' not in name])
@@ -209,7 +209,7 @@ def test_searched_shapes_of_additions_count_as_parameters():
 def test_amplitudes_of_presliding_are_found():
     robot, log = recording('maxwell')
     law = result_law = identify(robot, [log], recipe=Recipe(
-        cutoff=12.0, effort_lag=0.0, friction='maxwell')).model
+        cutoff=12.0, effort_lag=0.0, friction='maxwell', ripple='none')).model
     for j, own in enumerate(result_law.structure.laws):
         values = np.array([law.standard[f'{p}{j + 1}'] for p in own.holding])
         assert np.all(values >= 0.0)
@@ -330,7 +330,7 @@ def test_joint_without_reversal_keeps_coulomb_and_is_named():
     assert any('axis 3' in w and 'one direction' in w for w in result.warnings)
 
 
-@pytest.mark.parametrize('name', [n for n in TRUE if n != 'coulomb'] + ['maxwell+load+levelling'])
+@pytest.mark.parametrize('name', ['dahl+breakaway', 'maxwell+load+levelling'])  # all: contract
 def test_model_with_any_law_serves_and_is_read_back(name):
     robot, log = recording('coulomb+load')
     result = identify(robot, [log], recipe=replace(RECIPE, friction=name))
@@ -442,5 +442,5 @@ def test_choices_are_the_same_on_one_core_and_on_two(monkeypatch):
     found = []
     for cores in (1, 2):
         monkeypatch.setattr('os.sched_getaffinity', lambda _, cores=cores: set(range(cores)))
-        found.append(identify(robot, [log]).model.to_yaml())
+        found.append(identify(robot, [take(log, log.time < 15.0)]).model.to_yaml())
     assert found[0] == found[1]

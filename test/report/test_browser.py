@@ -144,7 +144,7 @@ REPORTS: dict[str, Callable[[Path], Report]] = {
 #: figures over time, or over another quantity, that are zoomed together
 LINKED = {'compare': ('', 0), 'design': ('time', 6), 'contact': ('seed 3', 3)}
 #: opened in `make test`; the others take longer or show what these do
-QUICK = 'tx40', 'contact', 'compare', 'design'
+QUICK = 'elastic', 'contact', 'compare', 'design'
 
 
 @pytest.fixture(scope='module')
