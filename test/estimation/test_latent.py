@@ -316,7 +316,8 @@ def test_known_external_torque_is_in_the_equations_of_joints() -> None:
 
 
 def test_from_recording_to_report() -> None:
-    recipe = Recipe(cutoff=20.0, friction='coulomb', ramp_width=WIDTH, effort_lag=0.0)
+    recipe = Recipe(
+        cutoff=20.0, friction='coulomb', ramp_width=WIDTH, effort_lag=0.0, ripple='none')
     stages: list[tuple[str, float]] = []
     result = identify(load_robot('elastic_2r'), [seen(0)], 'latent', recipe,
                       lambda stage, share: stages.append((stage, share)))

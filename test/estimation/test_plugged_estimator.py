@@ -28,7 +28,8 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray
 
 ROBOT = load_robot('planar_3r')
-RECIPE = {'cutoff': 12.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0}
+RECIPE = {'cutoff': 12.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0,
+          'ripple': 'none'}
 
 
 @dataclass(frozen=True, eq=False)

@@ -81,7 +81,8 @@ def test_measured_efforts_stay_as_they_were_measured(
 @pytest.mark.parametrize('lag', [None, 0.0, 0.005])
 @pytest.mark.parametrize('kind', ['regular', 'jittered'])
 def test_no_score_is_below_the_noise(kind: str, lag: float | None) -> None:
-    recipe = Recipe(cutoff=8.0, ramp_width=0.05, effort_lag=lag, friction='coulomb')
+    recipe = Recipe(cutoff=8.0, ramp_width=0.05, effort_lag=lag, friction='coulomb',
+                    ripple='none')
     robot = nominal_model('planar_3r', rotors=0.0).robot
     result = identify(robot, [recording(kind, 1)], recipe=recipe)
     found = validate(result.model, [recording(kind, 2)])

@@ -18,7 +18,7 @@ from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import RawLog, Samples
 
 DT = 0.004
-FIXED = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0)
+FIXED = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, ripple='none')
 
 
 def recording(model, seconds=20.0, seed=1, noise=0.01):

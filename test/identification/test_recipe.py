@@ -24,7 +24,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
 
 ROBOT = load_robot('planar_3r')
-QUICK = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0}
+QUICK = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0, 'ripple': 'none'}
 
 
 def _estimator(method: str, settings: dict[str, Any]) -> Any:

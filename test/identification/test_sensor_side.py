@@ -24,7 +24,7 @@ MOTORS = load_robot('seven_axis')
 BEHIND = replace(MOTORS, drive=replace(MOTORS.drive, sensor='link'))
 TRUTH = load_truth(MOTORS)
 #: prescribed where only the sensor matters
-FIXED = Recipe(cutoff=20.0, effort_lag=0.0, friction='coulomb', ramp_width=0.01)
+FIXED = Recipe(cutoff=20.0, effort_lag=0.0, friction='coulomb', ramp_width=0.01, ripple='none')
 
 
 def recorded(robot, truth=TRUTH):

@@ -243,7 +243,7 @@ def test_damage_in_live_messages_is_told_and_gone(robot, tmp_path):
 
 SHARES = {'half': slice(0, None, 2), 'a joint': (slice(None), 1), 'all': slice(None)}
 WORST = (1.7e308, -1.7e308, 1e187, np.inf, np.nan, 5e-324)
-FIXED = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05, effort_lag=0.0)
+FIXED = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05, effort_lag=0.0, ripple='none')
 
 
 @pytest.mark.parametrize('share', SHARES)

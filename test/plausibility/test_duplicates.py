@@ -23,7 +23,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog, take
 
 ROBOT = load_robot('planar_3r')
-RECIPE = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.01, effort_lag=0.0)
+RECIPE = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.01, effort_lag=0.0, ripple='none')
 
 
 @pytest.fixture(scope='module')
@@ -54,7 +54,8 @@ def test_digests_are_those_of_the_recordings_that_were_used(log: RawLog, tmp_pat
     for file, one in zip(files, (log, later(log), recording(ROBOT, 2)), strict=True):
         write_csv(file, one)
     recipe = tmp_path / 'recipe.yaml'
-    recipe.write_text('{cutoff: 10, friction: coulomb, ramp_width: 0.01, effort_lag: 0}')
+    recipe.write_text('{cutoff: 10, friction: coulomb, ramp_width: 0.01, effort_lag: 0, '
+                      'ripple: none}')
     out = str(tmp_path / 'm.yaml')
     assert main(['identify', *files, '--robot', 'planar_3r', '--recipe', str(recipe),
                  '--out', out]) == 0

@@ -31,7 +31,7 @@ from robot_dynid.robot.robot_file import load_robot
 
 #: rad
 TILTS = (0.0, *np.logspace(-6.0, -2.0, 13))
-FIXED = Recipe(cutoff=20.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb')
+FIXED = Recipe(cutoff=20.0, ramp_width=0.01, effort_lag=0.0, friction='coulomb', ripple='none')
 #: parameters of links, rotors and Coulomb friction of robots that are not tilted
 SIZES = {'planar_3r': 20, 'puma560': 58, 'stanford_arm': 55, 'ur10e': 58, 'tx40': 61,
          'seven_axis': 69}

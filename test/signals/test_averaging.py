@@ -228,7 +228,7 @@ def test_identify_weighs_by_the_noise_of_the_mean(robot):
     effort = model.inverse(true.position, true.velocity, true.acceleration)
     log = replace(log, effort=effort + size * rng.standard_normal(effort.shape),
                   position=log.position + 1e-5 * rng.standard_normal(effort.shape))
-    fixed = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, friction='coulomb')
+    fixed = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, friction='coulomb', ripple='none')
     result = identify(model.robot, [log], 'wls', replace(fixed, period=PERIOD))
     assert result.experiment.information.noise == pytest.approx(size / 2.0, rel=NOISE_LEVEL)
     (told,) = result.model.record.averaging

@@ -188,7 +188,7 @@ def test_only_the_window_is_identified_and_recorded(tmp_path, log):
     spoiled[1000:] += 50.0  # something is hit after 5 s
     path = tmp_path / 'run.csv'
     write_csv(path, replace(log, effort=spoiled))
-    quick = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0}
+    quick = {'cutoff': 10, 'ramp_width': 0.01, 'effort_lag': 0, 'ripple': 'none'}
     by_name = identify(ROBOT, [load_log(f'{path}[:5]', ROBOT)], recipe=recipe_from_dict(quick))
     by_recipe = identify(ROBOT, [load_log(path, ROBOT)], recipe=recipe_from_dict(
         {**quick, 'windows': {'run.csv': [None, 5]}}))
