@@ -106,7 +106,7 @@ def test_an_elastic_joint_tells_its_rotor_from_its_link() -> None:
 def test_stiffness_and_rotors_are_found_within_their_intervals() -> None:
     robot, truth = elastic_arm()
     logs = recordings()
-    result = identify(robot, logs[:1], 'elastic', Recipe(friction='coulomb'))
+    result = identify(robot, logs[:1], 'elastic', Recipe(friction='coulomb', ripple='none'))
     names, estimate = result.model.names, result.estimate
     low, high = estimate.interval(0.999)
     expected = {**{f'K{j + 1}': K[j] for j in range(3)}, **{f'D{j + 1}': D[j] for j in range(3)},
@@ -118,7 +118,8 @@ def test_stiffness_and_rotors_are_found_within_their_intervals() -> None:
     again = IdentifiedModel.from_yaml(result.model.to_yaml())
     assert again.robot.drive.elastic == (0, 1, 2)
     scores = validate(again, logs[1:]).model['all']
-    rigid = identify(robot, logs[:1], 'wls', Recipe(friction='coulomb', elastic_joints=())).model
+    rigid = identify(robot, logs[:1], 'wls', Recipe(
+        friction='coulomb', ripple='none', elastic_joints=())).model
     plain = validate(rigid, logs[1:]).model['all']
     assert not rigid.robot.drive.elastic
     # the softest joint hardly loads its gear: there the noise of a second encoder costs more
@@ -139,7 +140,7 @@ def test_a_torque_sensor_tells_links_from_motors() -> None:
         + np.array(D) * (log.motor_velocity - log.velocity)
     seen = replace(log, joint_torque=gear)
     model = identify(replace(robot, drive=drive), [seen], 'elastic',
-                     Recipe(friction='coulomb')).model
+                     Recipe(friction='coulomb', ripple='none')).model
     for name, value in zip(('K1', 'K2', 'K3'), K, strict=True):
         assert model.standard[name] == pytest.approx(value, rel=1e-3)
     assert model.robot.row_names[-1] == 'gear of joint_3'
@@ -153,7 +154,7 @@ def test_the_method_finds_elastic_joints_in_the_data() -> None:
     lost = log.motor_position.copy()
     lost[:, 1] = np.nan
     found = identify(robot, [replace(log, motor_position=lost)], 'elastic',
-                     Recipe(friction='coulomb', cutoff=20.0)).model
+                     Recipe(friction='coulomb', cutoff=20.0, ripple='none')).model
     assert found.robot.drive.elastic == (0, 2)
     with pytest.raises(DataError, match=r'no motor states.*motor_states'):
         identify(robot, [replace(log, motor_position=None, motor_velocity=None)], 'elastic')

@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 def result() -> IdentificationResult:
     """Return the elastic arm identified with feasible parameters."""
     robot, _ = elastic_arm()
-    return identify(robot, recordings()[:1], 'feasible', Recipe(friction='coulomb', cutoff=30.0))
+    return identify(robot, recordings()[:1], 'feasible', Recipe(
+        friction='coulomb', cutoff=30.0, ripple='none'))
 
 
 @pytest.fixture(scope='module')

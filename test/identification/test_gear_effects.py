@@ -68,7 +68,7 @@ def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     effects = {'error': ERROR, 'loop': LOOP, 'length': 1.5e-4}
     robot, _ = elastic_arm(**effects)
     result = identify(robot, recordings(**effects), 'elastic',
-                      Recipe(friction='coulomb', cutoff=50.0))
+                      Recipe(friction='coulomb', cutoff=50.0, ripple='none'))
     check(result, ERROR, 2.0)
     check_deviations(result, [repair(robot, log) for log in recordings(**effects)])
     assert result.estimate.method == 'elastic' and not result.estimate.details.instruments_taken
@@ -98,7 +98,8 @@ def test_damping_beside_waves_as_fast_as_those_of_a_swift_wrist() -> None:
     robot, _ = elastic_arm(SWIFT)
     logs = recordings(5.0, error=SWIFT)
     for cutoff in (15.0, 75.0):
-        result = identify(robot, logs, 'elastic', Recipe(friction='coulomb', cutoff=cutoff))
+        result = identify(robot, logs, 'elastic', Recipe(
+            friction='coulomb', cutoff=cutoff, ripple='none'))
         assert [gear.damping for gear in result.model.record.gears] == pytest.approx(
             D, rel=SWIFT_DAMPING)
         assert abs(result.choice.preprocessing.effort_lag) < 1e-4

@@ -18,7 +18,7 @@ from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
 
-FIXED = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05)
+FIXED = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.05, ripple='none')
 #: deviation of the three sensors [N m]; the last one is coarse beside the inertia of its link
 NOISE = np.array([0.02, 0.02, 8.0])
 WITHOUT = 'put rotor_inertia: false into the recipe'
