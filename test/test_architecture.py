@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+from syntax_trees import nodes_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,18 +60,6 @@ def room_of(path: Path) -> str:
 
 
 CORE = [path for path in SOURCES if room_of(path) not in OUTSIDE_CORE]
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
-
-
-@cache
-def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """Return every node of a file's syntax tree."""
-    return tuple(ast.walk(tree_of(path)))
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+from syntax_trees import nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for package in ('robot_dynid', 'robot_dynid_evaluation')
@@ -25,12 +25,6 @@ SIZE = rf'(?:\.\.\.|{COUNT}(?:(?: | ?\+ ?){COUNT})*)'
 #: such as (N, n), (n,), (rows, b + 1) or (..., 4, 4)
 SHAPE = re.compile(rf'\({SIZE}(?:,|(?:, {SIZE})+)\)')
 ARRAY = re.compile(r'\b(FloatArray|NDArray|ArrayLike)\b')
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding='utf-8'), filename=str(path))
 
 
 def public_functions(
@@ -115,10 +109,10 @@ def test_the_notation_names_code_that_exists() -> None:
     names = {part for row in rows for code in re.findall(r'`([^`]*)`', row)
              for name in code.split(', ') for part in name.split('.')
              if part.isidentifier() and len(part) > 3}
-    defined = {node.name for path in SOURCES for node in ast.walk(tree_of(path))
+    defined = {node.name for path in SOURCES for node in nodes_of(path)
                if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     defined |= {name.id if isinstance(name, ast.Name) else name.attr for path in SOURCES
-                for name in ast.walk(tree_of(path)) if isinstance(name, (ast.Name, ast.Attribute))}
+                for name in nodes_of(path) if isinstance(name, (ast.Name, ast.Attribute))}
     defined |= {part for path in SOURCES for part in path.with_suffix('').parts}
     assert len(names) > 30
     assert not names - defined
