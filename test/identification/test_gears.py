@@ -17,6 +17,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
@@ -25,7 +26,7 @@ from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise
 from robot_dynid.types import RawLog
 
-FIXED = Recipe(friction='coulomb', cutoff=30.0)
+FIXED = Recipe(friction='coulomb', cutoff=30.0, ripple='none')
 OFFSETS = np.array([0.01, 0.0, -0.002])
 
 
@@ -57,9 +58,14 @@ def test_steps_of_encoders_are_found(step: float) -> None:
     assert noise(counted) == pytest.approx(step / 12**0.5, rel=0.15)
 
 
+@cache
+def fine() -> IdentificationResult:
+    """Return the arm identified with fine encoders."""
+    return identify(elastic_arm()[0], [log_of(5e-6)], 'wls', FIXED)
+
+
 def test_fine_encoders_are_told_without_a_warning() -> None:
-    robot, truth = elastic_arm()
-    result = identify(robot, [log_of(5e-6)], 'wls', FIXED)
+    (robot, truth), result = elastic_arm(), fine()
     assert not any('deflects' in text for text in result.warnings)
     gears = result.model.record.gears
     for j, gear in enumerate(gears):
@@ -98,7 +104,7 @@ def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
 def test_a_rigid_fit_stands_beside_the_elastic_one() -> None:
     robot, _ = elastic_arm()
     log = log_of(5e-6)
-    rows = identify(robot, [log], 'wls', FIXED).model.record.rigid_beside
+    rows = fine().model.record.rigid_beside
     assert [row.joint for row in rows] == list(robot.joints)
     assert rows[0].matters and rows[0].rigid_error > 1.5 * rows[0].elastic_error
     alone = identify(robot.rigid, [log], 'wls', FIXED)
