@@ -127,7 +127,9 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize('cause', CAUSES)
+@pytest.mark.parametrize('cause', [
+    pytest.param(cause, marks=pytest.mark.soak if cause == 'temperature' else ())
+    for cause in CAUSES])  # a stop as gentle as that of the emergency stop
 def test_the_robot_is_told_at_once_and_the_user_why(stage: Stage, cause: str) -> None:
     act, code, words, end = CAUSES[cause]
     client = ready(stage)
@@ -242,6 +244,8 @@ def test_controller_killed_in_mid_motion_and_replaced(stage: Stage) -> None:
     assert client.excite().code == Code.SUCCESS
 
 
+@pytest.mark.parametrize('shared', [
+    pytest.param('action', marks=pytest.mark.soak), 'topic'], indirect=True, scope='module')
 def test_a_recording_identifies_the_robot_and_holds_the_reference(
     stage: Stage, tmp_path: Path
 ) -> None:
