@@ -219,17 +219,18 @@ def test_the_motion_is_eliminated_from_the_equations_of_both() -> None:
 
 
 @cache
-def fits() -> list[tuple[Experiment, object]]:
+def fits(seeds: int) -> list[tuple[Experiment, object]]:
     """Return the fits to a few noises."""
     model = elastic_model()
-    made = [experiment(model, seen(seed)) for seed in range(2)]
+    made = [experiment(model, seen(seed)) for seed in range(seeds)]
     return [(one, ESTIMATORS['latent'].fit(one)) for one in made]
 
 
-def test_truth_is_within_deviations_and_nearer_than_with_instruments() -> None:
+@pytest.mark.parametrize('seeds', [1, pytest.param(2, marks=pytest.mark.soak)])
+def test_truth_is_within_deviations_and_nearer_than_with_instruments(seeds: int) -> None:
     model = elastic_model()
     true, ours, theirs, inside = true_values(model), [], [], []
-    for data, estimate in fits():
+    for data, estimate in fits(seeds):
         other = ESTIMATORS['elastic'].fit(data)
         assert estimate.method == 'latent' and estimate.details.kept
         ours.append(estimate.values - true)
@@ -245,7 +246,7 @@ def test_truth_is_within_deviations_and_nearer_than_with_instruments() -> None:
 
 
 def test_noise_of_encoders_and_errors_of_equations_are_found() -> None:
-    for _, estimate in fits():
+    for _, estimate in fits(1):
         np.testing.assert_allclose(estimate.details.position_noise, NOISE, rtol=0.05)
         # the motion takes up a quarter of the variance, which is 13 % of the deviation
         np.testing.assert_allclose(estimate.details.effort_error[2:].mean(), EFFORT_NOISE,
@@ -253,7 +254,7 @@ def test_noise_of_encoders_and_errors_of_equations_are_found() -> None:
 
 
 def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, _ = fits()[0]
+    data, _ = fits(1)[0]
     monkeypatch.setattr(latent, '_misfits_of_start', lambda *_: -1e6 * np.ones(7))
     found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
     assert np.array_equal(found.values, start.values) and np.array_equal(found.std, start.std)
@@ -295,7 +296,7 @@ def test_outside_its_class_it_predicts_like_its_start_or_is_refused() -> None:
 
 def test_it_needs_recordings_as_they_are_and_long_enough() -> None:
     model = elastic_model()
-    data, _ = fits()[0]
+    data, _ = fits(1)[0]
     with pytest.raises(DataError, match='needs the recordings as they were recorded'):
         ESTIMATORS['latent'].fit(replace(data, as_recorded=None))
     (part,), = recorded(model.robot, seen(0)).read()
