@@ -13,7 +13,8 @@ class Stopping:
     ``answered``: whether a goal is under way whose end the controller will confirm. Where there
     is none (its topic, a pause) a hold is sent at once, and the robot has to be seen at rest.
     ``kind`` IMMEDIATE cancels the goal, LIMITED does only when the controller is not seen to
-    follow the hold, a deceleration within the limits. A controller that does not answer, and of
+    follow the hold, a deceleration within the limits; a goal that it accepts only then ends the
+    hold, so another one follows. A controller that does not answer, and of
     which nothing is heard nor seen, is sent nothing while it follows a piece of the motion: that
     ends by itself. A frozen one would go to the hold from wherever it wakes up, and beyond it.
     """
@@ -21,7 +22,7 @@ class Stopping:
     def __init__(self, since: float, outcome: Outcome, rules: Rules, watchdog: Watchdog,
                  answered: bool, kind: str = IMMEDIATE) -> None:
         self.since, self.outcome = since, outcome
-        self._gentle, self._cancelled = kind == LIMITED and answered, since
+        self._gentle, self._begun = kind == LIMITED and answered, since
         self._rules, self._watchdog = rules, watchdog
         self._answered = self._unconfirmed = answered
         self._held: Hold | None = None
@@ -46,6 +47,13 @@ class Stopping:
                             and watchdog.silent(now) and not watchdog.visible(now))
         return () if self._left_alone else (self._held,)
 
+    def accepted(self, now: float) -> Commands:
+        """React to the acceptance of a goal that was sent before the stop."""
+        if not self._gentle:
+            return (Cancel(),)
+        self._begun, self._held = now, None
+        return self.hold(now)
+
     def confirm(self, now: float) -> Commands:
         """React to the controller's word that the motion has ended."""
         self._unconfirmed = False
@@ -53,7 +61,7 @@ class Stopping:
 
     def settle(self, now: float) -> Commands:
         """Finish once the stop is confirmed and the robot is seen at rest, or cannot be seen."""
-        if self._unconfirmed or now - self.since < self._span:
+        if self._unconfirmed or now - self._begun < self._span:
             return ()
         visible = self._watchdog.visible(now)
         if visible and self._watchdog.moving():
@@ -71,12 +79,12 @@ class Stopping:
         settings, waited = self._rules.settings, now - self.since
         if waited > settings.stop_timeout + self._span:
             return (Finish(self._doubtful()),)
-        if self._unconfirmed and now - self._cancelled > settings.cancel_timeout:
+        if self._unconfirmed and now - self._begun > settings.cancel_timeout:
             if not self._gentle:
                 return self.hold(now)
             if self._watchdog.begun_after(self.since):
                 return self.confirm(now)
-            self._gentle, self._cancelled, self._held = False, now, None
+            self._gentle, self._begun, self._held = False, now, None
             return (Cancel(),)
         if self._gentle and not self._unconfirmed:
             return self.settle(now)

@@ -167,7 +167,9 @@ class Execution:
 
     def on_accepted(self, now: float) -> Commands:
         """React to the acceptance of the goal sent last."""
-        if self.phase in (Phase.STOPPING, Phase.DONE):
+        if self.phase is Phase.STOPPING and self._stopping is not None:
+            return self._stopping.accepted(now)
+        if self.phase is Phase.DONE:
             return (Cancel(),)
         if self.phase is Phase.RUNNING and self._pieces.unanswered:
             piece = self._pieces.taken()

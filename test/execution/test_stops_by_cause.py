@@ -97,6 +97,18 @@ def test_what_the_controller_does_not_take_is_followed_by_the_next_harder():
     assert bench.outcome.code is Code.STALE_STATES
 
 
+@pytest.mark.parametrize('late', [0.07, 0.1])
+def test_a_stop_that_is_accepted_late_is_followed_by_a_hold_and_not_cancelled(late):
+    """A cancelled goal ends in one cycle; the accepted one ended the hold that was sent before."""
+    bench = Bench().start().run(3.0)
+    bench.answer_time, since = late, bench.now
+    bench.do(bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'asked'))).run()
+    assert not any(isinstance(c, Cancel) for _, c in bench.log)
+    holds = [at - since for at, c in bench.log if isinstance(c, Hold)]
+    assert holds == pytest.approx([0.06, late], abs=0.011)
+    assert bench.outcome.text.endswith(f'asked; {SAID["limited"]}')
+
+
 def test_a_harder_reason_comes_before_a_gentler_one_and_not_after():
     bench = Bench().start().run(3.0)
     bench.do(bench.execution.cancel(bench.now, Outcome(Code.CANCELLED, 'asked'))).run(0.05)
