@@ -26,6 +26,8 @@ from robot_dynid.execution.plan import outside_limits
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
 
+#: s of listening that tell who is silent; a topic that has just been found takes part of that
+TELLING = 0.5
 #: messages per second below which there are warnings, of joint states and controller state
 FEW_STATES, FEW_CONTROLLER_STATES = 50.0, 20.0
 #: deviation of the steps between stamps from their median, a part of it, and of how many of them
@@ -217,6 +219,10 @@ def _visible(facts: Facts, wanted: Requirements) -> JointStates | None:
     return None if states.missing('position') else states
 
 
+def _too_short(facts: Facts) -> str:
+    return f'{1e3 * facts.seconds:.0f} ms of listening were too short to hear'
+
+
 def _controller(facts: Facts, wanted: Requirements) -> Item:
     name, lost = 'controller', Code.CONTROLLER_LOST
     if not facts.controller_ready:
@@ -224,6 +230,9 @@ def _controller(facts: Facts, wanted: Requirements) -> Item:
                     'active, and its name the parameter controller?', code=lost)
     if facts.controller_states:
         return Item(name, OK, f'{facts.controller} is there, and active')
+    if facts.controller_publishers and facts.seconds < TELLING:
+        return Item(name, ERROR, f'{facts.controller} is there; {_too_short(facts)} '
+                    'controller_state, which tells whether it is active; check again', code=lost)
     if facts.controller_publishers:
         return Item(name, ERROR, f'{facts.controller} is there, but no controller_state came '
                     f'in for {facts.seconds:.1f} s: it is not active; activate it (ros2 control '
@@ -267,6 +276,9 @@ def _joint_states(facts: Facts, wanted: Requirements) -> Item:
                     'published reliably', code=Code.NOT_RECORDED)
     states = _seen(facts, wanted.joints)
     absent = [joint for joint, at in zip(wanted.joints, states.arrival) if not np.isfinite(at)]
+    if absent and facts.seconds < TELLING:
+        return Item(name, ERROR, f'{_too_short(facts)} a state of {named(absent)}; check again',
+                    code=stale)
     if absent:
         return Item(name, ERROR, f'no state of {named(absent)} came in for '
                     f'{facts.seconds:.1f} s; is the joint state broadcaster active?', code=stale)

@@ -71,6 +71,10 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
                Code.CONTROLLER_LOST, 'no action server c; is the controller loaded'),
     'inactive': (replace(FACTS, controller_states=()), WANTED, 'controller', E,
                  Code.CONTROLLER_LOST, 'no controller_state came in for 1.0 s: it is not active'),
+    'controller hardly listened to': (
+        replace(FACTS, controller_states=(), seconds=0.02), WANTED, 'controller', E,
+        Code.CONTROLLER_LOST, 'action server c is there; 20 ms of listening were too short to '
+        'hear controller_state, which tells whether it is active; check again'),
     'no controller state': (UNTOLD, WANTED, 'controller', E, Code.CONTROLLER_LOST,
                             'without which a motion cannot be sent in pieces'),
     'sent whole': (UNTOLD, replace(WANTED, in_pieces=False), 'controller', W, Code.INVALID,
@@ -96,6 +100,10 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
                     'must be published reliably'),
     'no states': (replace(FACTS, states=(), states_seen=False), WANTED, 'joint states', E,
                   Code.STALE_STATES, "no state of joints 'shoulder', 'elbow' came in for 1.0 s"),
+    'states hardly listened to': (
+        replace(FACTS, states=(), states_seen=False, seconds=0.02), WANTED, 'joint states', E,
+        Code.STALE_STATES, '20 ms of listening were too short to hear a state of joints '
+        "'shoulder', 'elbow'; check again"),
     'joint missing': (states(lambda m: replace(m, names=('elbow', 'wrist'))), WANTED,
                       'joint states', E, Code.STALE_STATES, "no state of joint 'shoulder'"),
     'joint twice': (states(lambda m: StateMessage(

@@ -196,6 +196,7 @@ class ExcitationNode(Node):
             handle.abort()
             return Check.Result(success=False, message=str(error))
         self._checking = True
+        self.runner.stop.clear()  # of a goal that was cancelled: it ends the listening at once
         self._tick_timer.reset()
         self.listener.period = 0.0
         try:

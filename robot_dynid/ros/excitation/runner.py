@@ -49,8 +49,8 @@ from robot_dynid_interfaces.action import Excite
 
 COMPUTING = 'design'  # name of the thread that computes for long
 COMPILING = 0.1  # s between looks at how far the compilation of kernels is
-LISTENING = 1.0  # s to listen for the checklist
-FIRST_LISTENING = 2.0  # s at most before the first motion, until something of all has come in
+LISTENING = 1.0  # s to listen for the checklist at least
+LONGEST_LISTENING = 2.0  # s at most, until something of all has come in
 PENDING = 0.02  # s to take in the messages that arrived meanwhile
 FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received the joints
 
@@ -199,14 +199,15 @@ class Runner:
         return Outcome(outcome.code, '; '.join(filter(None, (outcome.text, report))))
 
     async def checked(self, thorough: bool = True) -> tuple[Item, ...]:
-        """Return the checklist after a second of listening; the quick items need a moment only."""
+        """Return the checklist, a second of listening later; quick items need a moment."""
         if thorough:  # what loads kernels keeps the listeners waiting
             await self._background(self.compilation.loaded.wait)
-        tap = Tap(self._bag, self.settings.controller)
-        enough = self._checklist.controller_publishes
+        tap, begun = Tap(self._bag, self.settings.controller), time.monotonic()
+        least = LISTENING if thorough else 0.0
         try:
-            await self.waits.until(lambda: not thorough and tap.enough(enough),
-                                   LISTENING if thorough else FIRST_LISTENING)
+            await self.waits.until(
+                lambda: time.monotonic() - begun >= least
+                and tap.enough(self._checklist.controller_publishes), LONGEST_LISTENING)
         finally:
             tap.end()
         alarm, heard = self.alarms.check(time.monotonic()), self.alarms.pressed is not None

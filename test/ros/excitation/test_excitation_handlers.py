@@ -114,6 +114,18 @@ def test_goals_wait_visibly_while_kernels_are_compiled_and_checks_are_refused(
     destroy(user)
 
 
+def test_a_check_after_a_cancelled_goal_listens_as_long_as_any(excitation: Any) -> None:
+    excitation.runner.stop.set()
+    user = rclpy.create_node('user')
+    checks, spinner = ActionClient(user, Check, 'excitation/check'), Spinner(excitation, user)
+    spinner.wait(checks.server_is_ready)
+    handle = spinner.answer(checks.send_goal_async(Check.Goal()))
+    items = spinner.answer(handle.get_result_async()).result.items
+    destroy(user)
+    (told,) = (item.message for item in items if item.name == 'joint states')
+    assert 'came in for 2.0 s; is the joint state broadcaster active?' in told
+
+
 def test_controller_wait(excitation: Any) -> None:
     user = rclpy.create_node('user')
     client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
