@@ -5,6 +5,7 @@ Only `ros2 launch` imports this; `launch` and `launch_ros` come with a ROS of th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
@@ -40,10 +41,16 @@ PARAMETERS: dict[str, tuple[type, str]] = {
     'real_time_factor': (float, 'simulated seconds per second'),
 }
 OF_NODE = {
-    'simulated_robot': ('robot', 'real_time_factor'),
+    'simulated_robot': ('robot', 'controller', 'real_time_factor'),
     'excitation': ('robot', 'controller', 'recording_directory'),
     'identifier': ('robot', 'model', 'recording_directory'),
 }
+#: parameters that nodes know by another name
+NAMES = {('simulated_robot', 'controller'): 'controller_name'}
+#: nodes that follow /clock; the simulated robot gives it
+FOLLOWING = ('excitation', 'identifier')
+#: arguments of `ros2 launch` itself, which it hands on as those of the file
+OF_LAUNCH = ('launch-prefix', 'launch-prefix-filter', 'emulate_tty')
 BOOL = ('true', 'false', 'True', 'False')
 LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
 #: from this ratio on names of arguments are similar
@@ -64,11 +71,12 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
         *(_argument(argument, f'{PARAMETERS[argument][1]}; {AS_IN_FILE}',
                     robot if argument == 'robot' else '') for argument in taken),
         _argument('namespace', 'of nodes and topics, for more than one robot'),
-        _argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}',
-                  choices=('', *BOOL)),
         _argument('log_level', 'of the nodes', 'info', choices=LEVELS),
         _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false', choices=BOOL),
     ]
+    if set(names) & set(FOLLOWING):
+        declared.append(_argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}',
+                                  choices=('', *BOOL)))
     if len(names) == 1:
         declared.append(_argument('parameters', 'parameter file of the node', _config(*names)))
     if names == ('excitation',) or names == ('identifier',):
@@ -92,14 +100,21 @@ def _config(name: str) -> str:
 
 
 def mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
-    """Return a warning for each argument that is none of this file: `ros2 launch` takes any.
+    """Return a warning for each argument like one of ``known``: `ros2 launch` takes any.
 
-    Those of a launch file that includes this one are no mistake: only similar names are told.
+    Those of a launch file that includes this one are no mistake, so only similar names are told.
+    Where this file is launched itself they are: RuntimeError ends the launch.
     """
-    return [LogInfo(msg=f"no argument '{name}' (nearest known: {near[0]}): it changes nothing; -s "
-                        'lists the arguments')
-            for name in context.launch_configurations
-            if name not in known and (near := get_close_matches(name, known, 1, SIMILAR))]
+    given = [name for name in context.launch_configurations if name not in (*known, *OF_LAUNCH)]
+    near = {name: get_close_matches(name, known, 1, SIMILAR) for name in given}
+    file = Path(context.get_locals_as_dict().get('current_launch_file_path', '')).name
+    if given and file in (Path(word).name for word in sys.argv):
+        meant = [f' (did you mean {near[name][0]}?)' if near[name] else '' for name in given]
+        raise RuntimeError(f'{file} has no argument ' + ', '.join(
+            f'{name!r}{hint}' for name, hint in zip(given, meant)) + '; it has '
+            + ', '.join(known))
+    return [LogInfo(msg=f"no argument '{name}' (nearest known: {near[name][0]}): it changes "
+                        'nothing; -s lists the arguments') for name in given if near[name]]
 
 
 def _nodes(context: LaunchContext, names: Iterable[str]) -> list[Node]:
@@ -130,9 +145,10 @@ def _check(given: dict[str, str]) -> None:
 def _overrides(given: dict[str, str], name: str) -> dict[str, ParameterValue]:
     """Return the parameters of a node that arguments give."""
     found = {argument: PARAMETERS[argument][0] for argument in OF_NODE[name]}
-    if name != 'simulated_robot':  # which gives the time
+    if name in FOLLOWING:
         found['use_sim_time'] = bool
-    return {argument: ParameterValue(LaunchConfiguration(argument), value_type=kind)
+    return {NAMES.get((name, argument), argument):
+            ParameterValue(LaunchConfiguration(argument), value_type=kind)
             for argument, kind in found.items() if given.get(argument)}
 
 

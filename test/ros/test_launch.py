@@ -62,6 +62,7 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Described:
         nodes.clear()
         context = launch.LaunchContext()
         context.launch_configurations.update(arguments)
+        context.extend_locals({'current_launch_file_path': str(path)})
         for entity in runpy.run_path(str(path))['generate_launch_description']().entities:
             entity.visit(context)
         return nodes
@@ -105,7 +106,6 @@ def test_arguments_not_given_leave_the_parameter_file_its_say(
 @pytest.mark.parametrize(('arguments', 'words'), [
     ({'parameters': 'nowhere.yaml'}, "argument parameters: no file 'nowhere.yaml'"),
     ({'log_level': 'loud'}, '"log_level" provided value "loud" is not valid'),
-    ({'use_sim_time': 'maybe'}, '"use_sim_time" provided value "maybe" is not valid'),
     ({'rviz': 'yes'}, '"rviz" provided value "yes" is not valid'),
     ({'real_time_factor': 'fast'}, "argument real_time_factor: 'fast' is no number"),
 ])
@@ -129,6 +129,32 @@ def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
         described(path, robot='ur10e', world='empty.sdf')
 
 
+@pytest.mark.parametrize(('name', 'argument', 'hint'), [
+    ('simulate', 'use_sim_time', ''), ('simulate', 'contrller', ' (did you mean controller?)'),
+    ('excite', 'model', ''), ('identify', 'controller', ''), ('demo', 'joint_states', '')])
+def test_a_file_that_is_launched_itself_refuses_what_would_change_nothing(
+    name: str, argument: str, hint: str, described: Described, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ROOT / 'launch' / f'{name}.launch.py'
+    monkeypatch.setattr('sys.argv', ['ros2', 'launch', 'robot_dynid', path.name])
+    given = {argument: 'x', 'launch-prefix': 'nice'}
+    with pytest.raises(RuntimeError) as raised:
+        described(path, **given)
+    words = f"{path.name} has no argument '{argument}'{hint}; it has robot, "
+    assert str(raised.value).startswith(words)
+    monkeypatch.setattr('sys.argv', ['ros2', 'launch', 'cell.launch.py'])
+    described(path, **given)
+
+
+@pytest.mark.parametrize('name', ['simulate', 'demo'])
+def test_the_simulated_robot_has_the_controller_that_is_asked_for(
+    name: str, described: Described
+) -> None:
+    words = described(ROOT / 'launch' / f'{name}.launch.py', controller='x')
+    assert [set(node['parameters'][-1]) - {'robot'} for node in words] == [
+        {'controller_name'}, {'controller'}, set()][:len(words)]
+
+
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
 def test_launch_file_names_what_is_there(path: Path) -> None:
     """Without launch_ros: executables are installed, parameter files exist, nodes keep names."""
@@ -141,7 +167,8 @@ def test_launch_file_names_what_is_there(path: Path) -> None:
 def test_arguments_are_parameters_of_their_nodes(name: str) -> None:
     known = {field.name for struct in STRUCTS[name] for field in fields(struct)}
     taken = constant('OF_NODE')[name]
-    assert taken and set(taken) <= known
+    renamed = constant('NAMES')
+    assert taken and {renamed.get((name, argument), argument) for argument in taken} <= known
 
 
 def test_demo_starts_the_nodes_of_the_command() -> None:
