@@ -122,6 +122,9 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     elements = text.root.named('link')
     for name, parameters in changes.items():
         _write_inertial(text, elements[name], parameters)
+    for link in robot.links:
+        if not link.has_inertial and link.name not in changes:
+            _write_no_inertia(text, elements[link.name])
     written = Written(arm, FORM)
     _write_friction(text, arm.robot.joints, written.friction)
     warnings += [*written.warnings(), *unusual_gravity(arm), *_shapes(text, robot)]
@@ -194,6 +197,14 @@ def _write_inertial(text: UrdfText, link: Element, parameters: FloatArray) -> No
     else:
         turned = {'rpy': [0.0, 0.0, 0.0]} if 'rpy' in origin.attributes else {}
         text.set_numbers(origin, {'xyz': list(com), **turned})
+
+
+def _write_no_inertia(text: UrdfText, link: Element) -> None:
+    """Write zeros where a link without mass has inertia, which others add to its body's."""
+    inertial = link.find('inertial')
+    tensor = None if inertial is None else inertial.find('inertia')
+    if tensor is not None:
+        text.set_numbers(tensor, {name: [0.0] for name in INERTIA})
 
 
 def _write_friction(

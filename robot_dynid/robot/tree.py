@@ -19,11 +19,12 @@ MOST_JOINTS = 4000
 
 @dataclass(frozen=True, eq=False)
 class LinkDescription:
-    """A link with its parameters (10,) in its own frame."""
+    """A link with its parameters (10,) in its own frame; ``doubt``: a warning where it moves."""
 
     name: str
     parameters: FloatArray
     has_inertial: bool
+    doubt: str = ''
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +213,7 @@ def _index(
                 parents.append(body)
                 placements.append(placement @ joint.placement)
                 stack.append((joint.child, len(order) - 1, np.eye(4)))
+    doubts = [f'link {m.name!r}: {known[m.name].doubt}' for m in members if known[m.name].doubt]
     nominal = np.zeros((len(order), 10))
     for member in members:
         nominal[member.body] += move_parameters(member.parameters, member.placement)
@@ -233,7 +235,7 @@ def _index(
         base_link=base,
         links=tuple(members),
         source=source,
-        warnings=tuple(_implausible(members)),
+        warnings=(*doubts, *_implausible(members)),
     )
 
 

@@ -44,6 +44,8 @@ from robot_dynid.robot.xacro_file import SUFFIX, expanded
 from robot_dynid.robot.xml_text import XmlError, xml_root
 from robot_dynid.types import FloatArray
 
+MASSLESS = ('it has inertia but no mass, which no body has: it is taken as a frame without '
+            'inertial; write its mass, or remove <inertial>')
 LINK_MASS = replace(MASS, note='remove <inertial> if the link has no mass')
 XACRO = 'is a xacro file; expand it first: xacro FILE > robot.urdf'
 
@@ -108,11 +110,15 @@ class Reader:
         if mass_element is None or inertia_element is None:
             raise self.fail(where, '<inertial> needs <mass> and <inertia>')
         keys = ('ixx', 'ixy', 'iyy', 'ixz', 'iyz', 'izz')
-        if _zero(mass_element, 'value') and all(_zero(inertia_element, k) for k in keys):
+        nothing = _zero(mass_element, 'value')
+        if nothing and all(_zero(inertia_element, k) for k in keys):
             return LinkDescription(name, np.zeros(10), False)  # a frame, written as many do
-        mass = self.attribute(mass_element, 'value', f'{where} mass', LINK_MASS)
+        mass = 0.0 if nothing else self.attribute(
+            mass_element, 'value', f'{where} mass', LINK_MASS)
         six = [self.attribute(inertia_element, k, f'{where} inertia', MOMENT_OF_INERTIA)
                for k in keys]
+        if nothing:  # as Bullet's models write bodies that do not move
+            return LinkDescription(name, np.zeros(10), False, MASSLESS)
         placement = self.origin(inertial, f'{where} inertial')
         rotation, com = placement[:3, :3], placement[:3, 3]
         inertia = rotation @ symmetric(six) @ rotation.T
@@ -192,7 +198,7 @@ def robot_from_urdf(
 
     ``selection`` chooses base link, tip link or joints; joints that are not chosen are locked at
     zero and their links lumped. Raises RobotError (broken file, loop, mimic or floating joint,
-    mass not positive), naming the element and the remedy.
+    mass negative), naming the element and the remedy.
     """
     root = parse_urdf(text, source)
     reader = Reader(source)

@@ -210,6 +210,17 @@ def test_fixed_children_keep_their_own_inertials() -> None:
     assert_same_dynamics(export, arm_model())
 
 
+def test_inertia_without_mass_is_not_handed_on() -> None:
+    """Others add it to the body; here it counted as none when the body was identified."""
+    inertia = ('<inertial><mass value="0"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" '
+               'izz="0.1"/></inertial>')
+    text = ARM.replace('<link name="flange">', f'<link name="flange">{inertia}')
+    model = arm_model()
+    assert model.to_urdf(text).text == model.to_urdf(
+        text.replace('ixx="0.1"', 'ixx="0.0"').replace('yy="0.1"', 'yy="0.0"').replace(
+            'zz="0.1"', 'zz="0.0"')).text
+
+
 def test_fixed_children_too_heavy_are_scaled() -> None:
     text = with_tool(20.0)
     export = arm_model().to_urdf(text)

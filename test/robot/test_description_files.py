@@ -70,6 +70,21 @@ def test_an_inertial_of_nothing_is_that_of_a_frame() -> None:
     assert not next(link for link in robot.links if link.name == 'flange').has_inertial
 
 
+@pytest.mark.parametrize('link', ['flange', 'base'])
+def test_inertia_without_mass_is_none_and_a_warning_where_the_link_moves(link: str) -> None:
+    """As Bullet's models of Panda and LBR iiwa write a flange and a base."""
+    plain = re.sub(rf'<link name="{link}"\s*/>', f'<link name="{link}"></link>', ARM)
+    text = plain.replace(f'<link name="{link}">', f'<link name="{link}"><inertial><mass '
+                         'value="0.0"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" '
+                         'izz="0.1"/></inertial>')
+    assert text != ARM
+    robot = robot_from_urdf(text)
+    assert np.array_equal(robot.nominal, robot_from_urdf(ARM).nominal)
+    assert robot.warnings == (() if link == 'base' else (
+        "link 'flange': it has inertia but no mass, which no body has: it is taken as a frame "
+        'without inertial; write its mass, or remove <inertial>',))
+
+
 def test_an_impossible_inertia_is_a_warning() -> None:
     robot = robot_from_urdf(ARM.replace('izz="1"', 'izz="9"', 1))
     assert len(robot.warnings) == 1
@@ -99,8 +114,6 @@ BAD_URDF = {
                  "joint 'elbow' has type 'floating'; supported are revolute, continuous"),
     'planar': ('type="continuous"', 'type="planar"', "joint 'elbow' has type 'planar'"),
     'no type': (' type="continuous"', '', "joint 'elbow' has type ''"),
-    'no mass': ('<mass value="2"/>', '<mass value="0"/>',
-                "link 'upper' mass attribute value must be positive, is 0: remove <inertial>"),
     'negative mass': ('<mass value="2"/>', '<mass value="-2"/>',
                       "link 'upper' mass attribute value must be positive, is -2"),
     'mass without value': ('<mass value="2"/>', '<mass/>',
