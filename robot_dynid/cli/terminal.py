@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Progress = Callable[[str, float], None]
+ONCE = ('compiling the numerical kernels that this needs, once after an installation, which takes '
+        'some minutes; `python -m robot_dynid.warm_up` compiles all at once')
 PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
 
 
@@ -57,17 +59,15 @@ class Terminal:
         self._console(sys.stderr).print(text, style='yellow')
 
     def compiling(self, kernel: str) -> None:
-        """Say that a kernel is compiled, which takes seconds, and why where it is not stored."""
+        """Say that a kernel is compiled; the first time for how long, or why none is stored."""
         problem = storage_problem()
+        if not self._told:
+            self._told = True
+            self._console(sys.stderr).print(problem or ONCE, style='yellow', soft_wrap=True)
         if problem is None and self._wait is not None and self._wait.shows:
             self._wait.stage = f'compiling {kernel}, this once'
-        elif problem is None:
-            self.note(f'compiling numerical kernel {kernel}, once after an installation ...')
         else:
-            if not self._told:
-                self._told = True
-                self.note(problem, style='yellow')
-            self.note(f'compiling numerical kernel {kernel} in memory ...')
+            self.note(f'compiling numerical kernel {kernel}{" in memory" if problem else ""} ...')
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
         """Print names and values, one pair per line."""

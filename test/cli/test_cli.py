@@ -407,8 +407,9 @@ def test_a_verb_that_compiles_says_so_on_stderr(
     assert main(['base', ROBOT, '--json']) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out) == {}
-    assert printed.err == (
-        'compiling numerical kernel outer, once after an installation ...\n')
+    assert printed.err == f'{terminal.ONCE}\ncompiling numerical kernel outer ...\n'
+    assert main(['base', ROBOT, '--json', '--quiet']) == 0
+    assert capsys.readouterr().err == f'{terminal.ONCE}\n', 'nobody waits without knowing why'
     monkeypatch.setattr(terminal, 'storage_problem', lambda: 'no folder')
     assert main(['base', ROBOT, '--json']) == 0
     assert capsys.readouterr().err == (

@@ -102,7 +102,7 @@ def test_kernels_are_shown_as_a_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = FakeTerminal()
     monkeypatch.setattr(sys, 'stderr', stream)
     run_base(monkeypatch, run)
-    assert 'numerical kernel' not in stream.getvalue()
+    assert 'numerical kernel inertia' not in stream.getvalue()
 
 
 def test_elsewhere_a_long_wait_is_one_line(
