@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -88,7 +89,8 @@ def _recordings(traces: Sequence[Trace]) -> tuple[list[Spec], list[Spec]]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 22 else name[:21] + '…'
+    bare = re.sub(r'\.(csv(\.gz)?|mcap|db3)$', '', name)
+    return bare if len(bare) <= 24 else bare[:23] + '…'
 
 
 def friction_data(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:

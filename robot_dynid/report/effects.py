@@ -28,6 +28,7 @@ from robot_dynid.report.texts import effort_unit, length, unit
 
 #: laws shown for each axis, those with the least error
 SHOWN = 6
+FEW = 12  # waves that are shown at once
 SURE = 1e-9  # chances below this are not told apart
 FAR = 100  # a law that misses by more deviations has nothing to say at that speed
 SWEEPS = (
@@ -76,17 +77,22 @@ def friction_laws(model: IdentifiedModel) -> tuple[Section, ...]:
         tried = {entry.law: entry.error_over_coulomb for entry in choice.tried}
         best = sorted(tried, key=lambda law: tried[law])[:SHOWN]
         rows.append(Row((
-            choice.axis, choice.law, number(tried.get(choice.law)),
+            _axis(model, choice.axis), choice.law, number(tried.get(choice.law)),
             ', '.join(f'{law} {number(tried[law])}' for law in best),
             *([choice.note] if remarks else []))))
     columns = ('axis', 'law', "error over Coulomb's", 'best of those tried',
                *(['remark'] if remarks else []))
     text = ('Error on stretches of the recordings left out of the fit in turn, divided by that of '
             'Coulomb friction. A law with more parameters is taken only where it lowers the error '
-            'by 2 % and in most of the stretches. Axes count from one; m marks a motor that turns '
-            'with several joints.')
+            'by 2 % and in most of the stretches. In brackets: the number in names of parameters; '
+            'm marks a motor that turns with several joints.')
     return (Section('Friction laws', text=text,
                     tables=(Table(columns, tuple(rows), words=True),)),)
+
+
+def _axis(model: IdentifiedModel, axis: str) -> str:
+    joint = model.robot.joints[int(axis.removeprefix('m')) - 1]
+    return f'{"motor of " if axis.startswith("m") else ""}{joint} ({axis})'
 
 
 def friction_curves(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -164,7 +170,9 @@ def torque_ripple(model: IdentifiedModel) -> tuple[Section, ...]:
     tables = () if not errors else (
         Table(('joint', 'without [N m]', 'with [N m]', 'variance explained [%]', 'waves',
                'stiffness [kN m/rad]'), errors, 'Error that is left'),
-        Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), waves, 'Waves'))
+        Table(('joint', 'waves per turn', 'rms [N m]', 'delay [ms]', 'chance'), waves,
+              f'All {len(waves)} waves' if len(waves) > FEW else 'Waves',
+              folded=len(waves) > FEW))
     return (Section('Torque ripple', text=text, tables=tables),)
 
 

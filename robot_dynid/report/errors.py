@@ -21,6 +21,8 @@ BINS, SPANS, PER_DECADE = 20, 60, 12
 LEAST, STANDS_OUT = 0.01, 1.5
 #: samples of the stretches whose spectra are averaged
 STRETCH = 1024
+#: decimals of the edges of a bin at most
+DIGITS = 6
 SPEED, POSITION, LOAD, TIME = 'speed', 'position', 'load', 'time'
 
 
@@ -160,9 +162,11 @@ def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind
 def _spectra(units: str, spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> Spec:
     curves = [line(frequency, error, name, figures.series(i))
               for i, (name, (frequency, error, _)) in enumerate(spectra.items())]
-    decades = {'type': 'log', 'dtick': 1}
-    return figures.figure(curves, axis('frequency [Hz]', decades), axis(
-        f'error in each band, RMS [{units}]', decades), {'height': 320})
+    drawn = [(frequency, error[error > 0.0]) for frequency, error, _ in spectra.values()]
+    across, up = ({'type': 'log', **figures.tick_names(float(values.min()), float(values.max()))}
+                  if values.size else {} for values in map(np.concatenate, zip(*drawn)))
+    return figures.figure(curves, axis('frequency [Hz]', across), axis(
+        f'error in each band, RMS [{units}]', up), {'height': 320})
 
 
 def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
@@ -176,7 +180,7 @@ def _largest(heads: Sequence[str], found: dict[str, dict[str, ErrorProfile]],
         half = float(frequency[np.searchsorted(power, 0.5 * power[-1])])
         rows.append(Row((name, number(next(iter(own.values())).whole, 3),
                          *(_place(own[kind]) for kind in kinds), f'half of it below '
-                         f'{number(half, 2)} Hz')))
+                         f'{number(half, 2)}\N{NO-BREAK SPACE}Hz')))
     return Table(('joint', *heads, 'frequency'), tuple(rows),
                  'Where the error is largest, as multiples of the RMS error')
 
@@ -186,9 +190,17 @@ def _place(one: ErrorProfile) -> Cell:
         return Cell('–')
     k = one.worst
     ratio = float(one.error[k]) / one.whole
-    place = f'{number(float(one.edges[k]), 3)} to {number(float(one.edges[k + 1]), 3)}'
+    place = ' to '.join(rounded(one.edges[k:k + 2]))
     return Cell(f'{ratio:.1f} ×', 'fair' if ratio > STANDS_OUT else '',
                 f'{place}: {percent(float(one.share[k]))} % of all')
+
+
+def rounded(edges: FloatArray) -> tuple[str, ...]:
+    """Return the edges (2,) of a bin with the digits that its width asks for."""
+    width = float(edges[1] - edges[0])
+    digits = max(1 - int(np.floor(np.log10(width))), 0) if width > 0.0 else DIGITS
+    digits = min(digits, DIGITS)
+    return tuple(f'{round(edge, digits) + 0.0:.{digits}f}' for edge in edges.tolist())
 
 
 def residuals(validation: Validation, model: IdentifiedModel) -> Section:

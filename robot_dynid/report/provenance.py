@@ -17,6 +17,7 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures
 from robot_dynid.report.figures import axis
 from robot_dynid.report.texts import (
+    effort_unit,
     file_names,
     length,
     setting,
@@ -53,7 +54,8 @@ def data(logs: Sequence[RawLog], model: IdentifiedModel, choice: Choice | None =
                   for text in with_file_names(log.findings, names))
     drawn: tuple[Figure, ...] = ()
     if choice is not None and len(choice.cutoffs) > 1:
-        drawn = (Figure(cutoffs(choice.cutoffs, choice.preprocessing.cutoff),
+        drawn = (Figure(cutoffs(choice.cutoffs, choice.preprocessing.cutoff,
+                                effort_unit(model.robot)),
                         'Choice of the cut-off by the error on stretches left out of the fit'),)
     return Section('Data and preprocessing', warnings=found, tables=tables, figures=drawn)
 
@@ -110,10 +112,13 @@ def _recording(
             ', '.join(one.replace('_', ' ') for one in present))
 
 
-def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> figures.Spec:
-    """Return the held-out score of every cut-off that was tried."""
-    x, y = np.array(tried).T
-    curve = figures.line(x, y, 'tried', figures.MODEL,
+def cutoffs(tried: Sequence[tuple[float, float]], chosen: float, units: str) -> figures.Spec:
+    """Return the held-out error of every cut-off that was tried.
+
+    Scores are means of the logarithms of the joints' RMS errors, see `HeldOut`.
+    """
+    x, score = np.array(tried).T
+    curve = figures.line(x, np.exp(score), 'tried', figures.MODEL,
                          more={'mode': 'lines+markers', 'showlegend': False})
     span = np.log10([tried[0][0] / 1.2, tried[-1][0] * 1.2])
     mark = {'type': 'line', 'x0': chosen, 'x1': chosen, 'y0': 0, 'y1': 1, 'yref': 'paper',
@@ -124,7 +129,8 @@ def cutoffs(tried: Sequence[tuple[float, float]], chosen: float) -> figures.Spec
         [curve], axis('cut-off [Hz]', {
             'type': 'log', 'range': span.tolist(), 'tickvals': x.tolist(),
             'ticktext': [f'{c:g}' for c, _ in tried]}),
-        axis('error on data left out'), {'height': 260, 'shapes': [mark], 'annotations': [note]})
+        axis(f'RMS error on data left out,<br>geometric mean of the joints [{units}]'),
+        {'height': 310, 'shapes': [mark], 'annotations': [note]})
 
 
 def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Section:
@@ -134,7 +140,7 @@ def excitation(model: IdentifiedModel, estimate: Estimate | None = None) -> Sect
     text = ''
     if estimate is not None:
         cards = (Card('condition number', number(estimate.condition, 3), 'unit columns'),
-                 Card('condition number', number(estimate.condition_raw, 3), 'raw'),
+                 Card('condition number', f'{estimate.condition_raw:.0f}', 'raw'),
                  Card('rank', f'{estimate.rank} of {len(estimate.values)}'))
         if estimate.not_excited:
             text = f'Not excited: {", ".join(estimate.not_excited)}. '

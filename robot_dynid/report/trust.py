@@ -86,7 +86,7 @@ def actions(verdict: Verdict) -> tuple[Section, ...]:
 
 def warnings(texts: Sequence[str]) -> tuple[Section, ...]:
     """Return the warnings, folded where they are many."""
-    many = len(texts) > SHOWN
+    many, texts = len(texts) > SHOWN, [text.replace(' +- ', ' ± ') for text in texts]
     title = f'{len(texts)} warnings' if many else 'Warnings'
     return (Section(title, warnings=tuple(texts), folded=many),) if texts else ()
 

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import unpacked
 from nominal import nominal_model
 
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.document import Section
 from robot_dynid.identification.validate import Validation, joint_score
+from robot_dynid.report.errors import _spectra, rounded
 from robot_dynid.report.parameters import base_parameters, truth
-from robot_dynid.report.provenance import data
+from robot_dynid.report.provenance import cutoffs, data
+from robot_dynid.report.trust import warnings
 from robot_dynid.signals.prepare import Averaging
 from robot_dynid.types import RawLog
 
@@ -32,6 +35,35 @@ def test_recordings_and_settings_in_their_units() -> None:
     settings = dict(rows(found, 1))
     assert settings['lag of the effort'] == '1 ms, removed'  # the model has 0.001 s
     assert settings['low-pass'].startswith('10 Hz')
+
+
+def test_errors_of_cut_offs_are_errors_and_not_their_logarithms() -> None:
+    spec = cutoffs([(2.0, np.log(1.5)), (8.0, np.log(0.5))], 8.0, 'N m')
+    assert unpacked(spec['data'][0]['y']) == pytest.approx([1.5, 0.5])
+    assert spec['layout']['yaxis']['title']['text'].endswith('of the joints [N m]')
+
+
+@pytest.mark.parametrize(('edges', 'told'), [
+    ((0.000584, 0.257), ('0.00', '0.26')), ((-0.152, 0.00709), ('-0.15', '0.01')),
+    ((-0.00416, 0.153), ('0.00', '0.15')),
+    ((13.0, 15.62), ('13.0', '15.6')), ((140.2, 161.0), ('140', '161')),
+    ((1.0, 1.0), ('1.000000', '1.000000'))])
+def test_bins_have_the_digits_that_their_width_asks_for(
+    edges: tuple[float, float], told: tuple[str, str]
+) -> None:
+    assert rounded(np.array(edges)) == told
+
+
+def test_frequencies_have_ticks_within_a_decade() -> None:
+    known = {'joint': (np.array([0.5, 5.0]), np.array([0.0, 0.3]), np.array([1.0, 1.0]))}
+    layout = _spectra('N m', known)['layout']
+    assert {'0.5', '1', '2', '5'} <= set(layout['xaxis']['ticktext'])
+    assert '0.2' in layout['yaxis']['ticktext']
+
+
+def test_warnings_have_the_sign_that_a_page_can_show() -> None:
+    (section,) = warnings(['1.07 +- 0.03 ms later'])
+    assert section.warnings == ('1.07 ± 0.03 ms later',)
 
 
 def test_noise_of_a_mean_falls_with_the_root_of_the_periods() -> None:

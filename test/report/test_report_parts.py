@@ -11,6 +11,7 @@ from nominal import nominal_model
 
 from robot_dynid.estimation.feasible.certificate import CertificateSummary
 from robot_dynid.estimation.feasible.simultaneous import FeasibleDetails
+from robot_dynid.estimation.friction_selection.law_selection import AxisChoice
 from robot_dynid.estimation.friction_sweeps.friction_curve import friction_curve
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
 from robot_dynid.estimation.staged.least_squares import (
@@ -26,6 +27,7 @@ from robot_dynid.report.effects import (
     curve_figure,
     friction,
     friction_curves,
+    friction_laws,
     method,
     torque_ripple,
 )
@@ -131,6 +133,15 @@ def test_friction_curves_show_points_law_and_band(plain: IdentifiedModel) -> Non
     assert [trace['name'] for trace in curve_figure(curves[1], units)['data']] == ['sweeps']
 
 
+def test_laws_are_those_of_joints_and_of_motors_that_turn_with_several(
+    plain: IdentifiedModel
+) -> None:
+    chosen = tuple(AxisChoice(axis, 'coulomb') for axis in ('2', 'm3'))
+    (section,) = friction_laws(replace(plain, record=FitRecord(friction=chosen)))
+    assert [row.cells[0] for row in section.tables[0].rows] == [
+        f'{plain.joints[1]} (2)', f'motor of {plain.joints[2]} (m3)']
+
+
 def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) -> None:
     assert torque_ripple(plain) == ()
     wave = Wave(1010.0, 0.5, -4e-3, 1e-4, 1e-9)
@@ -141,6 +152,10 @@ def test_torque_ripple_is_told_with_where_there_is_none(plain: IdentifiedModel) 
     errors, waves = section.tables
     assert errors.rows[0].cells == ('joint_1', '2', '1', '75.0', '1', '10 (8.36 to 12.4)')
     assert waves.rows[0].cells[:4] == ('joint_1', '1010', '0.5', '-4.00 ± 0.10')
+    assert (waves.title, waves.folded) == ('Waves', False)
+    many = replace(found[0], waves=13 * (wave,))
+    (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=(many,))))
+    assert (section.tables[1].title, section.tables[1].folded) == ('All 13 waves', True)
     (section,) = torque_ripple(replace(plain, record=FitRecord(ripple=found[1:])))
     assert section.tables == ()
     assert 'stiffness' not in section.text

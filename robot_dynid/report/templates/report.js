@@ -70,6 +70,8 @@
     const axis = {gridcolor: of('faint'), zerolinecolor: of('line'), linecolor: of('line'),
       automargin: true, title: {standoff: 8}};
     if (narrow() && data.some((one) => ArrayBuffer.isView(one.x))) axis.nticks = 5;
+    const map = narrow() && data.find((one) => one.type === 'heatmap' && one.x.length > 30);
+    if (map) layout.xaxis = {...layout.xaxis, showticklabels: false};
     if (narrow() && layout.annotations) {
       layout.annotations = layout.annotations.filter((one) => one.name !== 'wide');
     }
