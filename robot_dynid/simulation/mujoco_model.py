@@ -46,6 +46,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
                          f'URDF, not at {robot.base_link}')
     _set_options(spec, robot)
+    for shape in (*spec.geoms, *spec.meshes):  # nothing touches; their files may be elsewhere
+        spec.delete(shape)
     for joint in list(spec.joints):
         if joint.name not in robot.joints:
             spec.delete(joint)

@@ -33,6 +33,16 @@ def states(robot: RobotModel, count: int = 50) -> tuple[FloatArray, FloatArray, 
     return 1.5 * unit[0], unit[1] * robot.limits.velocity, unit[2] * robot.limits.acceleration
 
 
+def test_meshes_that_lie_elsewhere_are_not_needed(tmp_path: Path) -> None:
+    """As the packages of vendors name them; nothing touches in the simulation."""
+    text = Path(load_robot('planar_3r').source).read_text()
+    mesh = ('<collision><geometry><mesh filename="package://arm/link.stl"/></geometry>'
+            '</collision></link>')
+    (tmp_path / 'arm.urdf').write_text(text.replace('</link>', mesh))
+    robot = load_robot(tmp_path / 'arm.urdf')
+    assert Plant(robot).model.body_mass.sum() == pytest.approx(robot.nominal[:, 0].sum())
+
+
 @pytest.mark.parametrize('name', ROBOTS)
 def test_urdf_describes_possible_bodies(name: str) -> None:
     robot = load_robot(name)
