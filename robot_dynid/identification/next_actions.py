@@ -28,6 +28,8 @@ from robot_dynid.types import FloatArray
 #: friction and rotor of one joint explain this share of what is left of another one: one motor
 #: turns both
 COUPLED = 0.7
+#: relative error of a joint up to which nobody looks for the motor of another in what is left
+SLIGHT = 0.01
 #: a joint is hardly moved below this share of its range, which counts as a turn at most
 MOVED = 0.2
 #: friction that differs by this share from one recording to the next shows in every prediction
@@ -108,7 +110,7 @@ def _coupled(robot: RobotModel, validation: Validation) -> Iterator[tuple[str, f
     for j, k in zip(*np.nonzero(parts.caused > COUPLED), strict=True):
         known = robot.drive.coupling is not None and np.any(
             (robot.drive.coupling[:, j] != 0.0) & (robot.drive.coupling[:, k] != 0.0))
-        if not known:
+        if not known and validation.model['all'][robot.joints[j]].relative_error > SLIGHT:
             yield (f'{robot.joints[min(j, k)]} and {robot.joints[max(j, k)]}',
                    float(max(parts.caused[j, k], parts.caused[k, j])))
 

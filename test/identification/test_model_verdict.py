@@ -19,7 +19,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.forward_scores import CONTROL
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.next_actions import COUPLED, Names
+from robot_dynid.identification.next_actions import COUPLED, SLIGHT, Names
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.residual_parts import SLIDES, ResidualParts, residual_parts
 from robot_dynid.identification.rollout_scores import SECONDS
@@ -364,6 +364,19 @@ def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, 
         (words,) = [action.words for action in actions if 'coupling' in action.words]
         assert 'which motor turns with joint_1 and joint_2' in words
         assert 'explain 90.0 % of what' in words
+
+
+@pytest.mark.parametrize(('error', 'told'), [(0.99 * SLIGHT, False), (1.01 * SLIGHT, True)])
+def test_nothing_is_looked_for_in_what_is_hardly_left(arm, unseen, error, told) -> None:
+    """Errors of a recording without noise are rounding, and alike in all joints."""
+    caused = np.zeros((3, 3))
+    caused[JOINT, 0] = 0.9
+    scores = dict(unseen.model['all'])
+    name = arm[2].model.joints[JOINT]
+    scores[name] = replace(scores[name], relative_error=error)
+    slight = replace(with_parts(unseen, caused=caused), model={**unseen.model, 'all': scores})
+    words = [action.words for action in judged(arm[2].model, slight).actions]
+    assert any('coupling' in one for one in words) is told
 
 
 @pytest.mark.parametrize(('ratio', 'told'), [(1.49, False), (1.51, True)])
