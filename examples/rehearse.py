@@ -23,6 +23,9 @@ def main(robot_file, trajectory_file, run, seed=0):
     """Write the recording."""
     robot = load_robot(robot_file)
     truth = load_truth(robot, robot_file if Path(robot_file).is_file() else None)
+    if not (truth.viscous.any() or truth.coulomb.any() or truth.drives):
+        print('no friction and noise: state them under "simulation" as in examples/arm.yaml',
+              file=sys.stderr)
     log = record(Arm(robot, truth), load_trajectory(trajectory_file), RATE)
     write_csv(run, measured(log, robot, truth.noise, np.random.default_rng(int(seed))))
 
