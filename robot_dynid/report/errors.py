@@ -139,7 +139,8 @@ def errors(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...
              LOAD: f'by load [{effort_unit(robot)}]', TIME: 'over time [s]'}
     heads = (f'RMS error [{effort_unit(robot)}]', *(
         f'largest {head}' for kind, head in units.items() if kind in next(iter(found.values()))))
-    drawn.append(Figure(_spectra(effort_unit(robot), spectra), 'By frequency', link='frequency'))
+    drawn.append(Figure(spectra_figure(effort_unit(robot), spectra), 'By frequency',
+                        link='frequency'))
     return (Section('By speed, position, load, time and frequency', text=text,
                     tables=(_largest(heads, found, spectra),), figures=tuple(drawn),
                     beside=True),)
@@ -159,7 +160,10 @@ def _by(found: dict[str, dict[str, ErrorProfile]], sizes: dict[str, float], kind
                           {'height': 320})
 
 
-def _spectra(units: str, spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> Spec:
+def spectra_figure(
+    units: str, spectra: dict[str, tuple[FloatArray, FloatArray, FloatArray]]
+) -> Spec:
+    """Return the RMS errors [``units``] in bands (b,) over their frequency (b,) [Hz]."""
     curves = [line(frequency, error, name, figures.series(i))
               for i, (name, (frequency, error, _)) in enumerate(spectra.items())]
     drawn = [(frequency, error[error > 0.0]) for frequency, error, _ in spectra.values()]

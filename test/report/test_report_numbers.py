@@ -13,7 +13,7 @@ from nominal import nominal_model
 from robot_dynid.cli.scores import joint_scores
 from robot_dynid.document import Section
 from robot_dynid.identification.validate import Validation, joint_score
-from robot_dynid.report.errors import _spectra, rounded
+from robot_dynid.report.errors import rounded, spectra_figure
 from robot_dynid.report.parameters import base_parameters, truth
 from robot_dynid.report.provenance import cutoffs, data
 from robot_dynid.report.trust import warnings
@@ -56,7 +56,7 @@ def test_bins_have_the_digits_that_their_width_asks_for(
 
 def test_frequencies_have_ticks_within_a_decade() -> None:
     known = {'joint': (np.array([0.5, 5.0]), np.array([0.0, 0.3]), np.array([1.0, 1.0]))}
-    layout = _spectra('N m', known)['layout']
+    layout = spectra_figure('N m', known)['layout']
     assert {'0.5', '1', '2', '5'} <= set(layout['xaxis']['ticktext'])
     assert '0.2' in layout['yaxis']['ticktext']
 
