@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from robot_dynid.ripple.model import SHARES, TorqueRipple, amplitudes
-from robot_dynid.ripple.normal_equations import NormalEquations
+from robot_dynid.ripple.normal_equations import NormalEquations, squares_alone
 from robot_dynid.ripple.phase import Fit, Phases, compliance_of_load, refined
 from robot_dynid.ripple.scan import RESOLVED, JointResidual, Peak, Spectrum, gear_orders
 from robot_dynid.types import FloatArray
@@ -100,21 +101,25 @@ def _chosen(data: JointResidual, known: FloatArray) -> Phases:
     A wave that only follows the errors of the effort, through the twist of a compliance, stands
     out, too, but lowers nothing; then the scan begins with a stiff gear.
     """
-    first = _first_compliance(data)
-    phases = _chosen_from(Phases.none(first), data, known)
+    scans = _first_scans(data)
+    first = max(scans, key=lambda c: float(scans[c].power.max()))
+    phases = _chosen_from(Phases.none(first), data, known, scans[first])
     if first == 0.0 or len(phases.orders):
         return phases
-    return _chosen_from(Phases.none(0.0), data, known)
+    return _chosen_from(Phases.none(0.0), data, known, scans[0.0])
 
 
-def _chosen_from(phases: Phases, data: JointResidual, known: FloatArray) -> Phases:
+def _chosen_from(
+    phases: Phases, data: JointResidual, known: FloatArray, spectrum: Spectrum
+) -> Phases:
+    """Return ``phases`` with waves that lower the error; ``spectrum`` is that of the residual."""
     error = left = data.residual
     equations = NormalEquations.of(data, phases.columns(data))
     while len(phases.orders) < MOST_WAVES:
-        spectrum = Spectrum.of(data, left, phases.compliance)
+        if left is not data.residual:
+            spectrum = Spectrum.of(data, left, phases.compliance)
         peaks = [p for p in spectrum.peaks(known) if _apart(p.order, phases, known)]
-        beside = replace(data, residual=left)
-        for peak in sorted(peaks, key=lambda p: _error_with(p, phases, beside))[:TRIED]:
+        for peak in _by_error(peaks, phases, data, left)[:TRIED]:
             alone = Phases.none(phases.compliance).with_wave(peak.order, peak.delay)
             more = equations.joined(alone.columns(data))
             now = more.held_out()
@@ -137,19 +142,22 @@ def _apart(order: float, phases: Phases, known: FloatArray) -> bool:
     return not np.any(distance < (1e-9 if order in known else RESOLVED))
 
 
-def _error_with(peak: Peak, phases: Phases, data: JointResidual) -> float:
-    """Return the held-out sum of squares of one wave by itself."""
-    alone = Phases.none(phases.compliance).with_wave(peak.order, peak.delay)
-    return NormalEquations.of(data, alone.columns(data)).held_out_square()
+def _by_error(
+    peaks: Sequence[Peak], phases: Phases, data: JointResidual, left: FloatArray
+) -> list[Peak]:
+    """Return the peaks by the held-out error of one wave by itself in what is ``left`` (N,)."""
+    orders, delays = (np.array([getattr(p, name) for p in peaks]) for name in ('order', 'delay'))
+    each = Phases(orders, delays, phases.compliance, np.zeros(len(peaks)))
+    squares = squares_alone(data, left, each.columns(data))
+    return [peaks[k] for k in np.argsort(squares, kind='stable')]
 
 
-def _first_compliance(data: JointResidual) -> float:
-    """Return the compliance [rad/(N m)] with which one wave stands out most."""
+def _first_scans(data: JointResidual) -> dict[float, Spectrum]:
+    """Return scans by compliance [rad/(N m)]; with the best of them one wave stands out most."""
     spread = float(np.std(data.effort))
-    if spread < LOADED:
-        return 0.0
-    tried = [twist / (TWIST_ORDER * spread) for twist in FIRST_TWISTS]
-    return max(tried, key=lambda c: float(Spectrum.of(data, data.residual, c).power.max()))
+    twists = FIRST_TWISTS if spread >= LOADED else (0.0,)
+    tried = [twist / (TWIST_ORDER * max(spread, 1e-9)) for twist in twists]
+    return {c: Spectrum.of(data, data.residual, c) for c in tried}
 
 
 def _better(

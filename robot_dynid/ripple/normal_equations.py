@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynid.ripple.model import COLUMNS, SHARES
 from robot_dynid.ripple.scan import JointResidual
 from robot_dynid.ripple.wave_columns import WaveColumns, pieces
 from robot_dynid.types import FloatArray
@@ -56,25 +57,49 @@ class NormalEquations:
         """Return the errors (N,) [N m] of the coefficients of all rows."""
         return np.asarray(self.data.residual - self.columns.times(self.solved()[:, None])[:, 0])
 
-    def _others(self) -> FloatArray:
-        """Return the coefficients (f, k) of all folds but each."""
-        grams = self.grams.sum(axis=0) - self.grams
-        sides = self.sides.sum(axis=0) - self.sides
-        return np.asarray(np.linalg.solve(ridged(grams), sides[:, :, None])[:, :, 0])
-
     def held_out(self) -> FloatArray:
         """Return the errors (N,) [N m] of every fold by coefficients of the others."""
-        errors, others = self.data.residual.copy(), self._others()
+        errors, others = self.data.residual.copy(), of_others(self.grams, self.sides)
         for fold, stretch in self.data.stretches:
             errors[stretch] -= self.columns.times(others[fold][:, None], stretch)[:, 0]
         return errors
 
-    def held_out_square(self) -> float:
-        """Return the sum of the squares of `held_out`, without these errors themselves."""
-        others = self._others()
-        explained = 2.0 * np.einsum('fk,fk->', others, self.sides)
-        explained -= np.einsum('fk,fkl,fl->', others, self.grams, others)
-        return float(self.data.residual @ self.data.residual - explained)
+
+def squares_alone(
+    data: JointResidual, residual: FloatArray, waves: WaveColumns
+) -> FloatArray:
+    """Return the sums (w,) of the squares of `held_out` of each of the ``waves`` by itself.
+
+    For the ``residual`` (N,) [N m] in the rows of ``data``. Products of columns are those of two
+    shares times those of sine and cosine, so neither columns nor errors are made.
+    """
+    count, folds = len(waves.waves), 1 + max(fold for fold, _ in data.stretches)
+    products = np.zeros((folds, count, SHARES, SHARES, 3))
+    by_share = np.zeros((folds, count, SHARES, 2))
+    for fold, stretch in data.stretches:
+        for rows in pieces(stretch):
+            shares, both = waves.shares[:, rows], waves.waves[:, :, rows]
+            sine, cosine = both[:, 0], both[:, 1]
+            squares = np.stack([sine * sine, sine * cosine, cosine * cosine], axis=1)
+            pairs = (shares[:, None] * shares).reshape(SHARES * SHARES, -1)
+            products[fold] += (pairs @ squares.swapaxes(1, 2)).reshape(products.shape[1:])
+            by_share[fold] += (shares * residual[rows]) @ both.swapaxes(1, 2)
+    # sine with sine, with cosine, and cosine with cosine, of two shares
+    grams = products[..., [[0, 1], [1, 2]]].swapaxes(3, 4).reshape(folds, count, COLUMNS, COLUMNS)
+    sides = by_share.reshape(folds, count, COLUMNS)
+    others = of_others(grams, sides)
+    explained = 2.0 * np.einsum('fwk,fwk->w', others, sides)
+    explained -= np.einsum('fwk,fwkl,fwl->w', others, grams, others)
+    return np.asarray(residual @ residual - explained)
+
+
+def of_others(grams: FloatArray, sides: FloatArray) -> FloatArray:
+    """Return the coefficients (f, ..., k) of all folds but each.
+
+    Of ``grams`` (f, ..., k, k) and ``sides`` (f, ..., k).
+    """
+    left = sides.sum(axis=0) - sides
+    return np.asarray(np.linalg.solve(ridged(grams.sum(axis=0) - grams), left[..., None])[..., 0])
 
 
 def ridged(grams: FloatArray) -> FloatArray:

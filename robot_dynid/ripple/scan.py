@@ -18,6 +18,8 @@ LEAST_ORDER, MOST_ORDER = 20, 4000
 BINS = 16384
 #: delays [s] that are tried
 DELAYS = np.arange(-12.0, 6.1, 0.75) * 1e-3
+#: delays of which the sums are transformed at once, side by side in the registers of a core
+AT_ONCE = 4
 #: orders on either side of one that tell the level of noise there, and which share of them is
 #: free of waves and their side lobes
 AROUND, QUIET = 400, 0.25
@@ -117,16 +119,19 @@ class Spectrum:
         cls, data: JointResidual, residual: FloatArray, compliance: float
     ) -> Spectrum:
         """Scan a ``residual`` (N,) [N m] of ``data`` with a compliance [rad/(N m)]."""
+        from scipy.fft import rfft
+
         weighted = data.whitened * residual
         twisted = data.position + compliance * data.effort
         kept = slice(LEAST_ORDER, MOST_ORDER + 1)
         power = np.empty((len(DELAYS), MOST_ORDER + 1 - LEAST_ORDER))
-        for i, delay in enumerate(DELAYS):
-            turns = (twisted + delay * data.velocity) / (2.0 * np.pi)
-            bins = ((turns - np.floor(turns)) * BINS).astype(np.int64) & (BINS - 1)
-            sums = [np.bincount(bins, column, BINS) for column in weighted]
-            found = np.fft.rfft(sums)[:, kept]
-            power[i] = np.sum(found.real**2 + found.imag**2, axis=0)
+        sums = np.empty((AT_ONCE, len(weighted), BINS))
+        for first in range(0, len(DELAYS), AT_ONCE):
+            own = slice(first, first + AT_ONCE)
+            for i, delay in enumerate(DELAYS[own]):
+                _sum_up(weighted, twisted + delay * data.velocity, sums[i])
+            found = rfft(sums[:i + 1])[:, :, kept]
+            power[own] = np.sum(found.real**2 + found.imag**2, axis=1)
         level = _level(power)
         orders = np.arange(LEAST_ORDER, MOST_ORDER + 1, dtype=np.float64)
         return cls(orders, power / level, level)
@@ -190,6 +195,14 @@ def surprise(power: float, rivals: int) -> float:
     """
     half = 0.5 * power
     return float(half - np.log1p(half + 0.5 * half**2) - np.log(2.0 * rivals * len(DELAYS)))
+
+
+def _sum_up(weighted: FloatArray, angle: FloatArray, sums: FloatArray) -> None:
+    """Set ``sums`` (s, BINS) of rows ``weighted`` (s, N) by the bins of ``angle`` (N,) [rad]."""
+    turns = angle / (2.0 * np.pi)
+    bins = ((turns - np.floor(turns)) * BINS).astype(np.int64) & (BINS - 1)
+    for own, column in zip(sums, weighted, strict=True):
+        own[:] = np.bincount(bins, column, BINS)
 
 
 def _level(power: FloatArray) -> FloatArray:

@@ -13,10 +13,10 @@ from tolerances import DIFFERENCE, LEAST_SQUARES, RIPPLE_INTERVALS, SAME_FORMULA
 
 from robot_dynid.ripple import TorqueRipple
 from robot_dynid.ripple.fit import fit_ripple
-from robot_dynid.ripple.normal_equations import NormalEquations, ridged
+from robot_dynid.ripple.normal_equations import NormalEquations, ridged, squares_alone
 from robot_dynid.ripple.phase import Fit, Phases, compliance_of_load, refined
 from robot_dynid.ripple.scan import DELAYS, JointResidual, Spectrum, gear_orders, surprise
-from robot_dynid.types import frozen
+from robot_dynid.types import FloatArray, frozen
 
 
 def explained(ripple: TorqueRipple, data: JointResidual) -> float:
@@ -68,8 +68,22 @@ def test_a_compliance_that_stands_out_wrongly_hides_no_wave(
 ) -> None:
     data = joint_residual(3, Gear(stiffness=np.inf, corner=1e9))
     expected = [wave.order for wave in fit_ripple(data, RATIO).waves]
-    monkeypatch.setattr('robot_dynid.ripple.fit._first_compliance', lambda _: 1e-3)
+    stiff, soft = (Spectrum.of(data, data.residual, compliance) for compliance in (0.0, 1e-3))
+    wrong = {0.0: stiff, 1e-3: replace(soft, power=100.0 * soft.power)}
+    monkeypatch.setattr('robot_dynid.ripple.fit._first_scans', lambda _: wrong)
     assert expected and [wave.order for wave in fit_ripple(data, RATIO).waves] == expected
+
+
+def test_nothing_is_scanned_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, scan, scanned = joint_residual(3, Gear(), seconds=20.0), Spectrum.of, []
+
+    def counted(data: JointResidual, residual: FloatArray, compliance: float) -> Spectrum:
+        scanned.append((residual.tobytes(), compliance))
+        return scan(data, residual, compliance)
+
+    monkeypatch.setattr(Spectrum, 'of', counted)
+    assert fit_ripple(data, RATIO).waves
+    assert len(scanned) == len(set(scanned))
 
 
 def test_a_wave_must_be_unlikely_and_lower_the_held_out_error() -> None:
@@ -197,6 +211,18 @@ def test_columns_are_those_of_the_ripple_but_never_all_in_memory() -> None:
     assert peak < whole.nbytes, 'sines and cosines are a third of them'
 
 
+def test_errors_of_single_waves_are_those_of_their_own_equations() -> None:
+    data = joint_residual(3, Gear(), seconds=20.0)
+    waves = Phases(np.array([202.0, 1010.0, 303.7]), -1e-3 * np.arange(3), 1e-5, np.zeros(3))
+    left = data.residual + 0.1 * np.cos(data.position)
+    squares = [np.sum(NormalEquations.of(replace(data, residual=left), Phases.none(
+        waves.compliance).with_wave(order, delay).columns(data)).held_out()**2)
+        for order, delay in zip(waves.orders, waves.delays, strict=True)]
+    np.testing.assert_allclose(squares_alone(data, left, waves.columns(data)), squares,
+                               rtol=LEAST_SQUARES)
+    assert len(squares_alone(data, left, Phases.none(0.0).columns(data))) == 0
+
+
 def test_waves_that_are_added_give_the_equations_of_all_at_once() -> None:
     data = joint_residual(3, Gear(), seconds=20.0)
     phases = [Phases.none(1e-5).with_wave(order, -3e-3) for order in (202.0, 1010.0)]
@@ -206,8 +232,6 @@ def test_waves_that_are_added_give_the_equations_of_all_at_once() -> None:
     for one, other in ((joined.grams, once.grams), (joined.sides, once.sides),
                        (joined.held_out(), once.held_out())):
         np.testing.assert_allclose(one, other, atol=LEAST_SQUARES * len(data.residual))
-    square = float(np.sum(once.held_out()**2))
-    assert once.held_out_square() == pytest.approx(square, rel=LEAST_SQUARES)
     left = data.residual.copy()
     for fold in np.unique(data.folds):
         own = data.folds == fold
