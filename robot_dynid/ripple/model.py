@@ -113,8 +113,10 @@ class RippleTorque:
                                    for _, one in known]) if known else [])
             for name in ('orders', 'delays', 'compliance', 'slow', 'fast'))
         own = [one.coefficients.reshape(-1, SHARES, 2) for _, one in known]
-        self._sine, self._cosine = np.moveaxis(
-            np.concatenate(own) if own else np.empty((0, SHARES, 2)), 2, 0)
+        self._sine, self._cosine = np.ascontiguousarray(np.moveaxis(
+            np.concatenate(own) if own else np.empty((0, SHARES, 2)), 0, 2).swapaxes(0, 1))
+        self._firsts = np.flatnonzero(np.diff(self._joints, prepend=-1))
+        self._rippling = self._joints[self._firsts]
 
     def __call__(
         self, position: FloatArray, velocity: FloatArray, effort: FloatArray
@@ -128,11 +130,13 @@ class RippleTorque:
             return found
         q, qd, tau = (x[:, self._joints] for x in (position, velocity, effort))
         phase = self._orders * (q + self._compliance * tau + self._delays * qd)
-        shares = amplitudes(qd, self._slow, self._fast)
-        waves = np.sin(phase) * np.einsum('nws,ws->nw', shares, self._sine)
-        waves += np.cos(phase) * np.einsum('nws,ws->nw', shares, self._cosine)
-        firsts = np.flatnonzero(np.diff(self._joints, prepend=-1))
-        found[:, self._joints[firsts]] = np.add.reduceat(waves, firsts, axis=1)
+        waves = np.zeros_like(phase)
+        speed = np.abs(qd)
+        fast, slow = np.minimum(speed / self._fast, 1.0), np.exp(-speed / self._slow)
+        for wave, (steady, more, creep) in ((np.sin(phase), self._sine),
+                                            (np.cos(phase), self._cosine)):
+            waves += wave * (steady + more * fast + creep * slow)
+        found[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)
         return found
 
     def along(self, samples: Samples, effort: FloatArray) -> FloatArray:
