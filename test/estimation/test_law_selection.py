@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 from nominal import nominal_model
 from scipy.optimize import least_squares
-from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, PRESLIDING_AMPLITUDE
+from tolerances import AGAINST_FULL_SEARCH, BREAKAWAY, LEAST_SQUARES, PRESLIDING_AMPLITUDE
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
 from robot_dynid.estimation.friction_selection.law_scores import LawScores
+from robot_dynid.estimation.friction_selection.law_scores import _inverse as triangle_inverse
+from robot_dynid.estimation.friction_selection.law_scores import _range as orthonormal_range
 from robot_dynid.estimation.friction_selection.law_selection import (
     ScoredLaw,
     choose_laws,
     excited_laws,
     extendable,
+    scored,
     simplest,
 )
 from robot_dynid.estimation.friction_selection.second_motion import (
@@ -181,6 +184,52 @@ def test_laws_without_breakaway_keep_all_else():
         assert not breakaway(bare)
         assert bare.parameters == law_from(plain).parameters
     assert not breakaway(law_from('dahl+load'))
+
+
+class KnownScores:
+    """Scores of Coulomb laws by their width; those asked whether they are excited are noted."""
+
+    def __init__(self, scores, excited):
+        self.known, self.without_doubt, self.asked = scores, excited, []
+
+    def errors(self, laws):
+        return np.array([[self.known[law.width]] for law in laws])
+
+    def score(self, errors):
+        return float(errors[0])
+
+    def excited(self, laws):
+        self.asked += [law.width for law in laws]
+        return [law.width in self.without_doubt for law in laws]
+
+
+@pytest.mark.parametrize(('excited', 'best', 'asked'), [
+    ({1.0, 2.0, 3.0}, 2.0, [2.0]), ({1.0, 3.0}, 1.0, [2.0, 1.0]), (set(), 2.0, [2.0, 1.0, 3.0])])
+def test_shapes_are_examined_from_the_best_on_until_one_is_excited(excited, best, asked):
+    scores = KnownScores({1.0: 0.5, 2.0: 0.4, 3.0: 0.6}, excited)
+    found, = scored(scores, [('any', Coulomb(width)) for width in (1.0, 2.0, 3.0)])
+    assert found.law.width == best and found.excited == (best in excited)
+    assert found.score == scores.known[best] == found.errors[0]
+    assert scores.asked == asked
+
+
+def test_equal_shapes_give_the_first_one():
+    scores = KnownScores(dict.fromkeys((1.0, 2.0), 0.5), {1.0, 2.0})
+    found, = scored(scores, [('any', Coulomb(width)) for width in (2.0, 1.0)])
+    assert found.law.width == 2.0
+
+
+def test_triangles_are_inverted_where_their_rank_is_full_beyond_doubt():
+    r = np.triu(np.random.default_rng(0).uniform(0.1, 1.0, (6, 6))) * np.geomspace(1e-3, 1e3, 6)
+    inverse = triangle_inverse(r)
+    np.testing.assert_allclose(inverse @ r, np.eye(6), atol=LEAST_SQUARES)
+    np.testing.assert_allclose(inverse, orthonormal_range(r)[1],
+                               atol=LEAST_SQUARES * np.abs(inverse).max())
+    for share in (0.0, 1e-9):  # of its own that the last column has
+        dependent = r.copy()
+        dependent[:, 5] = r[:, 4]
+        dependent[5, 5] = share * r[4, 4]
+        assert triangle_inverse(dependent) is None
 
 
 def test_the_best_law_that_is_as_good_is_extended_too():

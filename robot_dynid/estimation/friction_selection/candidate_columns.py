@@ -48,18 +48,19 @@ class Dictionary(FrictionLaw):
 
     def place(self, law: FrictionLaw) -> NDArray[np.int64]:
         """Return the columns (k,) of ``law``; raises KeyError when one is missing."""
-        return self._known(law)[0]
+        return self.known(law)[0]
 
-    def bounded(self, law: FrictionLaw) -> NDArray[np.bool_]:
-        """Return a mask (k,) of the parameters of ``law`` that must not be negative."""
-        return self._known(law)[1]
+    def known(self, law: FrictionLaw) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the columns (k,) of ``law``, and which of its parameters are never negative.
 
-    def _known(self, law: FrictionLaw) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        if law not in self._seen:
+        Raises KeyError when one is missing.
+        """
+        found = self._seen.get(law)
+        if found is None:
             table = law.table
-            self._seen[law] = (np.array([self._place[p.terms] for p in table]),
-                               np.array([p.nonnegative for p in table]))
-        return self._seen[law]
+            found = self._seen[law] = (np.array([self._place[p.terms] for p in table]),
+                                       np.array([p.nonnegative for p in table]))
+        return found
 
     @cached_property
     def _seen(self) -> dict[FrictionLaw, tuple[NDArray[np.int64], NDArray[np.bool_]]]:

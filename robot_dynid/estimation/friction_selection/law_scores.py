@@ -116,14 +116,15 @@ class LawScores:
     def values(self, law: FrictionLaw) -> FloatArray:
         """Return the parameters (k,) of ``law`` from all data, none negative that must not be."""
         fit = self._fitted([law])[0][-1:]
-        return np.asarray(self._bounded(law, fit, self.train[-1:])[0])
+        return np.asarray(_bounded(fit, self.train[-1:], *self.dictionary.known(law))[0])
 
     def errors(self, laws: Sequence[FrictionLaw]) -> FloatArray:
         """Return the root mean square held-out error (c, f) of c laws in every fold, in noises."""
         energy = np.empty((len(laws), len(self.test)))
         for own, law, fits in zip(energy, laws, self._fitted(laws), strict=True):
-            values = self._bounded(law, fits[:-1], self.train)
-            columns = self.test[:, :, self.dictionary.place(law)]
+            index, bounded = self.dictionary.known(law)
+            values = _bounded(fits[:-1], self.train, index, bounded)
+            columns = self.test[:, :, index]
             left = self.test[:, :, -1] - (columns @ values[:, :, None])[:, :, 0]
             own[:] = np.sum(left**2, axis=1)
         return np.sqrt(energy / self.samples)
@@ -155,17 +156,6 @@ class LawScores:
                 new, values, places, strict=True)})
         return [self._fits[law] for law in laws]
 
-    def _bounded(self, law: FrictionLaw, values: FloatArray, train: FloatArray) -> FloatArray:
-        """Return the parameters (f, k) of ``law``, those that must not be negative at least zero.
-
-        ``values`` (f, k) are those of whatever sign, of the triangles ``train``.
-        """
-        index, bounded = self.dictionary.place(law), self.dictionary.bounded(law)
-        found = values.copy()
-        for i in np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1)):
-            found[i] = _nonnegative(train[i], index, bounded)
-        return found
-
 
 def noise_of(factors: Factors, laws: Sequence[FrictionLaw], noise: FloatArray) -> FloatArray:
     """Return the residual deviation (n,) of every joint with ``laws``, weighted by ``noise``."""
@@ -188,8 +178,11 @@ def solution(
         factors.first[a] + _dictionary(factors, a).place(law) for a, law in enumerate(laws))])
     whole = triangle(np.vstack([w.equations(columns) / s
                                 for w, s in zip(factors.whole, noise, strict=True)]))
-    _, inverse = _range(whole[:, :-1])
-    return columns, inverse @ whole[:, -1]
+    count = len(columns)  # below, only the effort is not zero
+    inverse = _inverse(whole[:count, :count])
+    if inverse is None:
+        inverse = _range(whole[:count, :count])[1]
+    return columns, inverse @ whole[:count, -1]
 
 
 def _relative_reach(factors: Factors) -> FloatArray:
@@ -207,6 +200,19 @@ def _dictionary(factors: Factors, axis: int) -> Dictionary:
     law = factors.friction.laws[axis]
     assert isinstance(law, Dictionary)
     return law
+
+
+def _inverse(r: FloatArray) -> FloatArray | None:
+    """Return the inverse of a triangle (k, k), None unless its rank is full beyond doubt.
+
+    The energy of the inverse bounds the least singular value from below, as in `solve_chosen`.
+    """
+    scale = np.linalg.norm(r, axis=0)
+    if not np.all(np.diag(r)):
+        return None
+    inverse = np.linalg.inv(r / scale)
+    sure = np.linalg.norm(inverse) * RANK_TOLERANCE * np.sqrt(len(r)) < 1.0
+    return inverse / scale[:, None] if sure else None
 
 
 def _range(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,9 +235,10 @@ def _eliminated(
     tall = triangle(np.vstack([w.equations(np.concatenate([rest, own])) / s
                                for w, s in zip(joints, noise, strict=True)]))
     count = len(rest)
-    basis, inverse = _range(tall[:count, :count])
     within, clear = tall[:count, count:], tall[count:, count:]
-    if basis.shape[1] < count:
+    inverse = _inverse(tall[:count, :count])
+    if inverse is None:
+        basis, inverse = _range(tall[:count, :count])
         clear = triangle(np.vstack([within - basis @ (basis.T @ within), clear]))
     left, before = (np.linalg.norm(t, axis=0) for t in (clear, tall[:, count:]))
     return np.where(left > RANK_TOLERANCE * before, clear, 0.0), inverse @ within
@@ -244,6 +251,20 @@ def _solved(table: FloatArray, index: NDArray[np.int64]) -> FloatArray:
     scale[scale == 0.0] = 1.0
     values = np.linalg.lstsq(columns / scale, table[:, -1], rcond=RANK_TOLERANCE)[0]
     return np.asarray(values / scale)
+
+
+def _bounded(
+    values: FloatArray, train: FloatArray, index: NDArray[np.int64], bounded: NDArray[np.bool_]
+) -> FloatArray:
+    """Return the parameters (f, k) of a law, those ``bounded`` (k,) at least zero.
+
+    ``values`` (f, k) are those of whatever sign, of the columns ``index`` (k,) of the triangles
+    ``train``.
+    """
+    found = values.copy()
+    for i in np.flatnonzero(np.any(values[:, bounded] < 0.0, axis=1)):
+        found[i] = _nonnegative(train[i], index, bounded)
+    return found
 
 
 def _nonnegative(

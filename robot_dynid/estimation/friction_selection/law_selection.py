@@ -121,15 +121,22 @@ def extended(named: Named, added: str, settings: dict[str, Any]) -> list[Named]:
 
 
 def scored(scores: LawScores, candidates: Sequence[Named]) -> list[ScoredLaw]:
-    """Return each law once, with its best shape."""
-    best: dict[str, ScoredLaw] = {}
-    laws = [law for _, law in candidates]
-    for (name, law), errors, excited in zip(
-            candidates, scores.errors(laws), scores.excited(laws), strict=True):
-        found = ScoredLaw(name, law, errors, scores.score(errors), excited)
-        if name not in best or found.rank < best[name].rank:
-            best[name] = found
-    return list(best.values())
+    """Return each law once, with its best shape: that of least error that data excites.
+
+    Where it excites none, that of least error.
+    """
+    shapes: dict[str, list[tuple[float, FrictionLaw, FloatArray]]] = {}
+    errors = scores.errors([law for _, law in candidates])
+    for (name, law), own in zip(candidates, errors, strict=True):
+        shapes.setdefault(name, []).append((scores.score(own), law, own))
+    found = []
+    for name, of_law in shapes.items():
+        of_law.sort(key=lambda shape: shape[0])
+        excited = (i for i, (_, law, _) in enumerate(of_law) if scores.excited([law])[0])
+        best = next(excited, None)
+        score, law, own = of_law[best or 0]
+        found.append(ScoredLaw(name, law, own, score, best is not None))
+    return found
 
 
 def simplest(found: Sequence[ScoredLaw], gain: float) -> ScoredLaw:

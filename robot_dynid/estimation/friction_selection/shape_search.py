@@ -173,10 +173,11 @@ def refined(
         except UsageError:  # the two speeds of a law in the wrong order
             return np.inf
 
+    first = cost(start)
     found = minimize(cost, start, method='Nelder-Mead', bounds=list(zip(low, high, strict=True)),
                      options={'maxfev': EVALUATIONS * len(shapes), 'xatol': SETTLED,
-                              'fatol': 1e-6 * cost(start)})
-    return (name, shaped(found.x) if found.fun < cost(start) else law)
+                              'fatol': 1e-6 * first})
+    return (name, shaped(found.x) if found.fun < first else law)
 
 
 def _value(law: FrictionLaw, path: Path) -> float:
