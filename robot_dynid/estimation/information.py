@@ -33,10 +33,16 @@ def triangle(rows: FloatArray) -> FloatArray:
 
 
 def merged(factors: Sequence[FloatArray]) -> FloatArray:
-    """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each."""
+    """Return the upper triangle (k, k) of all the data behind ``factors`` (m, k) each.
+
+    First rows first, then second ones: of triangles, rows that begin with as many zeros are
+    reflected together, and these cost nothing.
+    """
     if len(factors) == 1:
         return factors[0]
-    return triangle(np.concatenate(factors))
+    if len({len(factor) for factor in factors}) > 1:
+        return triangle(np.concatenate(factors))
+    return triangle(np.stack(factors, axis=1).reshape(-1, factors[0].shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
