@@ -24,6 +24,8 @@ LEAST_FOLDS, MOST_FOLDS = 5, 8
 WHOLE = 3
 #: length [s] of the pieces whose gains are compared
 PIECE = 0.2
+#: a row this share of a piece before its end is in the next one: rounding decides about none
+BORDER = 1e-6
 #: rows from which on waves are sought, and about as many as are looked at: evenly spaced pieces
 LEAST_ROWS, MOST_ROWS = 1000, 30_000
 #: speeds of the amplitudes as shares of the top speed: all grow up to ``fast``, creep ends at
@@ -64,7 +66,7 @@ class Rows:
             return None
         q, qd, effort, residual, source, seconds = (
             np.concatenate(parts) for parts in zip(*found, strict=True))
-        pieces = np.cumsum((np.diff(np.floor(seconds / PIECE), prepend=-1.0) != 0.0)
+        pieces = np.cumsum((np.diff(_piece(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
         return cls(q, qd, effort, residual, _folds(source.astype(np.int64)), pieces)
 
@@ -88,9 +90,14 @@ def _rows(
     effort = model.predicted(samples)
     moved = samples.at_stamps(samples.velocity)
     since = samples.instants - samples.instants[0]
-    own = samples.fresh & (np.floor(since / PIECE) % every == 0.0)
+    own = samples.fresh & (_piece(since) % every == 0.0)
     return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
             np.full(int(own.sum()), float(number)), since[own])
+
+
+def _piece(since: FloatArray) -> FloatArray:
+    """Return the number (N,) of the piece of rows ``since`` (N,) [s] the first one."""
+    return np.floor(since / PIECE + BORDER)
 
 
 def _folds(number: NDArray[np.int64]) -> NDArray[np.int64]:

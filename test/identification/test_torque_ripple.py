@@ -16,6 +16,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
+from robot_dynid.identification.torque_ripple import _piece as piece_of
 from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
@@ -66,6 +67,15 @@ def test_an_arm_without_ripple_gets_none() -> None:
     assert model.ripples == ()
     assert len(model.record.ripple) == 3
     assert all(one.waves == () for one in model.record.ripple)
+
+
+def test_rounding_moves_no_row_to_another_piece() -> None:
+    rows = np.arange(4000)
+    since = 0.01 * rows  # one in twenty at a border
+    moved = np.nextafter(since, np.where(rows % 3, np.inf, -np.inf))
+    assert np.any(np.floor(moved / 0.2) != np.floor(since / 0.2))
+    np.testing.assert_array_equal(piece_of(moved), rows // 20)
+    np.testing.assert_array_equal(piece_of(since), rows // 20)
 
 
 def test_the_recipe_knows_two_words() -> None:
