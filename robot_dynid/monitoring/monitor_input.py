@@ -291,10 +291,11 @@ class MonitorInputStream:
 
     def _smooth(self, state: FloatArray, velocity: FloatArray) -> FloatArray:
         """Return position, ``velocity`` and effort (3, n) of a row without torque ripple."""
-        q, _, effort = state
+        smooth = state.copy()
+        smooth[1] = velocity
         if self._ripple.any:
-            effort = effort - self._ripple(q[None], velocity[None], effort[None])[0]
-        return np.stack([q, velocity, effort])
+            smooth[2] -= self._ripple(state[None, 0], velocity[None], state[None, 2])[0]
+        return smooth
 
     def _skip(self, problem: str) -> None:
         self.skipped += 1

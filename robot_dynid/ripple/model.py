@@ -130,12 +130,11 @@ class RippleTorque:
             return found
         q, qd, tau = (x[:, self._joints] for x in (position, velocity, effort))
         phase = self._orders * (q + self._compliance * tau + self._delays * qd)
-        waves = np.zeros_like(phase)
         speed = np.abs(qd)
         fast, slow = np.minimum(speed / self._fast, 1.0), np.exp(-speed / self._slow)
-        for wave, (steady, more, creep) in ((np.sin(phase), self._sine),
-                                            (np.cos(phase), self._cosine)):
-            waves += wave * (steady + more * fast + creep * slow)
+        sine, cosine = (steady + more * fast + creep * slow for steady, more, creep in (
+            self._sine, self._cosine))
+        waves = np.sin(phase) * sine + np.cos(phase) * cosine
         found[:, self._rippling] = np.add.reduceat(waves, self._firsts, axis=1)
         return found
 
