@@ -281,9 +281,10 @@ def _nonnegative(
     columns, target = small[:, :-1] / scale, small[:, -1]
     values = np.empty(len(index))
     values[free:] = nnls(columns[free:, free:], target[free:])[0]
-    values[:free] = np.linalg.lstsq(
-        columns[:free, :free], target[:free] - columns[:free, free:] @ values[free:],
-        rcond=RANK_TOLERANCE)[0]
+    left = target[:free] - columns[:free, free:] @ values[free:]
+    inverse = _inverse(columns[:free, :free])
+    values[:free] = inverse @ left if inverse is not None else np.linalg.lstsq(
+        columns[:free, :free], left, rcond=RANK_TOLERANCE)[0]
     found = np.empty(len(index))
     found[order] = values / scale
     return found
