@@ -66,7 +66,7 @@ class Rows:
             return None
         q, qd, effort, residual, source, seconds = (
             np.concatenate(parts) for parts in zip(*found, strict=True))
-        pieces = np.cumsum((np.diff(_piece(seconds), prepend=-1.0) != 0.0)
+        pieces = np.cumsum((np.diff(piece_of(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
         return cls(q, qd, effort, residual, _folds(source.astype(np.int64)), pieces)
 
@@ -90,12 +90,12 @@ def _rows(
     effort = model.predicted(samples)
     moved = samples.at_stamps(samples.velocity)
     since = samples.instants - samples.instants[0]
-    own = samples.fresh & (_piece(since) % every == 0.0)
+    own = samples.fresh & (piece_of(since) % every == 0.0)
     return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
             np.full(int(own.sum()), float(number)), since[own])
 
 
-def _piece(since: FloatArray) -> FloatArray:
+def piece_of(since: FloatArray) -> FloatArray:
     """Return the number (N,) of the piece of rows ``since`` (N,) [s] the first one."""
     return np.floor(since / PIECE + BORDER)
 

@@ -16,7 +16,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.torque_ripple import _piece as piece_of
+from robot_dynid.identification.torque_ripple import piece_of
 from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events

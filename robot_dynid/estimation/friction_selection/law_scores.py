@@ -179,7 +179,7 @@ def solution(
     whole = triangle(np.vstack([w.equations(columns) / s
                                 for w, s in zip(factors.whole, noise, strict=True)]))
     count = len(columns)  # below, only the effort is not zero
-    inverse = _inverse(whole[:count, :count])
+    inverse = sure_inverse(whole[:count, :count])
     if inverse is None:
         inverse = _range(whole[:count, :count])[1]
     return columns, inverse @ whole[:count, -1]
@@ -202,7 +202,7 @@ def _dictionary(factors: Factors, axis: int) -> Dictionary:
     return law
 
 
-def _inverse(r: FloatArray) -> FloatArray | None:
+def sure_inverse(r: FloatArray) -> FloatArray | None:
     """Return the inverse of a triangle (k, k), None unless its rank is full beyond doubt.
 
     The energy of the inverse bounds the least singular value from below, as in `solve_chosen`.
@@ -236,7 +236,7 @@ def _eliminated(
                                for w, s in zip(joints, noise, strict=True)]))
     count = len(rest)
     within, clear = tall[:count, count:], tall[count:, count:]
-    inverse = _inverse(tall[:count, :count])
+    inverse = sure_inverse(tall[:count, :count])
     if inverse is None:
         basis, inverse = _range(tall[:count, :count])
         clear = triangle(np.vstack([within - basis @ (basis.T @ within), clear]))
@@ -282,7 +282,7 @@ def _nonnegative(
     values = np.empty(len(index))
     values[free:] = nnls(columns[free:, free:], target[free:])[0]
     left = target[:free] - columns[:free, free:] @ values[free:]
-    inverse = _inverse(columns[:free, :free])
+    inverse = sure_inverse(columns[:free, :free])
     values[:free] = inverse @ left if inverse is not None else np.linalg.lstsq(
         columns[:free, :free], left, rcond=RANK_TOLERANCE)[0]
     found = np.empty(len(index))
