@@ -10,7 +10,7 @@ import pytest
 from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
-from robot_dynid.signals.resting import RESTS, resting, without_flicker
+from robot_dynid.signals.resting import RESTS, SHORT, WINDOW, resting, without_flicker
 from robot_dynid.types import RawLog
 
 STEP, DT = 1e-4, 0.01
@@ -63,11 +63,16 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     count = 400
     position = np.concatenate([np.linspace(0.0, 0.1, 200), np.full(count, 0.1)])
     position[200::3] += STEP
+    few = SHORT / DT
     (rows,) = resting(position, position, DT)
-    assert rows == slice(199 + round(RESTS / DT), len(position))
-    position[400] += 2.0 * STEP
+    assert rows.start == pytest.approx(199 + RESTS / DT, abs=few)
+    assert rows.stop == len(position)
+    position[400] += 2.0 * STEP  # a single reading is noise
+    assert list(resting(position, position, DT)) == [rows]
+    position[400:408] += 2.0 * STEP
     before, after = resting(position, position, DT)
-    assert (before.stop, after.start) == (400, 401 + round(RESTS / DT))
+    assert before.stop == pytest.approx(400 - 0.5 * WINDOW / DT, abs=few)
+    assert after.start == pytest.approx(408 + RESTS / DT, abs=few)
     assert not list(resting(position, position + 0.1 * STEP * np.sin(np.arange(600.0)), DT))
 
 
