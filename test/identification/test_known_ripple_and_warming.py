@@ -123,6 +123,15 @@ def test_effects_of_known_size_are_found_and_no_others() -> None:
     assert not claimed(0) - {f'drift of {FIRST}'}
 
 
+def told(found: Held) -> dict[str, float]:
+    """Print and return the shares of intervals that hold the truth, by quantity."""
+    shares = {name: float(np.mean(inside)) for name, inside in found.items()}
+    text = ', '.join(f'{name} {100.0 * share:.1f} % of {len(found[name])}'
+                     for name, share in shares.items())
+    print(f'\narm of known truth, {RUNS} runs, inside 95 % intervals: {text}')  # noqa: T201
+    return shares
+
+
 @pytest.mark.soak
 def test_intervals_hold_in_a_hundred_runs() -> None:
     found: dict[str, list[bool]] = {}
@@ -135,6 +144,6 @@ def test_intervals_hold_in_a_hundred_runs() -> None:
     assert len(found['stiffness']) == 2 * RUNS
     assert len(found['delay']) == 3 * RUNS
     assert len(found['viscous drop']) == len(found['dry drop']) == RUNS
-    shares = {name: float(np.mean(inside)) for name, inside in found.items()}
+    shares = told(found)
     assert all(shares[name] >= least for name, least in COVERAGE_OF_RUNS.items()), shares
     assert len(wrong) <= 0.05 * RUNS, wrong
