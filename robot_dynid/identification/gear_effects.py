@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError
 from robot_dynid.estimation.estimate import Estimate
@@ -14,7 +15,12 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.information import Information
 from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import joint_weights, solve
-from robot_dynid.estimation.uncertainty.held_out import folds, held_out
+from robot_dynid.estimation.uncertainty.held_out import (
+    errors_by_stretch,
+    folds,
+    held_out,
+    surely_lower,
+)
 from robot_dynid.friction.maxwell import LENGTHS
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import GearEffects, Springs
@@ -32,6 +38,9 @@ from robot_dynid.types import FloatArray, Samples
 
 #: share by which the held-out error of the gear's equation must fall for an effect
 LESS = 0.01
+#: one-sided level of the test that it has fallen, stretch by stretch: many effects are tried, and
+#: noise of the encoders makes some of them lower the error of one stretch by a lot
+LEVEL = 0.999
 #: operators slip where the deflection covers so many of their lengths; shorter ones only are tried
 COVERED = 4.0
 #: searches of waves and states of hysteresis in turn: without states, waves are found too large
@@ -45,25 +54,30 @@ KIND = 0.25
 
 
 def gear_effects(
-    robot: RobotModel, structure: Structure, samples: Sequence[Samples]
+    robot: RobotModel, structure: Structure, samples: Sequence[Samples],
+    before: Sequence[GearEffects] = (),
 ) -> tuple[GearEffects, ...]:
     """Return the effects of every elastic joint that the data shows; empty where it shows none.
 
     First the kinematic error, by which the states of hysteresis move then. Every effect must
     lower the error of the gear's own equation on stretches left out of the fit; of the kinds of
-    states that which lowers it most is taken.
+    states that which lowers it most is taken. ``before`` are those of other samples of the same
+    recordings, to begin with.
     """
     gears = Springs(robot).gears
     none = [GearEffects()] * len(gears)
     plain = _Search.of(robot, structure, samples, none, [one.waves for one in none])
-    effects = tuple(GearEffects((0.0, 0.0), unbent=unbent) if presses_per_radian(robot, gear)
-                    else GearEffects() for gear, unbent in zip(gears, plain.unbent(), strict=True))
+    effects = tuple(
+        replace(one, error=one.error or (0.0, 0.0), unbent=unbent)
+        if presses_per_radian(robot, gear) else one
+        for gear, unbent, one in zip(gears, plain.unbent(), before or none, strict=True))
     lengths = [_lengths(gear, samples) for gear in gears]
-    for _ in range(ROUNDS):
-        waves = _Search.of(robot, structure, samples, effects, [e.waves for e in effects])
+    for _ in range(1 if before else ROUNDS):
+        found = _Search.of(robot, structure, samples, effects,
+                           [e.waves for e in effects]).with_waves()
         kinds = [
             [replace(one, lengths=own, states=states)
-             for one, own in zip(waves.with_waves(), lengths, strict=True)] for states in STATES]
+             for one, own in zip(found, lengths, strict=True)] for states in STATES]
         effects = _least_error([
             _Search.of(robot, structure, samples, kind, [one.stops for one in kind]).with_stops()
             for kind in kinds])
@@ -125,12 +139,16 @@ def _other_states(effects: GearEffects) -> GearEffects:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Information about a model with ``effects``, of which some parameters are ``tried``."""
+    """Information about a model with ``effects``, of which some parameters are ``tried``.
+
+    ``information`` has five parts of ``stretches``.
+    """
 
     gears: tuple[Gear, ...]
     effects: tuple[GearEffects, ...]
     tried: tuple[tuple[str, ...], ...]
     information: Information
+    stretches: Information
 
     @classmethod
     def of(cls, robot: RobotModel, structure: Structure, samples: Sequence[Samples],
@@ -139,7 +157,7 @@ class _Search:
         model = replace(structure, gears=tuple(effects)).torque_model(robot)
         information = Experiment.of(model, samples).information
         grouped = information.grouped(folds(len(information.batches)))
-        return cls(model.gears, tuple(effects), tuple(tried), grouped)
+        return cls(model.gears, tuple(effects), tuple(tried), grouped, information)
 
     def unbent(self) -> list[float]:
         """Return the deflection [rad] of every gear where nothing bends it."""
@@ -200,23 +218,28 @@ class _Search:
                 return stops
             stops = left
 
-    def _about(self, kept: Sequence[tuple[str, ...]]) -> Information:
-        """Return the information with these of the parameters that are tried, and all others."""
+    def _about(self, kept: Sequence[tuple[str, ...]]) -> NDArray[np.int64]:
+        """Return the places of these of the parameters that are tried, and of all others."""
         out = {gear.parameter(s) for gear, every, own in zip(
             self.gears, self.tried, kept, strict=True) for s in set(every) - set(own)}
-        names = self.information.names
-        return self.information.about([i for i, name in enumerate(names) if name not in out])
+        return np.flatnonzero([name not in out for name in self.information.names])
 
     def _values(self, kept: Sequence[tuple[str, ...]]) -> dict[str, float]:
-        information = self._about(kept)
+        information = self.information.about(self._about(kept))
         values = solve(information, joint_weights(information)).values
         return dict(zip(information.names, values.tolist(), strict=True))
 
     def _errors(self, kept: Sequence[tuple[str, ...]]) -> FloatArray:
         """Return the mean squared errors (e,) of the gears' equations on data left out."""
-        return held_out(self._about(kept)).raw[[gear.row for gear in self.gears]]
+        about = self.information.about(self._about(kept))
+        return held_out(about).raw[[gear.row for gear in self.gears]]
 
     def _fallen(self, kept: Sequence[tuple[str, ...]]) -> list[bool]:
-        """Return for which gears the error is surely lower than with none of what is tried."""
+        """Return for which gears the error is lower, and surely so, than with none of it."""
         none: list[tuple[str, ...]] = [()] * len(self.gears)
-        return list(self._errors(kept) < (1.0 - LESS)**2 * self._errors(none))
+        lower = self._errors(kept) < (1.0 - LESS)**2 * self._errors(none)
+        if not lower.any():
+            return [False] * len(self.gears)
+        own, others = (errors_by_stretch(self.stretches, self._about(k)) for k in (kept, none))
+        return [bool(yes) and surely_lower(own[:, gear.row], others[:, gear.row], LEVEL)
+                for gear, yes in zip(self.gears, lower, strict=True)]

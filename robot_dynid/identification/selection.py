@@ -202,11 +202,13 @@ def with_gear_effects(
         before = found
         begin, end = (0.8 + 0.2 * (i + k) / CUTOFF_ROUNDS for k in (0, 1))
         found = _chosen(part, recipe, first, before, between(progress, begin, end))
+        if found.preprocessing == before.preprocessing:
+            break
         effects = gear_effects(robot, replace(found.structure, gears=()),
-                               part.samples(found.preprocessing))
+                               part.samples(found.preprocessing), effects)
         found = replace(found, structure=replace(found.structure, gears=effects))
         first = replace(first, gears=effects)
-        if not effects or found.preprocessing == before.preprocessing:
+        if not effects:
             break
     return found
 

@@ -93,6 +93,19 @@ def test_gears_without_effects_get_none() -> None:
         assert gear_effects(robot, structure, samples) == ()
 
 
+@pytest.mark.parametrize('seed', [1, 3])  # of noise by which waves or states lower the error
+def test_noise_of_encoders_is_no_effect_of_gears(seed: int) -> None:
+    robot, _ = elastic_arm(ERROR)
+    log = recordings()[0]
+    rng = np.random.default_rng(seed)
+    noisy = [one + 5e-4 * rng.standard_normal(one.shape)
+             for one in (log.position, log.motor_position)]
+    log = replace(log, position=noisy[0], motor_position=noisy[1], velocity=None,
+                  motor_velocity=None)
+    samples = [prepare(robot, repair(robot, log), Preprocessing(6.5, decimate=False))]
+    assert gear_effects(robot, Structure.uniform(robot, True, 'coulomb', {}), samples) == ()
+
+
 def test_damping_beside_waves_as_fast_as_those_of_a_swift_wrist() -> None:
     """Thinned to a cut-off of 15 Hz they would fold; at 75 Hz they would look like a lag."""
     robot, _ = elastic_arm(SWIFT)

@@ -20,6 +20,7 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
 )
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import Named
+from robot_dynid.estimation.uncertainty.held_out import surely_lower
 from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.friction import law_from
 from robot_dynid.friction.law import Path
@@ -69,19 +70,6 @@ def finite(values: FloatArray) -> FloatArray:
     return values
 
 
-def surely_lower(misfits: FloatArray, others: FloatArray) -> bool:
-    """Return whether misfits (groups,) are lower than ``others``, by Wilcoxon's test of ranks.
-
-    One stretch with slow motion may say more of friction than all the others together.
-    """
-    from scipy.stats import wilcoxon
-
-    gains = others - misfits
-    if not (np.mean(gains) > 0.0 and np.any(gains != 0.0)):
-        return False
-    return bool(wilcoxon(gains, alternative='greater').pvalue < 1.0 - LEVEL)
-
-
 def better_laws(
     first: tuple[LatentProblem, LatentFit], chosen: Sequence[Named],
     without: Sequence[Sequence[str]], progress: Progress,
@@ -101,7 +89,7 @@ def better_laws(
             other = _tried(first, chosen, axes, (name, path))
         except np.linalg.LinAlgError:
             continue
-        if other is not None and surely_lower(other.misfits, misfits) \
+        if other is not None and surely_lower(other.misfits, misfits, LEVEL) \
                 and np.mean(other.misfits) < np.mean(best.misfits):
             best = other
     return best.laws

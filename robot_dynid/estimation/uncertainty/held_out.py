@@ -70,6 +70,39 @@ def held_out(information: Information, scored: Information | None = None) -> Hel
     return HeldOut(raw / samples, np.sum(errors, axis=0) / samples, share, margin, constant)
 
 
+def errors_by_stretch(information: Information, chosen: NDArray[np.int64]) -> FloatArray:
+    """Return the sums of squares (batches, n) [(N m)^2] of what cross-validation leaves of each.
+
+    Against the raw effort, every batch with the fit of the ``chosen`` (k,) parameters to all folds
+    but its own.
+    """
+    parts = folds(len(information.batches))
+    grouped = information.grouped(parts).about(chosen)
+    weights = joint_weights(grouped)
+    found = np.zeros((len(information.batches), len(information.structure)))
+    for fold, own in enumerate(parts if len(parts) > 1 else ()):
+        values = np.zeros(len(information.names))
+        values[chosen] = solve(
+            grouped.subset([i for i in range(len(parts)) if i != fold]), weights).values
+        found[own] = [information.residual_energy(values, RAW, information.batches[i])
+                      for i in own]
+    return found
+
+
+def surely_lower(errors: FloatArray, others: FloatArray, level: float) -> bool:
+    """Return whether errors (k,) of stretches are lower than ``others``, by Wilcoxon's test.
+
+    A test of ranks, one-sided at ``level``: one stretch with slow motion may say more of friction
+    than all the others together.
+    """
+    from scipy.stats import wilcoxon
+
+    gains = others - errors
+    if not (np.mean(gains) > 0.0 and np.any(gains != 0.0)):
+        return False
+    return bool(wilcoxon(gains, alternative='greater').pvalue < 1.0 - level)
+
+
 def _variation(information: Information, part: Batch) -> FloatArray:
     """Return the sum of squares (n,) of the filtered effort of a part about the mean of all."""
     found = np.empty(len(information.structure))
