@@ -32,6 +32,7 @@ BENCHES = {
     'monitor': 'residual and external torque of the identifier at 500 Hz',
     'contact': 'contact detection on the simulated arm: delays and false alarms',
     'estimators': 'noisy encoders, outliers, shared noise: error beside weighted least squares',
+    'gears': 'damping of elastic gears with hysteresis and kinematic error, and its intervals',
     'excitation': 'designed excitations beside 1000 random ones, IPOPT and FIGAROH',
     'precision': 'standard deviations predicted by a design and achieved on the simulated robot',
     'start': 'seconds to the first answer: imports, help, mistyped words, first calls of a model',
