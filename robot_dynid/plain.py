@@ -9,10 +9,13 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.types import frozen
 
 T = TypeVar('T')
+#: origin of the hints of arrays: np.ndarray, or since NumPy 2.5 an alias of it
+ARRAY = get_origin(NDArray[np.float64])
 
 
 def to_plain(value: Any) -> Any:
@@ -60,7 +63,7 @@ def _read(hint: Any, value: Any) -> Any:
     if origin in (Union, UnionType):
         own = [kind for kind in inner if kind is not type(None)]
         return None if value is None and len(own) < len(inner) else _read(own[0], value)
-    if origin is np.ndarray:
+    if origin is ARRAY:
         return frozen(value)
     if origin is tuple:
         if isinstance(value, (str, bytes)):
