@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -174,7 +175,8 @@ def test_the_command_line_exits_with_one(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_job_of_the_action_says_it_first() -> None:
-    job = pytest.importorskip('robot_dynid.ros.identifier.identification_job')
+    pytest.importorskip('robot_dynid_interfaces')
+    job = import_module('robot_dynid.ros.identifier.identification_job')
     log = healthy()
     recipe = '{cutoff: 10, ramp_width: 0.02, effort_lag: 0}'
     outcome = job.run(job.Job(ROBOT, (spoiled(log, np.full(len(log.time), 1.5)),), recipe=recipe),

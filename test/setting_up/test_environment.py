@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import util
+from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from robot_dynid.setting_up.middleware import Surroundings, Talk, dds_diagnoses,
 AS_OTHERS = ('setpriv', '--bounding-set=-all', '--inh-caps=-all') if os.geteuid() == 0 else ()
 KERNELS = """
 import json
+from importlib import import_module
 from robot_dynid.setting_up.environment import kernels
 print(json.dumps(kernels().plain()))
 """
@@ -181,7 +182,8 @@ def test_the_command_prints_and_exits_by_what_is_wrong(
 
 def test_the_command_watches_what_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes of it over DDS: test/ros/doctor."""
-    live_system = pytest.importorskip('robot_dynid.ros.doctor.live_system')
+    pytest.importorskip('robot_dynid_interfaces')
+    live_system = import_module('robot_dynid.ros.doctor.live_system')
     seen: list[Any] = []
 
     def observed(robot: Any, watched: Any) -> Any:
