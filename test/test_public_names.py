@@ -26,7 +26,7 @@ HEAVY = {'sklearn', 'clarabel', 'mujoco', 'rclpy', 'rosbags', 'coal', 'rich', 'p
          'scipy', 'numba', 'llvmlite', 'pinocchio', 'casadi', 'jax', 'pydrake', 'cvxpy'}
 #: modules that need them: for payloads, periods, resonances and one method
 RARE = {'signals/pairing.py', 'signals/periodic.py', 'estimation/resonance.py',
-        'estimation/errors_in_variables/latent_laws.py'}
+        'estimation/uncertainty/held_out.py'}
 HELP = """
 from robot_dynid.cli.main import VERBS, main, parser
 for verb in VERBS:
