@@ -69,23 +69,18 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Excerpt:
-    """The recordings the choices are made on, and their samples as they were prepared.
-
-    Those without a lag of the effort stay, which every round compares again: an excerpt is short.
-    """
+    """The recordings the choices are made on; their samples as they were prepared last."""
 
     robot: RobotModel
     recordings: Sequence[Repaired]
-    _kept: dict[Preprocessing, list[Samples]] = field(default_factory=dict)
+    _last: dict[Preprocessing, list[Samples]] = field(default_factory=dict)
 
     def samples(self, settings: Preprocessing) -> list[Samples]:
         """Return the recordings, prepared with ``settings``; raises DataError as `prepare`."""
-        if settings not in self._kept:
-            for other in list(self._kept):  # cut-offs are prepared side by side
-                if other.effort_lag:
-                    self._kept.pop(other, None)
-            self._kept[settings] = [prepare(self.robot, r, settings) for r in self.recordings]
-        return self._kept[settings]
+        if settings not in self._last:
+            self._last.clear()
+            self._last[settings] = [prepare(self.robot, r, settings) for r in self.recordings]
+        return self._last[settings]
 
     def score(self, model: TorqueModel, settings: Preprocessing) -> float:
         """Return the held-out score of a model of samples prepared with ``settings``."""
@@ -254,7 +249,9 @@ def _choose_cutoff(
 
     def score(cutoff: float) -> float | DataError:
         try:
-            return part.score(model, Preprocessing(cutoff, decimate=not structure.gears))
+            return part.error(model, [prepare(
+                part.robot, r, Preprocessing(cutoff, decimate=not structure.gears))
+                                      for r in part.recordings])
         except DataError as error:
             return error
 

@@ -15,13 +15,12 @@ from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.effort_lag import likely, settled
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings
-from robot_dynid.identification.selection import Excerpt, choose
+from robot_dynid.identification.selection import choose
 from robot_dynid.identified.structure import Structure
-from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
-from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare
-from robot_dynid.types import RawLog, Samples, take
+from robot_dynid.signals.prepare import Preprocessing
+from robot_dynid.types import RawLog, take
 
 ROBOT = load_robot('planar_3r')
 LATE = 0.008
@@ -103,20 +102,3 @@ def test_laws_stand_where_the_lag_is_the_same_as_far_as_it_is_known(
     assert len(laws) == 1 + anew
     assert found.preprocessing.effort_lag == laws[-1]
     assert found.lag is not None and found.lag.seconds == laws[-1]
-
-
-def test_samples_without_a_lag_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, where = list[Preprocessing](), 'robot_dynid.identification.selection.prepare'
-
-    def counted(robot: RobotModel, recording: Repaired, settings: Preprocessing) -> Samples:
-        made.append(settings)
-        return prepare(robot, recording, settings)
-
-    monkeypatch.setattr(where, counted)
-    part = Excerpt(ROBOT, list(Recordings(ROBOT, [late(1, 0.3)], Recipe())))
-    slow, swift, early, later = (Preprocessing(cutoff, effort_lag=lag) for cutoff, lag in (
-        (5.0, 0.0), (10.0, 0.0), (10.0, 1e-3), (10.0, 2e-3)))
-    asked = [slow, swift, early, slow, early, swift, later, early]
-    for settings in asked:
-        assert part.samples(settings)[0].cutoff == settings.cutoff
-    assert made == [slow, swift, early, later, early], 'of those with a lag the last one stays'
