@@ -175,7 +175,7 @@ def test_the_command_line_exits_with_one(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_job_of_the_action_says_it_first() -> None:
-    pytest.importorskip('robot_dynid_interfaces')
+    pytest.importorskip('rclpy')
     job = import_module('robot_dynid.ros.identifier.identification_job')
     log = healthy()
     recipe = '{cutoff: 10, ramp_width: 0.02, effort_lag: 0}'

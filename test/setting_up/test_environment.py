@@ -182,7 +182,7 @@ def test_the_command_prints_and_exits_by_what_is_wrong(
 
 def test_the_command_watches_what_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes of it over DDS: test/ros/doctor."""
-    pytest.importorskip('robot_dynid_interfaces')
+    pytest.importorskip('rclpy')
     live_system = import_module('robot_dynid.ros.doctor.live_system')
     seen: list[Any] = []
 
