@@ -24,7 +24,7 @@ from robot_dynid.signals.external import doubt
 from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
-from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.types import FloatArray, RawLog, Samples
 
 NEAR = 'near reversals'
 #: rows of recordings of which all samples are scored
@@ -68,8 +68,9 @@ class Trace:
     those of what the model leaves, where they were asked for. ``warmed`` and ``adapted`` (N, n)
     [N m] are the effort with friction that warms up, and with all slow changes, None for a model
     without any. ``position`` and ``velocity`` (N, m) [rad, rad/s; m, m/s] of the joints at those
-    stamps, filtered as for the fit; ``friction`` and ``ripple`` (N, n) [N m] are the parts of the
-    modelled effort that friction and torque ripple make, the latter None for a model without.
+    stamps, filtered as for the fit; ``friction`` (N, n) [N m] is the part of the modelled effort
+    that friction makes; ``waves`` (2, N, n) are phase [rad] and torque [N m] of the largest wave
+    of torque ripple of each joint, zero for joints and None for a model without.
     """
 
     source: str
@@ -90,7 +91,7 @@ class Trace:
     position: FloatArray | None = None
     velocity: FloatArray | None = None
     friction: FloatArray | None = None
-    ripple: FloatArray | None = None
+    waves: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +211,7 @@ def _trace(
     assert samples.measured is not None
     own = np.flatnonzero(samples.fresh)[::stride]
     smooth = model.without_ripple(samples)
-    ripple = model.ripple_torque.along(samples, smooth)[own]
-    predicted = smooth[own] + ripple
+    predicted = (smooth + model.ripple_torque.along(samples, smooth))[own]
     warmed, adapted = (predicted + more[::stride] for more in slow(recording, samples, smooth)
                        ) if slow.any else (None, None)
     rollouts, steady = rollouts_along(model, samples) if in_full else (None, None)
@@ -230,8 +230,25 @@ def _trace(
         position=at_stamps.position[own, :model.robot.n],
         velocity=at_stamps.velocity[own, :model.robot.n],
         friction=model.torque_model.friction_effort(samples, model.values)[own],
-        ripple=ripple if any(model.ripples) else None,
+        waves=_largest_waves(model, samples, smooth, own),
     )
+
+
+def _largest_waves(
+    model: IdentifiedModel, samples: Samples, smooth: FloatArray, own: NDArray[np.int64]
+) -> FloatArray | None:
+    """Return `Trace.waves` in the rows ``own``; ``smooth`` (N, n) is modelled without ripple."""
+    if samples.raw_position is None or not any(model.ripples):
+        return None
+    position, velocity = samples.raw_position[own], samples.at_stamps(samples.velocity)[own]
+    found = np.zeros((2, *position.shape))
+    for joint in model.record.ripple:
+        j = model.robot.joints.index(joint.joint)
+        ripple = model.ripples[j]
+        if ripple is not None and joint.waves:
+            found[:, :, j] = ripple.wave(
+                joint.waves[0].order, position[:, j], velocity[:, j], smooth[own, j])
+    return found
 
 
 def _remarks(model: IdentifiedModel) -> tuple[str, ...]:

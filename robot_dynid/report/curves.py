@@ -156,33 +156,31 @@ def ripple_data(validation: Validation, model: IdentifiedModel) -> tuple[Section
     """Return the largest wave of every joint with torque ripple, none without."""
     robot, traces, drawn = model.robot, validation.traces, []
     for joint in model.record.ripple:
-        if not joint.waves or any(t.ripple is None or t.position is None for t in traces):
+        if not joint.waves or any(t.waves is None or t.velocity is None for t in traces):
             continue
         j, order = robot.joints.index(joint.joint), joint.waves[0].order
-        position = np.concatenate([t.position[:, j] for t in traces])  # type: ignore[index]
-        part = np.concatenate([t.ripple[:, j] for t in traces])  # type: ignore[index]
+        phase, part = np.concatenate(
+            [t.waves[:, :, j] for t in traces], axis=1)  # type: ignore[index]
         speed = np.abs(np.concatenate([t.velocity[:, j] for t in traces]))  # type: ignore[index]
         moves = speed > MOVES * np.sqrt(np.mean(speed**2))
         measured = part + thinning.residuals(traces, j)
-        drawn.append(Figure(_wave(position[moves], (measured[moves], part[moves]), order, (
+        drawn.append(Figure(_wave(phase[moves], (measured[moves], part[moves]), order, (
             length(robot, j), unit(robot, j))), f'{joint.joint}, {order:.4g} waves per turn'))
-    text = ('What is left of the effort without ripple while the joint moves, folded over one '
-            'wave of the largest: median and middle half. Line: the ripple of the model.')
+    text = ('The largest wave of each joint and what the model leaves of the effort, while the '
+            'joint moves, over the position in the wave with twist and delay: median and middle '
+            'half. Line: the wave of the model.')
     return (Section('Torque ripple over position', text=text, beside=True,
                     figures=tuple(drawn)),) if drawn else ()
 
 
 def _wave(
-    position: FloatArray, pair: tuple[FloatArray, FloatArray], order: float,
-    units: tuple[str, str],
+    phase: FloatArray, pair: tuple[FloatArray, FloatArray], order: float, units: tuple[str, str],
 ) -> Spec:
-    """Return measured and modelled ripple, each (N,), over one wave."""
-    period = 2.0 * np.pi / order
-    phase = np.mod(position, period)
-    edges = np.linspace(0.0, period, PHASES + 1)
-    middle, low, data, high = _quartiles(phase, pair[0], edges)
-    _, _, law, _ = _quartiles(phase, pair[1], edges)
-    scale, name = (1e3, f'm{units[0]}')
+    """Return measured and modelled torque, each (N,), over one wave."""
+    edges = np.linspace(0.0, 2.0 * np.pi, PHASES + 1)
+    middle, low, data, high = _quartiles(np.mod(phase, 2.0 * np.pi), pair[0], edges)
+    _, _, law, _ = _quartiles(np.mod(phase, 2.0 * np.pi), pair[1], edges)
+    scale, name = 1e3 / order, f'm{units[0]}'
     curves = [figures.band(scale * middle, low, high, 'middle half', figures.CONTROL),
               points(scale * middle, data, 'measured, median', figures.CONTROL),
               line(scale * middle, law, 'model', figures.MODEL, width=2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,19 @@ class TorqueRipple:
     ) -> FloatArray:
         """Return the torque (N,) [N m] of the ripple; arguments as of `columns`."""
         return np.asarray(self.columns(position, velocity, effort) @ self.coefficients)
+
+    def wave(
+        self, order: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return phase [rad] and torque [N m] (N,) of the wave nearest to ``order`` [1/rad].
+
+        The other arguments as of `columns`.
+        """
+        k = int(np.argmin(np.abs(self.orders - order)))
+        own = replace(self, orders=self.orders[k:k + 1], delays=self.delays[k:k + 1],
+                      coefficients=self.coefficients[COLUMNS * k:COLUMNS * (k + 1)])
+        return (own.phases(position, velocity, effort)[:, 0],
+                own.effort(position, velocity, effort))
 
     def plain(self) -> dict[str, Any]:
         """Return everything that has to be stored, in plain types."""

@@ -21,6 +21,7 @@ from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
+from robot_dynid.report.curves import ripple_data
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 
@@ -60,6 +61,20 @@ def test_other_recordings_are_predicted_better(waving: IdentificationResult) -> 
     control, smooth = (validate(one, [other]).control['all'] for one in (
         waving.model, replace(waving.model, ripples=())))
     assert control['joint_2'].rmse < 0.9 * smooth['joint_2'].rmse
+
+
+def test_what_is_drawn_is_the_largest_wave_over_its_phase(waving: IdentificationResult) -> None:
+    found = validate(waving.model, [with_gear(recording(ROBOT, 3), 1, GEAR)])
+    (section,), (trace,) = ripple_data(found, waving.model), found.traces
+    assert [one.title for one in section.figures] == ['joint_2, 202 waves per turn']
+    assert trace.waves is not None and not trace.waves[:, :, (0, 2)].any()
+    phase, torque = trace.waves[:, :, 1]
+    left = torque + (trace.measured - trace.predicted)[:, 1]
+    wave = np.stack([np.sin(phase), np.cos(phase)], axis=1)
+    measured, modelled = (np.hypot(*np.linalg.lstsq(wave, one, rcond=None)[0])
+                          for one in (left, torque))
+    assert measured == pytest.approx(modelled, rel=0.1)
+    assert measured == pytest.approx(GEAR.waves[1][1], rel=0.1)
 
 
 def test_an_arm_without_ripple_gets_none() -> None:

@@ -51,6 +51,16 @@ def test_all_joints_at_once_are_each_joint_by_itself() -> None:
     assert not RippleTorque((None, None, None))(*STATES).any()
 
 
+def test_waves_one_by_one_are_all_of_it() -> None:
+    ripple = a_ripple(3)
+    states = tuple(x[:, 0] for x in STATES)
+    found = [ripple.wave(order + 0.1, *states) for order in ripple.orders]
+    np.testing.assert_allclose(sum(torque for _, torque in found), ripple.effort(*states),
+                               atol=tolerances.SAME_FORMULA)
+    np.testing.assert_array_equal(np.stack([phase for phase, _ in found], axis=1),
+                                  ripple.phases(*states))
+
+
 def test_it_is_read_as_it_was_written() -> None:
     ripple = a_ripple()
     again = TorqueRipple.of(ripple.plain())
