@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynid import load_robot, load_trajectory
+from robot_dynid import DynIdError, load_robot, load_trajectory
 from robot_dynid.io.csv import write_csv
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import load_truth
@@ -31,4 +31,9 @@ def main(robot_file, trajectory_file, run, seed=0):
 
 
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    if len(sys.argv) not in (4, 5):
+        sys.exit(__doc__)
+    try:
+        main(*sys.argv[1:])
+    except DynIdError as error:
+        sys.exit(f'rehearse.py: {error}')
