@@ -59,6 +59,17 @@ def test_the_place_between_the_steps_is_found(seed: int) -> None:
     np.testing.assert_array_equal(found.position[:, :2], log.position[:, :2])
 
 
+def test_averages_take_over_little_by_little() -> None:
+    rng = np.random.default_rng(0)
+    time, position = true_motion(rng)
+    log = log_of(time, read(position, rng))
+    taken = np.abs(without_flicker(log, log.position, DT).position - log.position)[:, 2]
+    for rows in resting(log.position[:, 2], log.position[:, 2], DT):
+        for near in (taken[rows][:4], taken[rows][-4:]):
+            assert near.max() < 0.1 * STEP
+    assert taken.max() > 0.4 * STEP
+
+
 def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     count = 400
     position = np.concatenate([np.linspace(0.0, 0.1, 200), np.full(count, 0.1)])
