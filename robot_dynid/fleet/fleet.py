@@ -215,6 +215,7 @@ def judged(
                     default=-np.inf)
         pooled.append(_pooled(name, sessions, since, list(zip(usual, spread, strict=True))[
             :characteristics.own]))
+
     def needed(one: Finding) -> int | None:
         k, r, chance = others[one]
         return None if one.pattern == OUTLIER else sessions_needed(
