@@ -155,7 +155,7 @@ def _in_order(
     out: deque[tuple[Any, Future[Found]]] = deque()
     while True:
         for item in coming:
-            out.append((item, submit(item)))
+            out.append((item, _submitted(submit, item)))
             if len(out) == room:
                 break
         if not out:
@@ -169,11 +169,22 @@ def _in_order(
                     f'{out[0][0]}: {lost} workers in a row were killed while they worked on it, '
                     'or beside it; is there enough memory for so many --workers?') from None
             anew()
-            out = deque((item, future if _done(future) else submit(item)) for item, future in out)
+            out = deque((item, future if _done(future) else _submitted(submit, item))
+                        for item, future in out)
             continue
         lost = 0
         out.popleft()
         yield found
+
+
+def _submitted(submit: Callable[[Item], Future[Found]], item: Item) -> Future[Found]:
+    """Return the future of an item; an executor that is broken already breaks this one, too."""
+    try:
+        return submit(item)
+    except BrokenExecutor as error:
+        lost: Future[Found] = Future()
+        lost.set_exception(error)
+        return lost
 
 
 def _done(future: Future[Any]) -> bool:

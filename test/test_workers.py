@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +57,23 @@ def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path) -> None:
         assert list(workers.results(KilledOnce(tmp_path, 5), range(12))) == [
             2 * i for i in range(12)]
         assert (tmp_path / 'killed').exists()
+
+
+def test_a_worker_may_be_killed_while_tasks_are_handed_out() -> None:
+    """An executor that is found to be broken refuses the next task at once."""
+    refused_ones, made = [4, 5], []
+
+    def submit(item: int) -> Future[int]:
+        if item in refused_ones:
+            refused_ones.remove(item)
+            raise BrokenProcessPool('a worker was killed')
+        future: Future[int] = Future()
+        future.set_result(2 * item)
+        return future
+
+    found = module._in_order(submit, range(12), 3, lambda: made.append(True))
+    assert list(found) == [2 * i for i in range(12)]
+    assert made and not refused_ones
 
 
 def test_a_task_that_kills_every_worker_ends_the_work(
