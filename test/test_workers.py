@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,21 +60,27 @@ def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path) -> None:
         assert (tmp_path / 'killed').exists()
 
 
-def test_a_worker_may_be_killed_while_tasks_are_handed_out() -> None:
+def test_a_worker_may_be_killed_while_tasks_are_handed_out(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An executor that is found to be broken refuses the next task at once."""
-    refused_ones, made = [4, 5], []
+    refused_ones, begun = [4, 5], []
 
-    def submit(item: int) -> Future[int]:
-        if item in refused_ones:
-            refused_ones.remove(item)
-            raise BrokenProcessPool('a worker was killed')
-        future: Future[int] = Future()
-        future.set_result(2 * item)
-        return future
+    class Refusing(ThreadPoolExecutor):
+        def __init__(self, *_: object) -> None:
+            begun.append(self)
+            super().__init__(1)
 
-    found = module._in_order(submit, range(12), 3, lambda: made.append(True))
-    assert list(found) == [2 * i for i in range(12)]
-    assert made and not refused_ones
+        def submit(self, task: Any, /, item: int) -> Future[int]:
+            if item in refused_ones:
+                refused_ones.remove(item)
+                raise BrokenProcessPool('a worker was killed')
+            return super().submit(task, item)
+
+    monkeypatch.setattr(module, 'ProcessPoolExecutor', Refusing)
+    with Processes(1) as workers:
+        assert list(workers.results(slow_at_first, range(12))) == list(range(12))
+    assert len(begun) > 1 and not refused_ones
 
 
 def test_a_task_that_kills_every_worker_ends_the_work(
