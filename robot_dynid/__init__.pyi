@@ -19,16 +19,12 @@ from robot_dynid.excitation.families import parse_request as parse_request
 from robot_dynid.friction import LAWS as LAWS
 from robot_dynid.friction import law_from as law_from
 from robot_dynid.friction.law import FrictionLaw as FrictionLaw
-from robot_dynid.identification.forward_scores import ForwardValidation as ForwardValidation
-from robot_dynid.identification.forward_scores import validate_forward as validate_forward
 from robot_dynid.identification.identify import IdentificationResult as IdentificationResult
 from robot_dynid.identification.identify import identify as identify
 from robot_dynid.identification.payload import PayloadResult as PayloadResult
 from robot_dynid.identification.payload import identify_payload as identify_payload
 from robot_dynid.identification.recipe import Recipe as Recipe
 from robot_dynid.identification.recipe import read_recipe as read_recipe
-from robot_dynid.identification.validate import Validation as Validation
-from robot_dynid.identification.validate import validate as validate
 from robot_dynid.identified.model import IdentifiedModel as IdentifiedModel
 from robot_dynid.io.log import load_log as load_log
 from robot_dynid.io.trajectory_file import load_trajectory as load_trajectory
@@ -50,5 +46,9 @@ from robot_dynid.trajectories.fourier import FourierTrajectory as FourierTraject
 from robot_dynid.trajectories.trajectory import Trajectory as Trajectory
 from robot_dynid.types import RawLog as RawLog
 from robot_dynid.types import Samples as Samples
+from robot_dynid.validation.forward_scores import ForwardValidation as ForwardValidation
+from robot_dynid.validation.forward_scores import validate_forward as validate_forward
+from robot_dynid.validation.validate import Validation as Validation
+from robot_dynid.validation.validate import validate as validate
 
 __version__: str

@@ -26,6 +26,7 @@ ROOMS = (
     ('adaptation', 'excitation', 'export', 'residual'),
     ('execution', 'identified'),
     ('monitoring',),
+    ('validation',),
     ('identification',),
     ('fleet',),
     ('io', 'simulation', 'warm_up'),

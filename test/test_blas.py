@@ -26,7 +26,7 @@ from robot_dynid.types import Samples
 
 PACKAGE = Path(robot_dynid.__file__).parent
 CORE = {'collision', 'estimation', 'excitation', 'execution', 'identification', 'identified',
-        'monitoring', 'reduction', 'residual', 'signals', 'trajectories'}
+        'monitoring', 'reduction', 'residual', 'signals', 'trajectories', 'validation'}
 #: public functions that read, arrange or describe, and multiply no matrices that could be large
 WITHOUT_ALGEBRA = {
     'all_items', 'announcement', 'between', 'caution', 'check_points', 'check_pose', 'elements',

@@ -19,8 +19,8 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.identification.validate import Validation
     from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.validation.validate import Validation
 
 HELP = 'compare models of one robot: what changed beyond its intervals, and errors on recordings'
 EXAMPLES = (
@@ -73,7 +73,7 @@ def _scores(
     models: list[IdentifiedModel], data: list[str], accept: list[str], progress: Any
 ) -> list[Validation]:
     """Return the scores of every model, none without recordings."""
-    from robot_dynid.identification.validate import validate
+    from robot_dynid.validation.validate import validate
 
     if not data:
         return []

@@ -81,12 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read, identify, write model and report."""
     from robot_dynid.export import urdf as urdf_file
-    from robot_dynid.identification.next_actions import Names
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.identified import model_file
     from robot_dynid.identified.caution import usable
     from robot_dynid.io.recording_names import listed
     from robot_dynid.report.identification import identification_report
+    from robot_dynid.validation.next_actions import Names
 
     started = time.perf_counter()
     arguments.data = listed(arguments.data)

@@ -167,7 +167,7 @@ def _verdict(error: Exception) -> dict[str, Any]:
     """Return the verdict on recordings that were refused, nothing for other errors."""
     if not isinstance(error, DataError) or not error.findings:
         return {}
-    from robot_dynid.identification.verdict import refused_recordings
+    from robot_dynid.validation.verdict import refused_recordings
 
     return {'verdict': refused_recordings(error.findings).plain()}
 

@@ -9,9 +9,9 @@ from robot_dynid.cli.terminal import percent
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
-    from robot_dynid.identification.forward_scores import ForwardValidation, Horizon
-    from robot_dynid.identification.validate import JointScore, Scores, Validation
     from robot_dynid.identified.model import IdentifiedModel
+    from robot_dynid.validation.forward_scores import ForwardValidation, Horizon
+    from robot_dynid.validation.validate import JointScore, Scores, Validation
 
 PARTS = ('motion', 'rest', 'near reversals')
 #: keys of the scores with friction that warms up, and with all slow changes

@@ -59,12 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Read model and recordings, score, write the report."""
-    from robot_dynid.identification.forward_scores import validate_forward
-    from robot_dynid.identification.next_actions import Names
-    from robot_dynid.identification.validate import validate
-    from robot_dynid.identification.verdict import judged
     from robot_dynid.identified.caution import caution, usable
     from robot_dynid.report.identification import validation_report
+    from robot_dynid.validation.forward_scores import validate_forward
+    from robot_dynid.validation.next_actions import Names
+    from robot_dynid.validation.validate import validate
+    from robot_dynid.validation.verdict import judged
 
     started = time.perf_counter()
     check_outputs((arguments.report, report_mark(arguments.report)), inputs=(

@@ -40,15 +40,12 @@ from robot_dynid.identification.gathered import Gathered, Request, gather
 from robot_dynid.identification.gear_effects import with_spread
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.motor_encoders import with_motor_encoders
-from robot_dynid.identification.next_actions import Names
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import Choice
 from robot_dynid.identification.sensor_side import sensor_warnings
 from robot_dynid.identification.sequential_fit import Stopwatch
 from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identification.torque_ripple import with_ripple
-from robot_dynid.identification.validate import Validation, score
-from robot_dynid.identification.verdict import judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import impossible
 from robot_dynid.identified.record import CutoffScore, FitRecord, digest_of
@@ -60,6 +57,9 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_to_plain
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import FloatArray, Progress, RawLog
+from robot_dynid.validation.next_actions import Names
+from robot_dynid.validation.validate import Validation, score
+from robot_dynid.validation.verdict import judged
 
 
 @dataclass(frozen=True, eq=False)

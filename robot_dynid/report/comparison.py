@@ -15,13 +15,13 @@ from robot_dynid.document import (
     number,
     percent,
 )
-from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.comparison import EFFECTS, Difference
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis
 from robot_dynid.report.texts import file_names
 from robot_dynid.report.trust import error_bars
+from robot_dynid.validation.validate import Validation
 
 TEXT = (
     'Weight, friction and inertia of every joint as the models compute them at the same states, '

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynid.document import Figure, Section
-from robot_dynid.identification.validate import Trace, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures, thinning
 from robot_dynid.report.figures import Spec, axis, line, on, points
 from robot_dynid.report.texts import file_names, length, unit
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.validate import Trace, Validation
 
 #: name of the time axes that are zoomed together
 TIME = 'time'

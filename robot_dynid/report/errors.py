@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.document import Cell, Figure, Row, Section, Table, number, percent
-from robot_dynid.identification.validate import Trace, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.report import figures, thinning
 from robot_dynid.report.figures import FROM_ZERO, Spec, axis, line
 from robot_dynid.report.texts import effort_unit, length, rate
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.validate import Trace, Validation
 
 #: bins of a range, of the time axis, and of the frequency axis per decade
 BINS, SPANS, PER_DECADE = 20, 60, 12

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from robot_dynid.document import DASH, Row, Section, Table, number, percent
-from robot_dynid.identification.forward_scores import (
+from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.validation.forward_scores import (
     CONSTANT_VELOCITY,
     CONTROL,
     MODEL,
     ForwardValidation,
     Horizon,
 )
-from robot_dynid.identification.validate import NEAR
-from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.validation.validate import NEAR
 
 TEXT = (
     'Accelerations that the model gives under the measured effort, against the filtered measured '

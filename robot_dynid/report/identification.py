@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from robot_dynid.document import Chapter, Report, Section, counted
-from robot_dynid.identification.forward_scores import ForwardValidation
 from robot_dynid.identification.identify import IdentificationResult
-from robot_dynid.identification.validate import Validation
-from robot_dynid.identification.verdict import judged
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import Verdict
 from robot_dynid.report import curves, effects, errors, parameters, provenance, trust
 from robot_dynid.report.forward_dynamics import forward_dynamics
 from robot_dynid.report.texts import file_names, with_file_names
 from robot_dynid.types import RawLog
+from robot_dynid.validation.forward_scores import ForwardValidation
+from robot_dynid.validation.validate import Validation
+from robot_dynid.validation.verdict import judged
 
 TRUST, NEXT, SEE, WHERE, PARAMETERS, DATA = QUESTIONS = (
     'Can I trust it?', 'What next?', 'See it', 'Where is the error?', 'Parameters',

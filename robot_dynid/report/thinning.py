@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.identification.validate import Trace
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.validate import Trace
 
 #: points drawn per joint, over all recordings
 POINTS = 6000

@@ -20,11 +20,11 @@ from robot_dynid.document import (
 )
 from robot_dynid.estimation import Status
 from robot_dynid.identification.identify import IdentificationResult
-from robot_dynid.identification.validate import NEAR, JointScore, Validation
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import UseVerdict, Verdict
 from robot_dynid.report import figures
 from robot_dynid.report.texts import effort_unit, name, without_folders
+from robot_dynid.validation.validate import NEAR, JointScore, Validation
 
 POOR_ERROR = 0.5  # relative error from which a joint is pointed out
 EQUAL = 1.02  # ratio of two errors that counts as no difference

@@ -14,10 +14,10 @@ from robot_dynid_evaluation.bench import Row
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress
-    from robot_dynid.identification.validate import Trace
     from robot_dynid.identified.model import IdentifiedModel
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.types import FloatArray, RawLog, Samples
+    from robot_dynid.validation.validate import Trace
 
 #: what the prediction knows, one effect more from column to column
 MODELS = ('wls coulomb', 'auto', '+ ripple', '+ ripple, warm-up', 'adaptive')
@@ -44,8 +44,8 @@ def measure(
     """
     from robot_dynid.identification.identify import identify
     from robot_dynid.identification.recipe import NONE, Recipe
-    from robot_dynid.identification.validate import validate
     from robot_dynid.robot.robot_file import load_robot
+    from robot_dynid.validation.validate import validate
 
     arm = load_robot(robot)
     train, test = (_recordings(arm, data, part) for part in ('train', 'test'))

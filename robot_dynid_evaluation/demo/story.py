@@ -171,11 +171,11 @@ def _compared(client: Client, real: tuple[RobotModel, Truth], model: IdentifiedM
 
 def _report(robot: RobotModel, model: IdentifiedModel, found: dict[str, Any], out: Path) -> Path:
     """Write the report with a section about the truth; ``found`` learns where the recording is."""
-    from robot_dynid.identification.validate import validate
     from robot_dynid.io.log import load_log
     from robot_dynid.report.html import write_report
     from robot_dynid.report.identification import model_report
     from robot_dynid.report.parameters import truth
+    from robot_dynid.validation.validate import validate
 
     recording = max((out / 'recordings').iterdir(), key=lambda path: path.stat().st_mtime)
     log = load_log(recording, robot)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.estimation.experiment import TorqueModel
-from robot_dynid.identification.validate import joint_score
 from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray, Samples
+from robot_dynid.validation.validate import joint_score
 from robot_dynid_evaluation.papers import RECOVERED, Row, compared, matched, shown
 from robot_dynid_evaluation.papers.planar_3r_model import (
     AMPLITUDES,

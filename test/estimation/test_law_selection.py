@@ -31,12 +31,12 @@ from robot_dynid.estimation.friction_selection.selection_data import FrictionDat
 from robot_dynid.friction import LAWS, AxisMotion, Coulomb, law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.urdf import source_text
 from robot_dynid.types import RawLog, Samples, take
+from robot_dynid.validation.validate import validate
 
 DT, SECONDS, NOISE = 0.01, 40.0, 0.3
 #: friction of the simulated joints: law, settings, parameters

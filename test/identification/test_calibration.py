@@ -18,13 +18,13 @@ from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import validate
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.simulation.arm import Arm, measured, record
 from robot_dynid.simulation.truth import Truth, distance, load_truth, true_base
 from robot_dynid.trajectories.fourier import FourierTrajectory
 from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.validation.validate import validate
 
 
 @pytest.fixture(scope='module')

@@ -13,9 +13,9 @@ from robot_dynid.errors import Cancelled, DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Status
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.validate import Trace, Validation, joint_score, validate
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import RawLog, Samples
+from robot_dynid.validation.validate import Trace, Validation, joint_score, validate
 
 DT = 0.004
 FIXED = Recipe(cutoff=20.0, ramp_width=0.05, effort_lag=0.0, ripple='none')

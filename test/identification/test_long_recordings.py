@@ -22,7 +22,6 @@ from robot_dynid.estimation.friction_selection.selection_data import FrictionDat
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.recordings import Recordings, SampleStore
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.structure import Structure
 from robot_dynid.io.arrays import map_arrays
 from robot_dynid.regressor import axes_of
@@ -33,6 +32,7 @@ from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.truth import load_truth
 from robot_dynid.types import RawLog
+from robot_dynid.validation.validate import validate
 from robot_dynid_evaluation.bench.synthetic import write_recording
 
 RATE = 200.0

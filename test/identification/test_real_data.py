@@ -21,12 +21,12 @@ from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import Validation, validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
 from robot_dynid.robot.inertia import pseudo_inertia
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog, take
+from robot_dynid.validation.validate import Validation, validate
 
 #: relative error in %, at the effort's own stamps: what `identify` and `validate` print
 UR10E = {

@@ -11,7 +11,6 @@ import pytest
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.model_file import DIGEST
 from robot_dynid.monitoring.motor_states import uses_motors
@@ -21,6 +20,7 @@ from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.simulation.plant import Plant
 from robot_dynid.types import RawLog
+from robot_dynid.validation.validate import validate
 
 STIFFNESS = np.array([8e3, 6e3, 3e3])
 #: share by which a stiffness differs from what a recording of 30 s tells

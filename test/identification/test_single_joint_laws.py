@@ -12,11 +12,11 @@ from robot_dynid.estimation.staged.single_joint_rows import own_efforts, own_row
 from robot_dynid.friction import Coulomb, Dahl, law_from
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 #: presliding over a length, friction that grows with the load, plain friction

@@ -15,8 +15,7 @@ from robot_dynid.document import number
 from robot_dynid.estimation import ESTIMATORS
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import recipe_from_dict
-from robot_dynid.identification.slow_changes import gap_between, with_slow_changes
-from robot_dynid.identification.validate import validate
+from robot_dynid.identification.slow_changes import with_slow_changes
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.bag import read_bag
 from robot_dynid.io.csv import read_csv
@@ -25,6 +24,8 @@ from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Repaired, repair
 from robot_dynid.types import FloatArray, Part, RawLog
+from robot_dynid.validation.slow_changes import gap_between
+from robot_dynid.validation.validate import validate
 
 STEP, SECONDS, NOISE = 0.01, 40.0, 0.2
 #: viscous friction of the second joint falls by this share at this power, over this time

@@ -17,13 +17,13 @@ from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.torque_ripple import piece_of
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.monitor_input import MonitorInputStream, monitor_input
 from robot_dynid.report.curves import ripple_data
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=8.0, friction='coulomb', ramp_width=0.05, effort_lag=0.0)

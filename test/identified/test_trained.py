@@ -14,7 +14,6 @@ from tolerances import EXTRAPOLATED
 from robot_dynid.cli.main import main
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.identification.identify import identify
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import MARGIN, Extent, Trained
 from robot_dynid.io.csv import write_csv
@@ -24,6 +23,7 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 RATE, SECONDS, SLOW = 100.0, 25.0, 0.1

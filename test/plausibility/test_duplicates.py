@@ -14,13 +14,13 @@ from robot_dynid.errors import DataError
 from robot_dynid.files import file_digest
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.plausibility.content import digests, shared
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog, take
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 RECIPE = Recipe(cutoff=10.0, friction='coulomb', ramp_width=0.01, effort_lag=0.0, ripple='none')

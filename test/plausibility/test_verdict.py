@@ -17,7 +17,6 @@ from robot_dynid.identification.drive_gains import identify_drive_gains
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.payload import identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.caution import require_any_joint, usable
 from robot_dynid.io.csv import write_csv
 from robot_dynid.monitoring.contact_events import contact_events
@@ -25,6 +24,7 @@ from robot_dynid.plausibility.finding import KINDS
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 SETTINGS = {'cutoff': 10.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0,

@@ -19,7 +19,6 @@ from robot_dynid.estimation import StagedLeastSquares
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.structure import Structure
 from robot_dynid.reduction import reduce_analytic, reduce_numeric
 from robot_dynid.reduction.echelon import LARGEST, row_echelon, row_space
@@ -28,6 +27,7 @@ from robot_dynid.reduction.scale import length_of, parameter_sizes
 from robot_dynid.regressor import RigidLinks
 from robot_dynid.robot.inertia import rotation_about
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.validation.validate import validate
 
 #: rad
 TILTS = (0.0, *np.logspace(-6.0, -2.0, 13))

@@ -18,10 +18,8 @@ from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
 from robot_dynid.excitation.search.clearance import keeping_clear
-from robot_dynid.identification.forward_scores import validate_forward
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.comparison import differences
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.log import load_log
@@ -37,6 +35,8 @@ from robot_dynid.simulation.truth import load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.types import RawLog
+from robot_dynid.validation.forward_scores import validate_forward
+from robot_dynid.validation.validate import validate
 
 DESK, PHONE = (1280, 900), (390, 844)
 #: all that is chosen from the data otherwise

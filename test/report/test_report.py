@@ -25,7 +25,6 @@ from robot_dynid.document import (
 )
 from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.validate import Trace, validate
 from robot_dynid.identified.suitability import USES, JointVerdict, NextAction, UseVerdict, Verdict
 from robot_dynid.identified.uncertainty import half_intervals
 from robot_dynid.report import curves, errors, html, parameters, thinning, trust
@@ -36,6 +35,7 @@ from robot_dynid.report.identification import (
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
+from robot_dynid.validation.validate import Trace, validate
 
 LARGEST = 10_000_000  # bytes
 #: processor time of writing the largest report, and of one plain step over as many numbers
@@ -265,7 +265,7 @@ def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
 
 def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResult) -> None:
     """Curves, errors, friction: as many samples as are scored of an hour, all seven joints."""
-    from robot_dynid.identification.validate import SCORED, Validation
+    from robot_dynid.validation.validate import SCORED, Validation
 
     robot = load_robot('seven_axis')
     trace = long_trace(SCORED)

@@ -17,7 +17,6 @@ from tolerances import EXACT_PERIOD, SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.friction import law_from
-from robot_dynid.identification.forward_scores import forward_accelerations
 from robot_dynid.identification.friction_curves import single_joint_motions_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.plausibility.excerpt import excerpt
@@ -28,6 +27,7 @@ from robot_dynid.signals.alignment import without_stale_rows
 from robot_dynid.signals.averaging import Periodic, average
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated
+from robot_dynid.validation.forward_scores import forward_accelerations
 
 SETTINGS = Preprocessing(10.0)
 STEP, PERIOD = 0.002, 2.0

@@ -14,7 +14,6 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import file_digest
 from robot_dynid.identification.identify import identify, with_recordings
 from robot_dynid.identification.recipe import recipe_from_dict
-from robot_dynid.identification.slow_changes import gap_between
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.log import load_log, open_log
 from robot_dynid.io.stored import stored
@@ -24,6 +23,7 @@ from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.windows import Window, file_of, named, windowed, with_windows
 from robot_dynid.types import CHANNELS
+from robot_dynid.validation.slow_changes import gap_between
 
 ROBOT = load_robot('planar_3r')
 

@@ -22,10 +22,8 @@ from robot_dynid.identification.identify import (
     identify,
     with_recordings,
 )
-from robot_dynid.identification.next_actions import Names
 from robot_dynid.identification.payload import PayloadResult, identify_payload
 from robot_dynid.identification.recipe import Recipe, recipe_from_text
-from robot_dynid.identification.verdict import refused_recordings
 from robot_dynid.identified import model_file
 from robot_dynid.identified.caution import require_any_joint
 from robot_dynid.identified.model import IdentifiedModel
@@ -40,6 +38,8 @@ from robot_dynid.scratch import Scratch
 from robot_dynid.signals.parts import Parts
 from robot_dynid.signals.windows import file_of
 from robot_dynid.types import DAMAGE, Progress, RawLog, StoredRecording
+from robot_dynid.validation.next_actions import Names
+from robot_dynid.validation.verdict import refused_recordings
 
 READING = 0.2  # part of the whole that reading the files is counted as
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from robot_dynid.document import number, percent
 from robot_dynid.estimation.friction_selection.law_request import COULOMB
-from robot_dynid.identification.validate import NEAR, Validation
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE
@@ -24,6 +23,7 @@ from robot_dynid.identified.suitability import (
 from robot_dynid.plausibility.finding import Finding
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.validate import NEAR, Validation
 
 #: friction and rotor of one joint explain this share of what is left of another one: one motor
 #: turns both

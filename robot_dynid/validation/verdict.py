@@ -15,10 +15,6 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.document import number, percent
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.uncertainty.held_out import HeldOut
-from robot_dynid.identification.forward_scores import CONTROL, ForwardValidation
-from robot_dynid.identification.next_actions import Names, next_actions
-from robot_dynid.identification.rollout_scores import SECONDS
-from robot_dynid.identification.validate import Validation
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.physical import INDEFINITE
@@ -40,6 +36,10 @@ from robot_dynid.monitoring.noise_levels import holding_torque
 from robot_dynid.plausibility.finding import Finding, read_sentences
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
+from robot_dynid.validation.forward_scores import CONTROL, ForwardValidation
+from robot_dynid.validation.next_actions import Names, next_actions
+from robot_dynid.validation.rollout_scores import SECONDS
+from robot_dynid.validation.validate import Validation
 
 #: poses at which the static effort is compared with its interval
 POSES = 200

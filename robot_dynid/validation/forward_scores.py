@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, DynIdError, ModelError, reported
 from robot_dynid.estimation.experiment import swift
-from robot_dynid.identification.rollout_scores import RolloutScore, Stretches
-from robot_dynid.identification.validate import SCORED, Scores, subset_scores
 from robot_dynid.identified.caution import require_any_joint, warn
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.plausibility.gate import plausible_recordings
@@ -31,6 +29,8 @@ from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import moving, prepare, repair
 from robot_dynid.signals.stacked import drive_effort, per_joint
 from robot_dynid.types import FloatArray, RawLog, Samples, interpolated, take
+from robot_dynid.validation.rollout_scores import RolloutScore, Stretches
+from robot_dynid.validation.validate import SCORED, Scores, subset_scores
 
 #: lengths of the rollouts [s]
 HORIZONS = (0.1, 0.5, 1.0)

@@ -15,14 +15,6 @@ from robot_dynid.cli.main import main
 from robot_dynid.cli.scores import forward_scores
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import ModelError, RefusedJointWarning
-from robot_dynid.identification.forward_scores import (
-    CONSTANT_VELOCITY,
-    CONTROL,
-    HORIZONS,
-    MODEL,
-    ForwardValidation,
-    validate_forward,
-)
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.robot.model import RobotModel
@@ -31,6 +23,14 @@ from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits
 from robot_dynid.trajectories.trajectory import Motion
 from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.validation.forward_scores import (
+    CONSTANT_VELOCITY,
+    CONTROL,
+    HORIZONS,
+    MODEL,
+    ForwardValidation,
+    validate_forward,
+)
 
 ROBOT = load_robot('planar_3r')
 NO_FRICTION: tuple[Law, ...] = (('none', {}),)

@@ -9,10 +9,10 @@ import pytest
 from models_with_laws import model_of
 
 from robot_dynid.friction import law_from
-from robot_dynid.identification.encoder_steps import change_over, step_warning
-from robot_dynid.identification.validate import validate
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
+from robot_dynid.validation.encoder_steps import change_over, step_warning
+from robot_dynid.validation.validate import validate
 
 TRAVEL = 1e-4
 

@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DataError, reported
 from robot_dynid.estimation.experiment import swift
-from robot_dynid.identification.encoder_steps import step_warning
-from robot_dynid.identification.residual_parts import ResidualParts, residual_parts
-from robot_dynid.identification.rollout_scores import RolloutScore, rollouts_along
-from robot_dynid.identification.slow_changes import SlowChanges
 from robot_dynid.identified.caution import caution
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Outside, measured, sentences
@@ -25,6 +21,10 @@ from robot_dynid.signals.parts import LEFT_OUT, Parts
 from robot_dynid.signals.prepare import Repaired, moving, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.encoder_steps import step_warning
+from robot_dynid.validation.residual_parts import ResidualParts, residual_parts
+from robot_dynid.validation.rollout_scores import RolloutScore, rollouts_along
+from robot_dynid.validation.slow_changes import SlowChanges
 
 NEAR = 'near reversals'
 #: rows of recordings of which all samples are scored

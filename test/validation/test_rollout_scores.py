@@ -11,10 +11,10 @@ from synthetic_recordings import recording
 from robot_dynid.cli.scores import rollout_score
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import recipe_from_dict
-from robot_dynid.identification.rollout_scores import MOST, SECONDS
-from robot_dynid.identification.validate import validate
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.validation.rollout_scores import MOST, SECONDS
+from robot_dynid.validation.validate import validate
 
 ROBOT = load_robot('planar_3r')
 RECIPE = {'cutoff': 12.0, 'friction': 'coulomb', 'ramp_width': 0.01, 'effort_lag': 0.0,

@@ -17,14 +17,8 @@ from tolerances import PREDICTED, RECOVERED
 from robot_dynid.cli.main import parser
 from robot_dynid.errors import DataError
 from robot_dynid.excitation.families import parse_request
-from robot_dynid.identification.forward_scores import CONTROL
 from robot_dynid.identification.identify import IdentificationResult, identify
-from robot_dynid.identification.next_actions import COUPLED, SLIGHT, Names
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.identification.residual_parts import SLIDES, ResidualParts, residual_parts
-from robot_dynid.identification.rollout_scores import SECONDS
-from robot_dynid.identification.validate import NEAR, Validation, validate
-from robot_dynid.identification.verdict import AS_GOOD, ITSELF, judged, refused_recordings
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.suitability import (
@@ -45,6 +39,12 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.alignment import Lag
 from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.validation.forward_scores import CONTROL
+from robot_dynid.validation.next_actions import COUPLED, SLIGHT, Names
+from robot_dynid.validation.residual_parts import SLIDES, ResidualParts, residual_parts
+from robot_dynid.validation.rollout_scores import SECONDS
+from robot_dynid.validation.validate import NEAR, Validation, validate
+from robot_dynid.validation.verdict import AS_GOOD, ITSELF, judged, refused_recordings
 
 #: nothing is chosen from the data, for time
 QUICK = Recipe(cutoff=8.0, effort_lag=0.0, friction='dahl', ripple='none', adaptation='none')

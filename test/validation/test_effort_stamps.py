@@ -16,11 +16,11 @@ from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import effort_lag
-from robot_dynid.identification.validate import validate
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.repetition import repeatability
 from robot_dynid.types import FloatArray, RawLog
+from robot_dynid.validation.validate import validate
 
 #: deviation [N m] of the white noise of every effort
 NOISE = 0.8
