@@ -42,9 +42,9 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     except ValueError as error:
         raise RobotError(f'{robot.source}: MuJoCo cannot read it: {error}') from None
     base = spec.body(robot.base_link)
-    if base is not None and base.parent.name != 'world':
+    if base not in (None, spec.worldbody) and base.parent != spec.worldbody:
         raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
-                         f'URDF, not at {robot.base_link}')
+                         f'URDF, not at {robot.base_link}; take its root link as base_link')
     _set_options(spec, robot)
     for shape in (*spec.geoms, *spec.meshes):  # nothing touches; their files may be elsewhere
         spec.delete(shape)

@@ -43,6 +43,17 @@ def test_meshes_that_lie_elsewhere_are_not_needed(tmp_path: Path) -> None:
     assert Plant(robot).model.body_mass.sum() == pytest.approx(robot.nominal[:, 0].sum())
 
 
+def test_a_root_link_may_be_called_world(tmp_path: Path) -> None:
+    """As in many URDFs; it is the name of MuJoCo's own root."""
+    given = load_robot('planar_3r')
+    text = Path(given.source).read_text().replace(f'"{given.base_link}"', '"world"')
+    (tmp_path / 'arm.urdf').write_text(text)
+    robot = load_robot(tmp_path / 'arm.urdf')
+    assert robot.base_link == 'world'
+    motion = states(replace(robot, limits=given.limits))
+    np.testing.assert_allclose(Plant(robot).inverse(*motion), Plant(given).inverse(*motion))
+
+
 @pytest.mark.parametrize('name', ROBOTS)
 def test_urdf_describes_possible_bodies(name: str) -> None:
     robot = load_robot(name)
