@@ -25,8 +25,8 @@ from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import NEAR, Validation
 
-#: friction and rotor of one joint explain this share of what is left of another one: one motor
-#: turns both
+#: friction of one joint explains this share of what is left of another one: one motor turns
+#: both
 COUPLED = 0.7
 #: relative error of a joint up to which nobody looks for the motor of another in what is left
 SLIGHT = 0.01
@@ -91,8 +91,8 @@ def _about_data(
         yield NextAction(f'{found.remedy} ({found.recording}{of}: {found.looks_like})')
     for pair, share in _coupled(model.robot, validation):
         yield NextAction(
-            f'state in the robot YAML under coupling which motor turns with {pair}: friction and '
-            f'rotor of one explain {percent(share)} % of what the model leaves of the other')
+            f'state in the robot YAML under coupling which motor turns with {pair}: friction '
+            f'of one explains {percent(share)} % of what the model leaves of the other')
     for joint in model.not_identified:
         reason = model.record.refused.get(joint, 'the data gives no model of its effort')
         yield NextAction(f'check the effort signal of {joint} (cable, column, driver) and record '

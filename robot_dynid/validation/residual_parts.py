@@ -36,10 +36,10 @@ class ResidualParts:
     """Parts of the residuals of all joints along recordings.
 
     ``static`` (n,) [N m] root mean square of the error of weight and offset; ``caused`` (n, n)
-    share of what is left of a joint (row), beside its own friction, that friction and rotor of
-    another joint (column) explain; ``external`` (n,) [N m] what the external torque that an
-    observer sees exceeds in FALSE_ALARMS of the samples, beyond the friction that may hold slow
-    joints; ``rows`` they were found from.
+    share of what is left of a joint (row), beside its own friction and the accelerations of both,
+    that friction of another joint (column) explains; ``external`` (n,) [N m] what the external
+    torque that an observer sees exceeds in FALSE_ALARMS of the samples, beyond the friction that
+    may hold slow joints; ``rows`` they were found from.
     """
 
     static: FloatArray
@@ -81,13 +81,15 @@ def residual_parts(
             continue
         own, rest = _friction(qd[moves, j], qdd[moves, j]), left[chosen][moves, j]
         static[j] = _static(weights[moves, j], own, rest)
-        alone = _left_over(own, rest)
         for k in range(n):
             if k != j:
-                other = [_friction(qd[moves, k], qdd[moves, k]), *(
+                # what couples inertias that the data leaves open is no sign of a common motor
+                inertial = np.column_stack([own, qdd[moves, k]])
+                alone = _left_over(inertial, rest)
+                other = [_friction(qd[moves, k], qdd[moves, k])[:, :2], *(
                     np.tanh((qd[moves, j] + sign * qd[moves, k])[:, None] / SLIDES)
                     for sign in (-1.0, 1.0))]
-                both = _left_over(np.hstack([own, *other]), rest)
+                both = _left_over(np.hstack([inertial, *other]), rest)
                 caused[j, k] = 1.0 - both / alone if alone > 0.0 else 0.0
     return ResidualParts(static, caused, _external(model, samples, left), len(chosen))
 

@@ -38,6 +38,7 @@ from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.forward_scores import CONTROL, ForwardValidation
 from robot_dynid.validation.next_actions import Names, next_actions
+from robot_dynid.validation.residual_parts import SLIDES
 from robot_dynid.validation.rollout_scores import SECONDS
 from robot_dynid.validation.validate import Validation
 
@@ -48,6 +49,8 @@ POSES = 200
 AS_GOOD, ITSELF = 1.1, 1.25
 #: dry friction below this share of the largest static effort holds nothing
 NO_FRICTION = 1e-3
+#: a joint that slides (SLIDES) in less of the motion than this is mostly held while others move
+SLIDING = 0.5
 #: lack of a fit from a single recording lacks
 THIN = 'the fit is from one recording, and what friction does on another day is in no interval'
 #: findings after which recordings hold something else than the robot says
@@ -102,6 +105,14 @@ class Evidence:
         return tuple(dict.fromkeys(
             f for f in read_sentences((*self.model.warnings, *self.validation.warnings))
             if f.kind in CONTRADICTIONS))
+
+    @cached_property
+    def sliding(self) -> FloatArray:
+        """The share (n,) of the motion of any joint in which a joint slides itself."""
+        moving = [np.abs(t.velocity[t.moving > 0.5]) > SLIDES
+                  for t in self.validation.traces if t.velocity is not None]
+        rows = np.concatenate([*moving, np.ones((0, self.model.robot.n), dtype=bool)])
+        return rows.mean(axis=0) if len(rows) else np.ones(self.model.robot.n)
 
     @cached_property
     def static(self) -> tuple[FloatArray, FloatArray]:
@@ -214,6 +225,11 @@ def _feed_forward(known: Evidence, j: int) -> UseVerdict:
     if motion is None or not np.isfinite(motion.relative_error):
         return UseVerdict(FEED_FORWARD, None, None, criterion.threshold, criterion.unit,
                           'the recordings show no motion of it')
+    if known.sliding[j] < SLIDING:
+        return UseVerdict(
+            FEED_FORWARD, None, None, criterion.threshold, criterion.unit,
+            f'it is held in {percent(1.0 - known.sliding[j])} % of the motion, where friction takes '
+            'what load it likes: validate on a motion of all joints')
     size = whole.rmse / whole.relative_error if whole.relative_error > 0.0 else np.inf
     value = motion.relative_error
     words = [f'{percent(value)} % of the effort in motion is left']

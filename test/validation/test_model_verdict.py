@@ -278,6 +278,29 @@ def test_friction_of_another_joint_is_found_in_the_residuals(arm) -> None:
     assert 'joint_1 and joint_3' in judged(result.model, verdict_of[1]).actions[0].words
 
 
+def test_an_inertia_that_couples_joints_is_no_common_motor(arm) -> None:
+    """As of links that the recordings left open, and that keep their nominal inertias."""
+    _, logs, result = arm
+    acceleration = np.gradient(logs[2].velocity[:, 2], logs[2].time)
+    effort = logs[2].effort.copy()
+    effort[:, 0] += 3.0 * np.sin(acceleration / np.abs(acceleration).max())
+    found = validate(result.model, [replace(logs[2], effort=effort)])
+    assert found.parts is not None
+    assert found.parts.caused.max() < 0.5 * COUPLED
+    assert not any('coupling' in action.words for action in judged(result.model, found).actions)
+
+
+def test_feed_forward_is_not_judged_where_the_joint_is_mostly_held(arm, unseen) -> None:
+    (trace,) = unseen.traces
+    for share, ok in ((0.4, None), (0.6, True)):
+        velocity = np.where(np.arange(len(trace.time)) < share * len(trace.time), 1.0, 0.0)
+        scores = replace(unseen, traces=(replace(
+            trace, moving=np.ones(len(velocity)), velocity=np.tile(velocity[:, None], (1, 3))),))
+        found = of(judged(arm[2].model, scores), JOINT, FEED_FORWARD)
+        assert found.ok is ok
+        assert ('held in 60.0 % of the motion' in found.words) is (ok is None)
+
+
 def test_what_recordings_show_of_external_torque_is_its_level(arm) -> None:
     _, logs, result = arm
     effort = logs[2].effort.copy()
@@ -363,7 +386,7 @@ def test_a_pair_one_motor_turns_is_told_once_with_its_larger_share(arm, unseen, 
         actions = judged(arm[2].model, with_parts(unseen, caused=caused)).actions
         (words,) = [action.words for action in actions if 'coupling' in action.words]
         assert 'which motor turns with joint_1 and joint_2' in words
-        assert 'explain 90.0 % of what' in words
+        assert 'explains 90.0 % of what' in words
 
 
 @pytest.mark.parametrize(('error', 'told'), [(0.99 * SLIGHT, False), (1.01 * SLIGHT, True)])
