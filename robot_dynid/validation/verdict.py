@@ -228,8 +228,8 @@ def _feed_forward(known: Evidence, j: int) -> UseVerdict:
     if known.sliding[j] < SLIDING:
         return UseVerdict(
             FEED_FORWARD, None, None, criterion.threshold, criterion.unit,
-            f'it is held in {percent(1.0 - known.sliding[j])} % of the motion, where friction takes '
-            'what load it likes: validate on a motion of all joints')
+            f'it is held in {percent(1.0 - known.sliding[j])} % of the motion, where friction '
+            'takes what load it likes: validate on a motion of all joints')
     size = whole.rmse / whole.relative_error if whole.relative_error > 0.0 else np.inf
     value = motion.relative_error
     words = [f'{percent(value)} % of the effort in motion is left']

@@ -186,6 +186,20 @@ def test_combinations_that_noise_hides_stay_nominal_but_what_a_joint_shows_is_ke
     assert abs(estimate.values[last] - truth[last]) < 3.0 * estimate.std[last] < 0.1
 
 
+@pytest.mark.parametrize(('name', 'configurations', 'slight'),
+                         [('stanford_arm', 4, 'Izz2'), ('tx40', 1, 'Ixz4')])
+def test_a_crumb_in_an_open_direction_is_deviation_not_ignorance(name, configurations, slight):
+    """Two columns that are nearly dependent leave it in the combinations of a stage."""
+    model = torque_model(load_robot(name))
+    states = planned(model, procedure='body-by-body', configurations=configurations, periods=1)
+    truth = truth_of(model)
+    estimate = StagedLeastSquares(procedure='body-by-body').fit(
+        Experiment.of(model, [with_effort(model, states, truth, 0.03)]))
+    own = estimate.names.index(slight)
+    assert estimate.status is Status.NOT_EXCITED and slight not in estimate.not_excited
+    assert abs(estimate.values[own] - truth[own]) < 2.0 * estimate.std[own] < 1.0
+
+
 def test_a_stage_can_be_written_by_hand():
     model = torque_model(load_robot('planar_3r'))
     truth = truth_of(model)

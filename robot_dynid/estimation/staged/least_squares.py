@@ -194,21 +194,23 @@ def fit_stages(
     """
     model = experiment.model
     results, known = _solved(model, stages, information, held)
-    left = known.free
-    values = known.values + left.directions @ _nominal(model, known)
-    open_rows = np.any(np.abs(left.directions) > OPEN_SHARE, axis=1)
+    values = known.values + known.free.directions @ _nominal(model, known)
+    hidden = _hidden(model, known)
+    open_rows = np.any(hidden == np.inf, axis=1)
+    slight = np.where(open_rows[:, None], 0.0, hidden)
     undetermined = {int(i) for i in np.flatnonzero(open_rows)}
     undetermined |= set(unknown_columns(experiment, np.diag(known.covariance)))
     return StagedEstimate(
-        names=model.reduction.names, values=values, covariance=known.covariance,
+        names=model.reduction.names, values=values,
+        covariance=known.covariance + slight @ slight.T,
         noise=residual_noise(experiment.information, values),
         condition_raw=max(r.condition_raw for r in results),
         condition=max(r.condition for r in results),
-        rank=len(values) - left.directions.shape[1],
+        rank=len(values) - known.free.directions.shape[1],
         degrees_of_freedom=min(r.degrees_of_freedom for r in results),
         method='staged', status=Status.NOT_EXCITED if undetermined else Status.OK,
         not_excited=tuple(model.reduction.names[i] for i in sorted(undetermined)),
-        stages=tuple(results), directions=left.directions,
+        stages=tuple(results), directions=np.where(open_rows[:, None], known.free.directions, 0.0),
         details=StagedDetails(tuple(result.summary for result in results)),
     )
 
@@ -226,6 +228,21 @@ def _solved(
         if result is not None:
             results.append(result)
     return results, known
+
+
+def _hidden(model: TorqueModel, known: Knowledge) -> FloatArray:
+    """Return what open directions (f) may hide of the base parameters, (b, f), inf for too much.
+
+    Each direction goes as far as makes all of the effort of a joint at about 1 rad/s. What then
+    makes the share REFUSED of the effort of a joint is too much; less belongs to the deviation.
+    Two columns that are nearly dependent while a joint swings leave such crumbs.
+    """
+    sizes, reach = known.sizes[:, None], model.moderate_effort
+    share = np.max(reach / np.maximum(sizes, 1e-300), axis=0)  # of the effort, by unit
+    moved = known.free.directions / np.maximum(share[known.free.owners], 1e-300)
+    too_much = (np.abs(moved) * share[:, None] > REFUSED) & (
+        np.abs(known.free.directions) > OPEN_SHARE)
+    return np.where(too_much, np.inf, moved)
 
 
 def _nominal(model: TorqueModel, known: Knowledge) -> FloatArray:
