@@ -51,6 +51,8 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
     for joint in list(spec.joints):
         if joint.name not in robot.joints:
             spec.delete(joint)
+        else:  # friction is that of the truth, also where the URDF has <dynamics>
+            joint.damping, joint.frictionloss = _linear(joint.damping, 0.0), 0.0
     _add_motors(spec, robot, truth)
     try:
         return spec.compile()

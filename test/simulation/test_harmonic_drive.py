@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -219,6 +220,17 @@ def test_bad_settings_are_named(tmp_path, text, message) -> None:  # type: ignor
     path.write_text(f'simulation: {{joint_1: {text}}}')
     with pytest.raises(RobotError, match=message):
         load_truth(ROBOT, path)
+
+
+def test_friction_that_the_urdf_states_is_on_no_side_of_a_gear(tmp_path: Path) -> None:
+    given = load_robot('planar_3r')
+    text = Path(given.source).read_text()
+    (tmp_path / 'arm.urdf').write_text(text.replace(
+        '<limit', '<dynamics damping="1.0" friction="1.0"/>\n    <limit'))
+    model = Plant(load_robot(tmp_path / 'arm.urdf'), with_drives()).model
+    same = Plant(given, with_drives()).model
+    np.testing.assert_array_equal(model.dof_damping, same.dof_damping)
+    np.testing.assert_array_equal(model.dof_frictionloss, same.dof_frictionloss)
 
 
 def test_what_the_simulation_cannot_do_is_named() -> None:
