@@ -82,8 +82,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         if arguments.forward:
             progress('forward dynamics', 0.85)
             forward = validate_forward(model, logs)
-        verdict = judged(model, validation, forward=forward, names=Names(
-            arguments.robot or model.robot.name, arguments.model))
+        names = Names(arguments.robot, arguments.model) if arguments.robot else \
+            Names.without_file(model.robot.name, arguments.model)
+        verdict = judged(model, validation, forward=forward, names=names)
         progress('report', 0.9)
         chapters = reported(arguments, lambda: validation_report(
             model, validation, logs, forward, verdict, arguments.command))

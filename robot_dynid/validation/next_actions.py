@@ -21,6 +21,7 @@ from robot_dynid.identified.suitability import (
     NextAction,
 )
 from robot_dynid.plausibility.finding import Finding
+from robot_dynid.robot.locate import known_robots
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 from robot_dynid.validation.validate import NEAR, Validation
@@ -51,13 +52,18 @@ class Names:
     robot: str
     model: str = 'model.yaml'
 
+    @classmethod
+    def without_file(cls, robot: str, model: str = 'model.yaml') -> Names:
+        """Return those for a ``robot`` whose file nobody named: known by name, or to be put in."""
+        return cls(robot if robot in known_robots() else 'ROBOT.yaml', model)
+
 
 def next_actions(
     model: IdentifiedModel, validation: Validation, joints: Sequence[JointVerdict],
     findings: Sequence[Finding], names: Names | None = None,
 ) -> tuple[NextAction, ...]:
     """Return the actions, the most valuable first; ``joints`` are the verdicts on them."""
-    names = names or Names(model.robot.name)
+    names = names or Names.without_file(model.robot.name)
     found = (
         *_about_data(model, validation, findings),
         *_about_motion(model, validation, joints, names),

@@ -290,6 +290,14 @@ def test_an_inertia_that_couples_joints_is_no_common_motor(arm) -> None:
     assert not any('coupling' in action.words for action in judged(result.model, found).actions)
 
 
+@pytest.mark.parametrize(('name', 'told'), [('planar_3r', 'planar_3r'), ('mine', 'ROBOT.yaml')])
+def test_a_robot_without_a_name_that_commands_know_is_to_be_put_in(arm, unseen, name, told) -> None:
+    model = replace(arm[2].model, robot=replace(arm[0], name=name))
+    unknown = replace(model, std=np.full_like(model.std, np.inf))
+    commands = [a.command for a in judged(unknown, unseen).actions if a.command]
+    assert commands and all(told in shlex.split(command) for command in commands)
+
+
 def test_feed_forward_is_not_judged_where_the_joint_is_mostly_held(arm, unseen) -> None:
     (trace,) = unseen.traces
     for share, ok in ((0.4, None), (0.6, True)):

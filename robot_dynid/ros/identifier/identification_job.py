@@ -234,7 +234,7 @@ def _delivered(job: Job, result: IdentificationResult, logs: Parts) -> Outcome:
 
 def _sentences(job: Job, result: IdentificationResult) -> tuple[str, ...]:
     """Return the verdict in sentences; its commands name the model file that is written."""
-    names = Names(job.robot.name, job.out) if job.out else Names(job.robot.name)
+    names = Names.without_file(job.robot.name, *([job.out] if job.out else ()))
     return result.verdict_with(names).sentences
 
 
