@@ -26,6 +26,8 @@ EXAMPLES = (
     'robot-dynid design my_arm.yaml --type sine-sequence --adaptive --data 1.csv --out T.yaml',
 )
 DEFAULT_RATE = 100.0
+#: above this a condition number is rounding: columns are dependent
+SINGULAR = 1e12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -219,9 +221,11 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
         return
     terminal.facts((
         ('trajectory', f'{result["type"]}, {result["duration"]:g} s, written to {result["out"]}'),
-        ('condition number', result['condition_number']), ('log det', result['log_det']),
-        ('of the parts', ', '.join(f'{name} {number(value)}'
-                                   for name, value in result['parts'].items())),
+        ('condition number', result['condition_number']),
+        ('that of its parts', ', '.join(
+            f'{name} {number(value if value < SINGULAR else float("inf"))}'
+            for name, value in result['parts'].items())),
+        ('log det', result['log_det']),
         ('least known', _least_known(result)), ('starts', _starts(result['starts'])),
         ('clearance', _clearance(result['clearance'])),
     ))
