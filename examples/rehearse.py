@@ -26,7 +26,9 @@ def main(robot_file, trajectory_file, run, seed=0):
     if not (truth.viscous.any() or truth.coulomb.any() or truth.drives):
         print('no friction and noise: state them under "simulation" as in examples/arm.yaml',
               file=sys.stderr)
-    log = record(Arm(robot, truth), load_trajectory(trajectory_file), RATE)
+    trajectory = load_trajectory(trajectory_file)
+    print(f'simulating {trajectory.duration:.0f} s of motion', file=sys.stderr)
+    log = record(Arm(robot, truth), trajectory, RATE)
     write_csv(run, measured(log, robot, truth.noise, np.random.default_rng(int(seed))))
 
 

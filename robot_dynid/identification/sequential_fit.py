@@ -86,7 +86,8 @@ def friction_step(
         detail = f' ({"; ".join(notes)})' if notes else ''
         raise DataError(f'loops: three needs sweeps of every joint, there and back at constant '
                         f'speeds, at three speeds or more; none of {", ".join(missing)}{detail}. '
-                        'Design them with --type constant-velocity, or use loops: joint')
+                        "Design them with --type constant-velocity, --options '{speeds: 8}' for "
+                        'the laws with more parameters, or use loops: joint')
     laws: list[tuple[str, FrictionLaw]] = []
     values: dict[str, float] = {}
     for joint, label in zip(robot.joints, axes_of(robot).labels, strict=True):

@@ -270,7 +270,7 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
     """
     joints = arm.between(str(answers['base_link']), str(answers['tip_link']))
     driver = driver_named(str(answers['driver']))
-    lines = [f'{MARK}: what the URDF leaves open. All keys: docs of robot_dynid, "On your robot".',
+    lines = [f'{MARK}: what the URDF leaves open. All keys: docs/files.md.',
              f'urdf: {_quoted(urdf)}', f'base_link: {_quoted(answers["base_link"])}',
              f'tip_link: {_quoted(answers["tip_link"])}    # what is behind it moves with it',
              f'gravity: {list(gravity(answers["mounting"]))}    # in the base frame: '

@@ -123,9 +123,9 @@ class Plant:
             angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
             if max(damped, angle) > FASTEST:
                 raise RobotError(
-                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff for steps of '
-                    f'{1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / hysteresis_length may be '
-                    f'{(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
+                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff, or damped too '
+                    f'much, for steps of {1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / '
+                    f'hysteresis_length may be {(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
                     f'{FASTEST / TIMESTEP / softness:.3g}, with its rotor_inertia')
 
     def _check_bristles(self, softness: FloatArray) -> None:
