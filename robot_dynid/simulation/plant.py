@@ -123,8 +123,8 @@ class Plant:
             angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
             if max(damped, angle) > FASTEST:
                 raise RobotError(
-                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff, or damped too '
-                    f'much, for steps of {1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / '
+                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff, or damped '
+                    f'too much, for steps of {1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / '
                     f'hysteresis_length may be {(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
                     f'{FASTEST / TIMESTEP / softness:.3g}, with its rotor_inertia')
 

@@ -291,7 +291,7 @@ def test_an_inertia_that_couples_joints_is_no_common_motor(arm) -> None:
 
 
 @pytest.mark.parametrize(('name', 'told'), [('planar_3r', 'planar_3r'), ('mine', 'ROBOT.yaml')])
-def test_a_robot_without_a_name_that_commands_know_is_to_be_put_in(arm, unseen, name, told) -> None:
+def test_a_robot_that_commands_know_by_no_name_is_to_be_put_in(arm, unseen, name, told) -> None:
     model = replace(arm[2].model, robot=replace(arm[0], name=name))
     unknown = replace(model, std=np.full_like(model.std, np.inf))
     commands = [a.command for a in judged(unknown, unseen).actions if a.command]
