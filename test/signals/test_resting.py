@@ -9,6 +9,7 @@ import pytest
 
 from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.filters import zero_phase_low_pass
 from robot_dynid.signals.prepare import Preprocessing, prepare, repair
 from robot_dynid.signals.resting import RESTS, SHORT, WINDOW, resting, without_flicker
 from robot_dynid.types import RawLog
@@ -85,6 +86,41 @@ def test_coming_to_rest_is_motion_and_a_third_step_ends_the_rest() -> None:
     assert before.stop == pytest.approx(400 - 0.5 * WINDOW / DT, abs=few)
     assert after.start == pytest.approx(408 + RESTS / DT, abs=few)
     assert not list(resting(position, position + 0.1 * STEP * np.sin(np.arange(600.0)), DT))
+
+
+@pytest.mark.parametrize('dt', [0.01, 0.002])
+def test_one_reading_in_five_neither_makes_a_third_step_nor_hides_one(dt: float) -> None:
+    """Noise by one step, all to one side: averages of two readings differ by up to 1.4 steps."""
+    rows = np.arange(round(4.0 / dt))
+    noise, late = rows % 5 == 0, rows >= len(rows) // 2
+    two, three = late + 1.0 * (late & noise), 2.0 * late + np.where(late, -1.0, 1.0) * noise
+    (whole,) = resting(STEP * two, STEP * two, dt)  # averages 0, 1.2
+    assert (whole.start, whole.stop) == (0, len(rows))
+    before, after = resting(STEP * three, STEP * three, dt)  # 0.2, 1.8
+    assert before.stop < len(rows) // 2 < after.start
+
+
+def at_rest(wave: np.ndarray, time: np.ndarray, dt: float, *, rounded: bool) -> np.ndarray:
+    """Return what is made of a ``wave`` (N,) [steps] at rest, which a swing shows the steps of."""
+    swing = np.where(time < 14.0, 0.0, 1.0 - np.cos(np.pi * (time - 14.0) / 3.0))
+    true = swing + STEP * (0.5 + wave)
+    readings = STEP * np.round(true / STEP)
+    log = log_of(time, readings if rounded else true)
+    found = without_flicker(log, readings[:, None].repeat(3, axis=1), dt).position[:, 2]
+    return (found / STEP - 0.5)[(time > 2.0) & (time < 11.0)]
+
+
+@pytest.mark.parametrize('dt', [0.01, 0.002])
+def test_a_wave_at_the_border_of_two_octaves_is_kept_and_steps_just_below_are_not(
+        dt: float) -> None:
+    time = np.arange(0.0, 20.0, dt)
+    inner = (time > 2.0) & (time < 11.0)
+    border, slower = (0.45 * np.sin(2.0 * np.pi * f / RESTS * time + 1.0) for f in (2.0, 0.98))
+    wave = at_rest(border, time, dt, rounded=False)
+    assert wave @ border[inner] > 0.9 * border[inner] @ border[inner]
+    steps = at_rest(slower, time, dt, rounded=True)  # of a wave just slower than one in RESTS
+    low = zero_phase_low_pass(np.sign(slower)[:, None] / 2.0, 1.0 / RESTS, dt)[inner, 0]
+    np.testing.assert_allclose(steps, low, atol=0.01)
 
 
 def test_recordings_with_motor_states_stay_as_they_are() -> None:
