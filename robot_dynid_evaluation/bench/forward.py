@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,8 @@ def over_threads(progress: Progress) -> list[Row]:
 
     given = inputs(model, STATES)
     found = in_turns({(call, threads): partial(limited, threads, getattr(model, call), states)
-                      for call, states in given.items() for threads in (1, 2)}, progress)
+                      for call, states in given.items() for threads in (1, 2)}, progress,
+                     clock=time.perf_counter)
     return [row(f'UR10e, auto: {call} of {STATES} states, 2 threads / 1', 'us per state',
                 1e6 * found[call, 2] / STATES, 1e6 * found[call, 1] / STATES, SCALED)
             for call in given]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -233,7 +234,8 @@ def over_threads(progress: Progress) -> list[Row]:
             with threads_at_most(threads):
                 fill()
 
-        times = in_turns({n: partial(limited, n) for n in (1, 2)}, progress)
+        times = in_turns({n: partial(limited, n) for n in (1, 2)}, progress,
+                         clock=time.perf_counter)
         found.append(row(
             f'{joints} joints, all {arm.shape[1]} columns in one array, 2 threads / 1', 'ms',
             1e3 * times[2], 1e3 * times[1], SCALING))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -118,7 +119,8 @@ def over_threads(progress: Progress) -> list[Row]:
         with threads_at_most(threads):
             model.rollout(*inputs, STEP)
 
-    found = in_turns({threads: partial(limited, threads) for threads in (1, 2)}, progress)
+    found = in_turns({threads: partial(limited, threads) for threads in (1, 2)}, progress,
+                     clock=time.perf_counter)
     scale = 1e6 / (MOTIONS * LAW_STEPS)
     return [row(f'UR10e, auto: {MOTIONS} motions x {LAW_STEPS} steps, 2 threads / 1',
                 'us per step', scale * found[2], scale * found[1], SCALED)]

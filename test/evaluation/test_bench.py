@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +80,15 @@ def test_contenders_take_turns() -> None:
                      lambda *_: None, rounds=2)
     assert seen == ['a', 'b'] * 3
     assert set(found) == {'a', 'b'}
+
+
+def test_what_else_runs_on_the_machine_is_not_timed() -> None:
+    count = [sys.executable, '-S', '-c', 'sum(range(3_000_000))']
+    found = in_turns({'waits': lambda: time.sleep(0.1),
+                      'computes': lambda: sum(range(3_000_000)),
+                      'child computes': lambda: subprocess.run(count, check=True)},
+                     lambda *_: None, rounds=1)
+    assert found['waits'][0] < 0.02 < min(found['computes'][0], found['child computes'][0])
 
 
 def test_peer_of_the_regressor_computes_the_same() -> None:
