@@ -147,6 +147,19 @@ def test_figures_of_staged_models(validated: Validated) -> None:
              'control')])
 
 
+def test_figures_of_estimators(validated: Validated) -> None:
+    named = {'`wls`': ('wls',), '`ols`': ('ols',), '`gls`': ('gls',), '`iv`': ('iv',),
+             '`irls`, Huber': ('irls', '--robust', 'huber'),
+             '`irls`, Tukey': ('irls', '--robust', 'tukey')}
+    lines = [row(head, errors(validated('coulomb', '--method', *words)), '.2f')
+             for head, words in named.items()]
+    for name in ('wls', 'trajectory'):
+        rollout = validated('coulomb', '--method', name)['rollout']
+        lines += [row(f'`{name}`, {what}', [1e3 * value for value in joints(rollout, what)], '.1f')
+                  for what in ('position', 'velocity')]
+    assert_there('docs/estimators.md', lines)
+
+
 def test_figures_effect_by_effect(ur10e_data: Path) -> None:
     again = (ur10e_data / 'train' / '20_02_19_14harm50sec.csv.gz',
              ur10e_data / 'payload_2.805kg' / '20_02_19_14harm50secLoad.csv.gz')
