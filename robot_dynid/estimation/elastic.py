@@ -4,7 +4,9 @@ The column of a stiffness is the deflection, the small difference of two encoder
 noise is no longer small beside it, least squares finds stiffness too low (attenuation). The
 deflection that the identified links would make along the smoothed motion, over the stiffness, is
 an instrument: it has no part of that noise. Where the two estimates of the gears differ by more
-than chance (Durbin-Wu-Hausman), that by instruments is taken.
+than chance (Durbin-Wu-Hausman), that by instruments is taken, with instruments of its own: those
+of gears that are many times too soft bend motors far from where they are. Source: Young 2011,
+Recursive Estimation and Time-Series Analysis, ch. 8 (refined instruments).
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ from robot_dynid.types import FloatArray, Samples
 #: level of the test of the deflection; that at which stiffnesses count as biased is larger:
 #: to keep a biased value costs more than to lose some precision (Guggenberger 2010)
 LEVEL, BIASED = 0.05, 0.1
+#: fits by instruments at most, each with those of the one before; they end where no stiffness
+#: changes by more than this share of its deviation
+ROUNDS, SETTLED = 8, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +83,34 @@ class ElasticJoints(Estimator):
         own = _stiffnesses(experiment.model)
         if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
             return without_undetermined(_by_least_squares(plain), own, ())
-        bent = Deflected(experiment.model, plain.values)
-        other, compared = InstrumentalVariables(motors=bent).fit_and_compare(experiment)
+        other, compared = _by_instruments(experiment, plain, own)
         if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
         else:
             chosen = _by_least_squares(plain)
         return without_undetermined(chosen, own, compared.left_to_least_squares)
+
+
+def _by_instruments(
+    experiment: Experiment, plain: Estimate, own: dict[str, str]
+) -> tuple[Estimate, InstrumentDetails]:
+    """Return the estimate by instruments beside its comparison with least squares.
+
+    The instruments are of the ``plain`` estimate, and where its stiffnesses, ``own`` by name, are
+    biased, of that by instruments, until they stay.
+    """
+    found, places = plain, [plain.names.index(name) for name in own]
+    for _ in range(ROUNDS):
+        before = found
+        found, compared = InstrumentalVariables(
+            motors=Deflected(experiment.model, before.values)).fit_and_compare(experiment)
+        deviation = np.sqrt(np.diag(found.covariance))[places]
+        change = np.abs(found.values - before.values)[places]
+        if np.all(change <= SETTLED * deviation) or not least_squares_biased(
+                compared.bias_of_least_squares, found.degrees_of_freedom, own):
+            break
+    return found, compared
 
 
 def _by_least_squares(plain: Estimate) -> Estimate:
