@@ -109,6 +109,7 @@ def test_known_friction_is_chosen_and_found(name):
     for entry in result.model.record.friction:
         ratio = entry.error_over_coulomb
         assert ratio < 0.9 if entry.law != 'coulomb' else ratio == 1.0
+        assert not any('stribeck' in one.law and 'breakaway' in one.law for one in entry.tried)
 
 
 @pytest.mark.parametrize('name', ['dahl+breakaway', 'maxwell+breakaway'])

@@ -350,9 +350,14 @@ def excited_laws(
 
 
 def _worth(start: Named, additions: Additions, auto: bool) -> Additions:
-    """Return the additions to try with a law: Coulomb's with break-away is Stribeck's, tried."""
+    """Return the additions to try with a law.
+
+    Coulomb's with break-away is Stribeck's, which is tried, and Stribeck's falls from rest by
+    itself: of two such falls in one law, which are not told apart, static friction is unsure.
+    """
+    falls = start[0] == COULOMB or bool(breakaway(start[1]))
     return {added: settings for added, settings in additions.items()
-            if not (auto and start[0] == COULOMB and added == Breakaway.name)}
+            if not (auto and falls and added == Breakaway.name)}
 
 
 def _grown(coulomb: Named, starts: Mapping[Named, Additions]) -> list[Named]:
