@@ -73,17 +73,18 @@ class Logged:
 
 
 def logged(
-    arm: ElasticArm, motion: Motion, ratio: float = np.inf, method: str = 'elastic'
+    arm: ElasticArm, motion: Motion, ratio: float = np.inf, method: str = 'elastic',
+    seed: int = SEED,
 ) -> Logged:
     """Identify the arm from a recording, with a method and the default recipe.
 
     The parameters are those of the paper: base parameters of links, rotors and gears, and of every
     joint viscous and static friction. Friction laws differ in what their parameters mean, so the
     law found and the simulated one are compared by what they do. Positions have white noise at a
-    ``ratio`` [dB] to their deviation.
+    ``ratio`` [dB] to their deviation, drawn with a ``seed``.
     """
     spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
-    noise = spread * np.random.default_rng(SEED).standard_normal(motion.position.shape)
+    noise = spread * np.random.default_rng(seed).standard_normal(motion.position.shape)
     seen = replace(motion, position=motion.position + noise).seen(arm)
     model = identify(arm.robot, [seen], method).model
     true = arm.base(model.torque_model)
