@@ -41,6 +41,8 @@ PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
 MOVES = 0.02  # rad/s; less is noise
 LONG = 60.0  # s of motions that end before
 RESTS = 25  # states in a row without a motion
+# A client that is held up loses older states: with more of them it would see what was long ago.
+LATE = 50  # states, 0.1 s
 BEHIND = 5.0  # s that the stamps of a robot may be behind the clock: more it does not make up
 ATTEMPTS = 10  # at what a machine that is held up breaks, but not ten times in a row
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
@@ -78,8 +80,7 @@ class Client:
         self.states: list[JointState] = []
         self.controller_states: list[JointTrajectoryControllerState] = []
         self.feedback: list[Any] = []
-        durable = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.node.create_subscription(JointState, 'joint_states', self.states.append, durable)
+        self.listen(self.states, LATE)
         self.node.create_subscription(JointTrajectoryControllerState,
                                       f'{CONTROLLER}/controller_state',
                                       self.controller_states.append, 100)
@@ -89,6 +90,12 @@ class Client:
                                    f'{CONTROLLER}/follow_joint_trajectory')
         self.parameters = self.node.create_client(SetParameters,
                                                   'simulated_robot/set_parameters')
+
+    def listen(self, states: list[JointState], depth: int) -> Any:
+        """Return a subscription of states, of which so many wait to be taken at most."""
+        return self.node.create_subscription(
+            JointState, 'joint_states', states.append,
+            QoSProfile(depth=depth, durability=DurabilityPolicy.TRANSIENT_LOCAL))
 
     def wait(self, condition: Any) -> None:
         end = time.monotonic() + PATIENCE
@@ -180,21 +187,24 @@ def robot(client: Client) -> Iterator[Client]:
 
 def test_states_come_in_order_at_their_rate(robot: Client) -> None:
     """For a second on end; a client that is held up for long loses some, and listens again."""
+    states: list[JointState] = []
+    subscription = robot.listen(states, 1000)
     for _ in range(ATTEMPTS):
-        robot.later(0.0)
-        robot.states.clear()
+        robot.wait(lambda: states)
+        states.clear()
         robot.controller_states.clear()
-        robot.later(1.0)
-        stamps = [stamp_of(state) for state in robot.states]
+        robot.wait(lambda: states and seconds(states[-1]) > seconds(states[0]) + 1.0)
+        stamps = [stamp_of(state) for state in states]
         cycles = set(np.diff([stamp_of(state) for state in robot.controller_states]))
         if (set(np.diff(stamps)), cycles) == ({2_000_000}, {10_000_000}):
             break
+    robot.node.destroy_subscription(subscription)
     assert set(np.diff(stamps)) == {2_000_000} and len(stamps) > 500
     assert cycles == {10_000_000}
     assert abs(stamps[-1] * 1e-9 - time.time()) < BEHIND, "the robot's clock is that of the wall"
-    assert list(robot.states[0].name) == sorted(ROBOT)
+    assert list(states[0].name) == sorted(ROBOT)
     assert list(robot.controller_states[0].joint_names) == list(ROBOT)
-    assert np.std([s.effort[0] for s in robot.states]) > 0.0, 'sensors are noisy'
+    assert np.std([s.effort[0] for s in states]) > 0.0, 'sensors are noisy'
 
 
 def test_late_subscriber_gets_the_last_states(robot: Client) -> None:
