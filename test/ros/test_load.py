@@ -136,6 +136,7 @@ def told(figures: dict[str, Any]) -> str:
 
 
 @pytest.mark.ros
+@pytest.mark.slow
 @pytest.mark.parametrize('seconds', [
     pytest.param(3, id='short'), pytest.param(SOAK, id='long', marks=pytest.mark.soak)])
 def test_fourteen_joints_four_clients_and_an_identification(
@@ -276,6 +277,7 @@ class Life:
 
 
 @pytest.mark.ros
+@pytest.mark.slow
 @pytest.mark.parametrize('seconds', [
     pytest.param(0, id='short'), pytest.param(SOAK, id='long', marks=pytest.mark.soak)])
 def test_whoever_is_killed_what_was_recorded_is_there_and_a_model_is_whole(

@@ -26,7 +26,7 @@ from robot_dynid_evaluation.stops.cell import RECORDINGS, Cell, usual_nodes
 from robot_dynid_evaluation.stops.client import Client
 from robot_dynid_evaluation.stops.motion import motion
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 ROBOT = 'planar_3r'
 SIDES = {'left': -0.3, 'right': 0.3}  # rad: the middle of the joints' motion

@@ -15,7 +15,8 @@ pytest.importorskip('robot_dynid_interfaces')
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
-from excitation_stage import PARAMETERS, SIMULATION
+from excitation_client import ROBOT
+from excitation_stage import PARAMETERS
 from in_process import Spinner, destroy
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
@@ -42,8 +43,7 @@ FAULTS = {
 def bags(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run robot and node, whose recordings go into the folder returned."""
     folder = tmp_path_factory.mktemp('bags')
-    noisy = {name: value for name, value in SIMULATION.items() if name != 'effort_noise'}
-    nodes = [NodeProcess('simulated_robot', noisy),
+    nodes = [NodeProcess('simulated_robot', {'robot': ROBOT}),
              NodeProcess('excitation', {**PARAMETERS, 'recording_directory': folder})]
     yield folder
     for node in nodes:

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-from excitation_stage import SIMULATION, Stage
+from excitation_stage import Stage
 from ros_process import NodeProcess
 
 from robot_dynid import identify, load_log
@@ -48,8 +48,7 @@ def stage(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """Return the node, and a robot whose efforts are noisy."""
     folder = tmp_path_factory.mktemp('bags')
     made = Stage(folder, files_directory=folder)
-    noisy = {name: value for name, value in SIMULATION.items() if name != 'effort_noise'}
-    made.robot = NodeProcess('simulated_robot', noisy)
+    made.robot = NodeProcess('simulated_robot', {'robot': ROBOT.name})
     made.with_robot()
     yield made
     made.close()
