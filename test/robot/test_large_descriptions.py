@@ -19,7 +19,7 @@ from robot_dynid.robot.tree import MOST_JOINTS
 from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.robot.xml_text import DEPTH
 
-#: s; linear work takes 0.3 s, quadratic work took 30 s
+#: s of the processor; linear work takes 0.3 s, quadratic work took 30 s
 PATIENCE = 5.0
 LINK = ('<link name="l{i}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
         'ixz="0" iyz="0"/></inertial></link><joint name="j{i}" type="{kind}"><parent '
@@ -42,18 +42,18 @@ def urdf(shape: str, count: int) -> str:
 @pytest.mark.parametrize('shape', SHAPES)
 def test_3000_links_take_no_time(shape: str) -> None:
     text = urdf(shape, 3000)
-    start = time.perf_counter()
+    start = time.process_time()
     robot = robot_from_urdf(text)
-    assert time.perf_counter() - start < PATIENCE
+    assert time.process_time() - start < PATIENCE
     assert len(robot.links) == 3000
     assert robot.nominal[:, 0].sum() == 3000.0
 
 
 def test_3000_screws_take_no_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     robot = robot_from_screws('r', [
         Screw(f'j{i}', [0, 1, 0], [0.01 * i, 0, 0]) for i in range(3000)])
-    assert time.perf_counter() - start < PATIENCE
+    assert time.process_time() - start < PATIENCE
     assert robot.n == 3000
 
 
@@ -67,10 +67,10 @@ def test_parameters_of_too_many_joints_are_not_reduced(
     reduce: Callable[[RobotModel, Sequence[Block]], Reduction]
 ) -> None:
     robot = robot_from_urdf(urdf('chain', LARGEST_REDUCED + 1))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(RobotError, match='has 65 joints; the parameters of at most 64'):
         reduce(robot, (RigidLinks(robot),))
-    assert time.perf_counter() - start < PATIENCE
+    assert time.process_time() - start < PATIENCE
 
 
 def test_a_loop_far_from_the_base_is_named() -> None:
@@ -92,10 +92,10 @@ BOMB = ''.join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10 if i else "ha" * 50}">' for 
     ('<robot name="r"><link name="a"/><link name="a"/></robot>', 'link defined more than once: a'),
 ])
 def test_bombs_are_refused(text: str, words: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(RobotError, match=words):
         robot_from_urdf(text)
-    assert time.perf_counter() - start < PATIENCE
+    assert time.process_time() - start < PATIENCE
 
 
 @pytest.mark.parametrize(('old', 'new', 'words'), [
