@@ -231,7 +231,7 @@ def _solved(
 
 
 def _hidden(model: TorqueModel, known: Knowledge) -> FloatArray:
-    """Return what open directions (f) may hide of the base parameters, (b, f), inf for too much.
+    """Return the shifts (b, f) of base parameters that open directions hide, inf for too much.
 
     Each direction goes as far as makes all of the effort of a joint at about 1 rad/s. What then
     makes the share REFUSED of the effort of a joint is too much; less belongs to the deviation.
