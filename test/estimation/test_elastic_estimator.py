@@ -80,13 +80,13 @@ def test_instruments_follow_the_stiffness_that_they_find() -> None:
     instruments do not.
     """
     rotor = elastic_arm()[1].rotor_inertia[2]
-    for seed in range(3):
+    for seed in range(2):
         data = experiment(noisy(seed, 10.0 * NOISE))
         plain, ours = (ESTIMATORS[method].fit(data) for method in ('gls', 'elastic'))
         assert stiffness(plain, 2) < 0.01 * STIFFER * elastic_arms.K[2]
         assert ours.details.instruments_taken
         found = ours.values[ours.names.index('Ia3')]
-        assert abs(found - rotor) < 2.0 * rotor  # 0.4 to 1.3 of it here, up to 11 by one fit
+        assert abs(found - rotor) < 2.0 * rotor  # 0.9 and 1.3 of it, 6 and 11 by one fit
 
 
 def test_with_precise_encoders_instruments_change_little() -> None:
