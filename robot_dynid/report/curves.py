@@ -94,24 +94,27 @@ def _short(name: str) -> str:
 
 
 def friction_data(validation: Validation, model: IdentifiedModel) -> tuple[Section, ...]:
-    """Return the friction of every equation over speed, none where speeds are not known."""
+    """Return the friction of every joint over speed, none where speeds are not known.
+
+    That of a gear that gives is on its motor, and in the whole effort of the joint, too: once.
+    """
     robot, traces = model.robot, validation.traces
     if any(t.friction is None or t.velocity is None for t in traces):
         return ()
-    drawn = []
+    drawn: dict[int, Figure] = {}
     for i, (name, joint) in enumerate(zip(robot.row_names, robot.row_joints, strict=True)):
         speed = np.concatenate([t.velocity[:, joint] for t in traces])  # type: ignore[index]
         part = np.concatenate([t.friction[:, i] for t in traces])  # type: ignore[index]
-        if not np.any(part):
+        if joint in drawn or not np.any(part):
             continue
         measured = part + thinning.residuals(traces, i)
         rate = 'm/s' if robot.types[joint] == PRISMATIC else 'rad/s'
-        drawn.append(Figure(friction(speed, measured, part, (rate, unit(robot, joint))), name))
+        drawn[joint] = Figure(friction(speed, measured, part, (rate, unit(robot, joint))), name)
     text = ('Measured effort less everything of the model but friction. Points: median in bins of '
             'speed, with bars that hold the middle half; dots: single samples. Line: the model, '
             'likewise. Where the points leave the line, the friction law misses something.')
-    return (Section('Friction over speed', text=text, beside=True, figures=tuple(drawn)),) \
-        if drawn else ()
+    return (Section('Friction over speed', text=text, beside=True,
+                    figures=tuple(drawn.values())),) if drawn else ()
 
 
 def friction(

@@ -13,7 +13,7 @@ from browser import NO_BROWSER, Page, browser, browser_path
 from synthetic_recordings import recording
 
 from robot_dynid.collision.scene import scene_of
-from robot_dynid.document import Chapter, Figure, Report, Section
+from robot_dynid.document import Chapter, Figure, Report, Row, Section, Table
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
@@ -196,6 +196,19 @@ def test_a_report_is_drawn_linked_and_fits_a_phone(page: Page, path: Path) -> No
     assert page.run('document.documentElement.scrollWidth <= innerWidth')
     assert page.run(OVER) == []
     assert page.errors == []
+
+
+def test_words_at_the_end_of_a_wide_table_stay_words(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / 'report.html'
+    combination = ' + '.join(f'0.0749{k}*m{k}' for k in range(20))
+    table = Table(('link', 'parameter', 'combination', 'measurement'), tuple(
+        Row((f'arm_left_{k}_link', f'Ixx{k}', combination, f'swing arm_left_{k}_link as a pendulum'))
+        for k in range(3)), words=True)
+    write_report(Report('title', '', (Chapter('c', (Section('s', tables=(table,)),)),)), path)
+    opened(page, path, 'light')
+    assert page.run("Math.min(...[...document.querySelectorAll('td:last-child')].map("
+                    "(cell) => cell.offsetWidth))") > 120.0
+    assert page.run('document.documentElement.scrollWidth <= innerWidth')
 
 
 def zoomed_together(page: Page, linked: str, panes: bool) -> None:

@@ -283,6 +283,19 @@ def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResu
     assert len(page) < LARGEST
 
 
+def test_friction_of_a_gear_that_gives_is_drawn_once(result: IdentificationResult) -> None:
+    from robot_dynid.identification.validate import Validation
+
+    robot = load_robot('elastic_2r')  # two joints, and two equations of motors
+    speed = np.sin(np.linspace(0.0, 9.0, 400))[:, None] * np.ones(2)
+    effort = np.tile(speed, 2)
+    trace = replace(long_trace(400), measured=effort, predicted=effort, friction=effort,
+                    velocity=speed)
+    (section,) = curves.friction_data(Validation({}, {}, (trace,), ()),
+                                      replace(result.model, robot=robot))
+    assert [figure.title for figure in section.figures] == list(robot.joints)
+
+
 def test_errors_are_found_where_they_are() -> None:
     """An error at slow speed, and one of 5 Hz, are told from one that is everywhere."""
     trace = long_trace(20_000)
