@@ -27,6 +27,10 @@ def refusals(held: HeldOut, found: Consistency | None = None) -> dict[int, str]:
         outside = 0.0 if found is None or not found.raised else float(found.outside[row])
         if held.constant[row]:
             refused[row] = 'its effort is constant'
+        elif share < -LARGEST_SHOWN:
+            refused[row] = ('its effort is predicted far worse than by its mean on stretches left '
+                            'out of the fit: less data than so many parameters take, or an '
+                            'effect the model lacks')
         elif not share - margin > LEAST_SHARE:
             low, wide = np.clip([share, margin], -LARGEST_SHOWN, LARGEST_SHOWN)
             refused[row] = ('its effort is predicted no better than by its mean: on stretches '
