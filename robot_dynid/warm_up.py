@@ -18,6 +18,7 @@ from robot_dynid.adaptation import Adaptation, Following, Leftover, SlowCoeffici
 from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.dynamics.derivatives import Derivatives
+from robot_dynid.dynamics.gears import Gears, GearStates
 from robot_dynid.dynamics.kinematics import link_poses
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.momentum import Momentum
@@ -36,6 +37,7 @@ from robot_dynid.kernels import (
     derivatives,
     forward_dynamics,
     friction,
+    gears,
     inverse_dynamics,
     kinematics,
     low_pass,
@@ -72,7 +74,7 @@ KERNELS: dict[Any, int] = {
     derivatives.inverse_derivatives: 1, derivatives.solved_derivatives: 1,
     forward_dynamics.forward_dynamics: 1, forward_dynamics.mass_matrix: 1,
     friction.fill_columns: 1, friction.fill_sliding: 1, friction.sliding_torque: 1,
-    inverse_dynamics.inverse_dynamics: 1,
+    gears.bent_along: 1, gears.hysteresis_along: 1, inverse_dynamics.inverse_dynamics: 1,
     kinematics.link_poses: 1, low_pass.zero_phase: 1, monitor.follow: 1,
     newton_euler.inverse_dynamics: 1, regressor.fill_regressor: 1,
     regressor_gradient.rigid_pullback: 1, rollout.rollout: 1, rotors.rotor_effort: 1,
@@ -98,9 +100,9 @@ def warm_up() -> None:
     rigid_body.inverse_dynamics(robot, state, state, state)
     rigid_body.mass_matrix(robot, state)
     Momentum(robot)(state, state)
-    gears = Rotors(np.eye(2), np.zeros(1, np.int64), np.ones((1, 3)), np.ones((1, 2)))
-    rigid_body.rotor_effort(robot, gears, state, state, state)
-    rigid_body.rotor_inertia(robot, gears, state)
+    spinning = Rotors(np.eye(2), np.zeros(1, np.int64), np.ones((1, 3)), np.ones((1, 2)))
+    rigid_body.rotor_effort(robot, spinning, state, state, state)
+    rigid_body.rotor_inertia(robot, spinning, state)
     rigid_body.regressor(robot, (state, state, state))
     rigid_body.regressor_pullback(robot, (state, state, state), np.zeros((2, 20, 3)))
     law, one = Coulomb(), np.zeros(3)
@@ -110,15 +112,20 @@ def warm_up() -> None:
     dry = AxisFriction.of(np.eye(2), (law, law), np.ones((2, 3)))
     dry.torque(state)
     integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), dry)
-    Derivatives(Mechanism(robot, robot.nominal, gears, dry)).forward(state, state, state)
+    Derivatives(Mechanism(robot, robot.nominal, spinning, dry)).forward(state, state, state)
     simulate(*short_interval(robot), with_gradient=True)
     for count in (single_state.FEW, single_state.FEW + 1):
         some = np.zeros((count, 2))
         rigid_body.ForwardDynamics(robot, friction=dry)(some, some, some)
         rigid_body.InverseDynamics(robot, friction=dry)(some, some, some)
         integrator(some, some, np.zeros((count, 1, 2)), 1e-3)
+    single = np.ones(1)
+    one_gear = Gears((1,), single, single, single, single,
+                     states=np.array([[0.0, friction.STOP, 1.0, 1.0]]))
+    one_gear.bent(np.zeros((3, 1)), 1e-3)
+    GearStates(one_gear).along(np.zeros((1, 1)), np.ones(1, bool))
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))
-    Follower(Links(robot, robot.nominal, gears), dry, levels, (1.0, 1.0),
+    Follower(Links(robot, robot.nominal, spinning), dry, levels, (1.0, 1.0),
              SlowTables.of((None, None), 1.0, np.ones(2)))(
         np.zeros((1, 3, 2)), np.zeros(1))
     link_poses(robot, state)

@@ -33,12 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
-    from robot_dynid.identified.caution import usable
+    from robot_dynid.identified.caution import states_leave_out, stiff_leaves_out, usable
 
     model, states = read_model_and_states(arguments, CHANNELS, 'acceleration', MOTORS)
     q, qd, effort, *motors = states
     external, given = external_of(arguments, model, q), bool(motors)
-    elastic, warnings = model.elastic_joints, []
+    elastic = model.elastic_joints
+    warnings = [*(states_leave_out if given else stiff_leaves_out)(model)]
     found = {}
     if elastic and given:
         found['acceleration'], found['motor_acceleration'] = model.forward_elastic(

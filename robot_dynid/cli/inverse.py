@@ -33,13 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
-    from robot_dynid.identified.caution import usable
+    from robot_dynid.identified.caution import stiff_leaves_out, usable
 
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
     q, qd, qdd = states
     external = external_of(arguments, model, q)
     effort = model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)
-    warnings = model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
+    warnings = [*stiff_leaves_out(model), *model.trained.warnings(
+        model.robot, dict(zip(CHANNELS, states, strict=True)))]
     if arguments.out:
         write_rows(arguments.out, model.joints, {'effort': effort})
     return {'ok': usable(model, arguments.accept_partial),

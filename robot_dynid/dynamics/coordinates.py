@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynid.dynamics.elastic import all_rotors
+from robot_dynid.dynamics.gears import Springs
 from robot_dynid.dynamics.mechanism import Mechanism
-from robot_dynid.dynamics.rollout import Springs
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
 from robot_dynid.types import FloatArray

@@ -1,76 +1,29 @@
 """Accelerations of robots with elastic joints, whose motors move apart from their links.
 
 Coordinates are the positions q of the n joints, then those of the motors of the e elastic ones, on
-the joint side: theta, the motor's angle over the gear ratio. A gear transmits
-
-    T = K (theta - q) + D (theta_d - q_d) + s,
-
-M(q) qdd + C qd + g = T (the effort of the drive where a joint is rigid), and J theta_dd = effort -
-friction - T. Source: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319.
+the joint side: theta, the motor's angle over the gear ratio. With the torque T of the gears, see
+`gears`, M(q) qdd + C qd + g = T (the effort of the drive where a joint is rigid), and by the
+balance of power J theta_dd = effort - friction - (1 + de/dtheta) T. Source: Spong, ASME J. Dyn.
+Syst. Meas. Control 1987, 109, 310-319.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.rollout import Springs
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
-from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.friction import AxisFriction
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.types import FloatArray
 
-
-@dataclass(frozen=True, eq=False)
-class Gears:
-    """Motors and gears of e elastic joints, everything on the joint side.
-
-    ``joints`` (e,) their indices; the others (e,): ``inertia`` J of the rotors kg m^2,
-    ``stiffness`` K N m/rad, ``damping`` D N m s/rad, ``offset`` s N m, which is K times what the
-    encoders are off against each other.
-    """
-
-    joints: tuple[int, ...]
-    inertia: FloatArray
-    stiffness: FloatArray
-    damping: FloatArray
-    offset: FloatArray
-
-    def require_possible(self, names: tuple[str, ...]) -> None:
-        """Raise ModelError, naming the joint of ``names`` (n,), for a gear that cannot be."""
-        for field in fields(self)[1:]:
-            values = getattr(self, field.name)
-            if np.shape(values) != (len(self.joints),):
-                raise UsageError(f'{field.name} of {len(self.joints)} elastic joints has shape '
-                                 f'{np.shape(values)}')
-            above = field.name in ('inertia', 'stiffness')
-            for joint, value in zip(self.joints, values, strict=True):
-                if not np.isfinite(value) or (above and not value > 0.0):
-                    raise ModelError(
-                        f'elastic joint {names[joint]}: {field.name} is {value:g}; it must be '
-                        f'{"above zero" if above else "finite"}: identify from a motion that '
-                        'shows it, with method feasible, or take the joint as rigid')
-
-    def torque(self, twist: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the gear torque (K, e) N m at motor minus link position and velocity."""
-        return self.stiffness * twist + self.damping * rate + self.offset
-
-    def springs(self, n: int) -> Springs:
-        """Return the gears as springs between the coordinates of a robot of n joints."""
-        axes = np.eye(n + len(self.joints))[n:]
-        axes[np.arange(len(self.joints)), list(self.joints)] = -1.0
-        return Springs(axes, self.stiffness, self.damping, self.offset)
-
-    def motors(self, n: int) -> tuple[int, ...]:
-        """Return the coordinate (n,) of each joint's motor: its own where the joint is rigid."""
-        return tuple(n + self.joints.index(j) if j in self.joints else j for j in range(n))
+#: rounds in which motors are sought at most, and the part by which the last one changes them
+ROUNDS, FINEST = 30, 1e-14
 
 
 class ElasticDynamics:
-    """Forward dynamics of one robot with elastic joints, for many states at once.
+    """Forward and inverse dynamics of one robot with elastic joints, for many states at once.
 
     ``parameters`` (n, 10) standard parameters; ``rotors`` of the joints, or their inertia (n, n)
     kg m^2, of which those of elastic joints turn by themselves; ``friction``, by default none, of
@@ -80,6 +33,8 @@ class ElasticDynamics:
     def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
                  gears: Gears, friction: AxisFriction | None = None) -> None:
         gears.require_possible(robot.joints)
+        self._friction = AxisFriction.none(robot.n + len(gears.joints)) if friction is None \
+            else friction
         self.gears, self._robot, self._parameters = gears, robot, parameters
         self.rotors, self._own = all_rotors(rotors, gears), list(gears.joints)
         self._dynamics = rigid_body.ForwardDynamics(robot, parameters, self.rotors, friction)
@@ -92,16 +47,67 @@ class ElasticDynamics:
         """Return accelerations (K, n+e) and verdicts (K,), as `rigid_body.ForwardDynamics` does.
 
         ``position`` and ``velocity`` (K, n+e); ``effort`` (K, n) of the drives; ``external``
-        (K, n) torque from outside on the links.
+        (K, n) torque from outside on the links. Gears are without hysteresis: states by
+        themselves have no past.
         """
         n, own = self._robot.n, self._own
-        transmitted = self.gears.torque(position[:, n:] - position[:, own],
-                                        velocity[:, n:] - velocity[:, own])
-        load = np.hstack([effort, effort[:, own] - transmitted])
+        motor = np.array([position[:, n:], velocity[:, n:]])
+        transmitted = self.gears.torque(self.gears.deflection(
+            motor, np.array([position[:, own], velocity[:, own]])))
+        slope = self.gears.error(motor[0])[1]
+        load = np.hstack([effort, effort[:, own] - (1.0 + slope) * transmitted])
         load[:, own] = transmitted
         if external is not None:
             load[:, :n] += external
         return self._dynamics(position, velocity, load)
+
+    def inverse(
+        self, motion: FloatArray, step: float, external: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the motors (3, T, e) and the effort (T, n) of all drives for links in ``motion``.
+
+        ``motion`` (3, T, n) are positions, velocities and accelerations of the links ``step`` [s]
+        apart, one after the other, from rest with relaxed gears; motors likewise, on the joint
+        side. ``external`` (T, n) is torque from outside on the links. Rates of the deflection are
+        differences along the samples, all else is exact.
+        """
+        own, n = self._own, self._robot.n
+        output = motion[:, :, own]  # what gears put out: link and deflection, in motion
+        motors, before = output, np.inf
+        for _ in range(ROUNDS):
+            whole = self._driven(np.concatenate([motion, motors], axis=2))
+            torque = whole[:, :n] if external is None else whole[:, :n] - external
+            bent, rate = self.gears.bent(torque[:, own], step)
+            output = motion[:, :, own] + np.array([bent, rate, np.gradient(
+                rate, step, axis=0, edge_order=2) if len(rate) > 2 else 0.0 * rate])
+            motors = self.gears.motor(output)
+            change, before = np.abs(motors[2]).max() - before, np.abs(motors[2]).max()
+            if not self.rotors.coupled or abs(change) <= FINEST * before:
+                break
+        whole = self._driven(np.concatenate([motion, motors], axis=2))
+        effort = whole[:, :n] if external is None else whole[:, :n] - external
+        slope = self.gears.error(motors[0])[1]
+        transmitted = effort[:, own].copy()
+        effort[:, own] = whole[:, n:] + (1.0 + slope) * transmitted
+        return motors, effort
+
+    def _driven(self, motion: FloatArray) -> FloatArray:
+        """Return the effort (T, n+e) on all coordinates in ``motion`` (3, T, n+e), without gears.
+
+        Friction included.
+        """
+        n, friction = self._robot.n, self._friction
+        q, qd, qdd = motion
+        links = q[:, :n], qd[:, :n], qdd[:, :n]
+        effort = rigid_body.rotor_effort(self._robot, self.rotors, q, qd, qdd)
+        effort[:, :n] += rigid_body.inverse_dynamics(
+            self._robot, links[0], links[1], links[2], self._parameters)
+        load = None
+        if friction.needs_load:
+            pressed = rigid_body.inverse_dynamics(
+                self._robot, links[0], links[1], links[2], friction.links)
+            load = pressed @ friction.transmission.T
+        return np.asarray(effort + friction.torque(qd, load))
 
     def mass_matrix(self, position: FloatArray) -> FloatArray:
         """Return the inertia (K, n+e, n+e) kg m^2 of positions (K, n+e)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from robot_dynid.dynamics.elastic import Gears
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
 from robot_dynid.robot.model import RobotModel

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels import rollout, single_state
-from robot_dynid.kernels.implicit_friction import OFFSET, STIFFNESS, VISCOUS
+from robot_dynid.kernels.gears import GEAR_COLUMNS, STATE_COLUMNS
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.threads import shared_out, thread_count
@@ -107,20 +108,6 @@ class Rollout:
         return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class Springs:
-    """Springs with dampers between coordinates.
-
-    ``axes`` (e, coordinates): the stretch of each is axes @ position; ``stiffness`` (e,) N m/rad,
-    ``damping`` (e,) N m s/rad, ``offset`` (e,) N m at no stretch.
-    """
-
-    axes: FloatArray
-    stiffness: FloatArray
-    damping: FloatArray
-    offset: FloatArray
-
-
 def step_count(dt: float) -> int:
     """Return the number of internal steps in a sample of ``dt`` [s]."""
     return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
@@ -141,20 +128,21 @@ class Integrator:
     """Motions of one robot, prepared for many calls.
 
     ``parameters`` (n, 10) standard parameters; ``rotors`` or their inertia (N, N) kg m^2. With
-    ``springs`` the N coordinates are those of the n joints, then motors that move apart from
-    them: all arrays have as many columns. Friction is that of steady sliding; where it grows with
-    load, that is the load without acceleration. Source of the scheme: see the kernel.
+    ``gears`` the N coordinates are those of the n joints, then motors that move apart from them:
+    all arrays have as many columns. Hysteresis of gears begins relaxed. Friction is that of steady
+    sliding; where it grows with load, that is the load without acceleration. Source of the scheme:
+    see the kernel.
     """
 
     def __init__(self, robot: RobotModel, parameters: FloatArray, rotors: Rotors | FloatArray,
-                 friction: AxisFriction, springs: Springs | None = None) -> None:
+                 friction: AxisFriction, gears: Gears | None = None) -> None:
         parents = np.array(robot.parents, dtype=np.int64)
         parents.flags.writeable = False
         self._joints = robot.joints
         own = Rotors.of(rotors)
         self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
         self._gravity = _constant(robot.gravity)
-        self._friction = _tables_of(friction, springs)
+        self._friction = _tables_of(friction, gears, robot.n)
         limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
         open_ended = np.array([[-np.inf], [np.inf]])
         self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
@@ -174,14 +162,14 @@ class Integrator:
         most = max(1, PIECE // (LANES * beside))
         for k in range(0, motions, tiles * LANES):
             own = slice(k, min(k + tiles * LANES, motions))
-            state = q0[own], qd0[own]
+            state = q0[own], qd0[own], np.zeros((own.stop - k, len(self._friction[-1])))
             for t in range(0, samples, length):
                 held = effort[own, t:t + length]
                 for done in range(0, steps, most):  # in one go but where a sample is very long
                     count = min(most, steps - done)
                     piece = self._piece(state, held, dt / steps, count)
                     result.take_events(piece, own, t)
-                    state = piece.position[:, -1], piece.velocity[:, -1]
+                    state = piece.position[:, -1], piece.velocity[:, -1], state[2]
                     if progress is not None:
                         part = (t + held.shape[1] * (done + count) / steps) / samples
                         progress('rollout', (k + (own.stop - k) * part) / motions)
@@ -189,12 +177,15 @@ class Integrator:
                 result.velocity[own, t:t + length] = piece.velocity
         return result
 
-    def _piece(self, state: tuple[FloatArray, FloatArray], effort: FloatArray, step: float,
-               count: int) -> Rollout:
-        """Return the motions from ``state`` with ``count`` internal steps in each sample."""
-        q0, qd0 = state
+    def _piece(self, state: tuple[FloatArray, FloatArray, FloatArray], effort: FloatArray,
+               step: float, count: int) -> Rollout:
+        """Return the motions from ``state`` with ``count`` internal steps in each sample.
+
+        ``state`` are position and velocity, then the states of gears, which move on.
+        """
+        q0, qd0, past = state
         result = Rollout.empty(self._joints, effort.shape)
-        found = (result.position, result.velocity)
+        found = (result.position, result.velocity, past)
         events = (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause)
         kernel = rollout if len(q0) > single_state.FEW else single_state
 
@@ -209,16 +200,12 @@ class Integrator:
         return result
 
 
-def _tables_of(friction: AxisFriction, springs: Springs | None) -> tuple[FloatArray, ...]:
-    """Return the tables of the kernel, in steady sliding: axes with friction, then springs."""
+def _tables_of(friction: AxisFriction, gears: Gears | None, n: int) -> tuple[FloatArray, ...]:
+    """Return the tables of the kernel: axes with friction in steady sliding, and gears."""
+    own = (np.zeros((0, GEAR_COLUMNS)), np.zeros((0, STATE_COLUMNS))) if gears is None else (
+        gears.table(n), gears.states)
     axes, straight, *others = friction.tables
-    straight = np.pad(straight, ((0, 0), (0, 1)))
-    if springs is not None:
-        gears = np.zeros((len(springs.axes), 3))
-        gears[:, VISCOUS], gears[:, OFFSET] = springs.damping, springs.offset
-        gears[:, STIFFNESS] = springs.stiffness
-        axes, straight = np.vstack([axes, springs.axes]), np.vstack([straight, gears])
-    return _constant(axes), _constant(straight), *others
+    return (_constant(axes), _constant(straight), *others, *map(_constant, own))
 
 
 def _constant(array: FloatArray) -> FloatArray:

@@ -71,7 +71,7 @@ class Written:
     def mechanism(self) -> Mechanism:
         """The arm with what the form holds, and nothing else."""
         whole = self.arm.mechanism
-        gears = whole.gears if self.form.gears else None
+        gears = whole.gears.linear if self.form.gears and whole.gears is not None else None
         return replace(whole, rotors=Rotors.of(self._inertia), friction=self._friction,
                        gears=gears)
 
@@ -174,6 +174,10 @@ class Written:
             yield 'offset of the effort [N m]', _listed(self.axes, self.friction.offset)
         if whole.gears is not None and not form.gears:
             yield 'gears that give', ', '.join(joints[j] for j in whole.gears.joints)
+        if whole.gears is not None:
+            elastic = np.array([joints[j] for j in whole.gears.joints])
+            yield 'kinematic error of gears', ', '.join(elastic[whole.gears.wavy])
+            yield 'hysteresis of gears', ', '.join(elastic[whole.gears.hysteretic])
         past = whole.friction.terms[whole.friction.terms[:, KIND] >= STOP, ROW].astype(int)
         yield 'friction that builds up after a reversal', ', '.join(
             name for i, name in enumerate(self.axes) if i in past)

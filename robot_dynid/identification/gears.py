@@ -114,8 +114,8 @@ def _warnings(gears: Sequence[GearRecord]) -> list[str]:
     found = [
         f'{gear.joint}: the model of its gear has kinematic error of '
         f'{1e6 * gear.kinematic_error:.2g} microrad ({gear.stiffness * gear.kinematic_error:.2g} '
-        f'N m) and hysteresis of {gear.hysteresis:.2g} N m; torque of states by themselves '
-        '(inverse, forward, rollout, export, torque of the gear) is without them'
+        f'N m) and hysteresis of {gear.hysteresis:.2g} N m; forward dynamics of states by '
+        'themselves is without hysteresis, inverse with stiff gears and exports are without both'
         for gear in gears if gear.kinematic_error or gear.hysteresis]
     for gear in gears:
         if gear.attenuation <= ATTENUATED:

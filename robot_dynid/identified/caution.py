@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence
@@ -34,7 +36,24 @@ def cautions(model: IdentifiedModel) -> tuple[str, ...]:
         found.append('Efforts are without weight, which the drives compensate by themselves.')
     if any(known is not None for known in model.residual_models):
         found.append('Left out: what the deflection of gears shows beyond this model.')
-    return tuple(found)
+    return (*found, *stiff_leaves_out(model))
+
+
+def stiff_leaves_out(model: IdentifiedModel) -> tuple[str, ...]:
+    """Return sentences about the effects of gears that uses with stiff gears leave out."""
+    gears = model.mechanism.gears
+    if gears is None:
+        return ()
+    return tuple(
+        f'Left out: {effect} of the gears of {", ".join(np.array(model.elastic_joints)[own])}.'
+        for effect, own in (('kinematic error', gears.wavy), ('hysteresis', gears.hysteretic))
+        if own.any())
+
+
+def states_leave_out(model: IdentifiedModel) -> tuple[str, ...]:
+    """Return sentences about the effects of gears that states by themselves leave out."""
+    return tuple(f'{text[:-1]}: states by themselves have no past.'
+                 for text in stiff_leaves_out(model) if 'hysteresis' in text)
 
 
 def usable(model: IdentifiedModel, partial: bool = False) -> bool:

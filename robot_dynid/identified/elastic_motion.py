@@ -6,31 +6,54 @@ motor moves with it, and what is given for that motor is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from robot_dynid.dynamics.elastic import (
-    ElasticDynamics,
-    Gears,
-    coordinates,
-)
+from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.verdicts import require_solved
-from robot_dynid.regressor.elastic import GEAR
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.regressor.elastic import GEAR, Springs
+from robot_dynid.regressor.gear_effects import COSINE, SINE, STATES, presses_per_radian
 from robot_dynid.types import FloatArray, Progress
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
 
 
-def gears_of(robot: RobotModel, standard: Mapping[str, float]) -> Gears:
-    """Return motors and gears of the elastic joints of ``robot`` from standard parameters."""
+def gears_of(model: IdentifiedModel) -> Gears:
+    """Return motors and gears of the elastic joints of ``model``, with all their effects.
+
+    The kinematic error is that of the stiffness: what the data says beside it of damping times
+    error is no other error.
+    """
+    robot, standard = model.robot, model.standard
     own = robot.drive.elastic
     rows = [[standard.get(f'{p}{j + 1}', 0.0) for j in own] for p in ('Ia', *GEAR)]
-    return Gears(own, *np.array(rows))
+    found = Gears(own, *np.array(rows))
+    if not model.structure.gears:
+        return found
+    waves, states = np.zeros((len(own), 3)), []
+    for i, (gear, effects) in enumerate(zip(
+            Springs(robot).gears, model.structure.gears, strict=True)):
+        if effects.waves:
+            sizes = [standard[gear.parameter(wave)] for wave in (SINE, COSINE)]
+            waves[i] = presses_per_radian(robot, gear), *(np.array(sizes) / found.stiffness[i])
+        states += [(i, STATES[effects.states], length, standard[gear.parameter(stop)])
+                   for stop, length in zip(effects.stops, effects.lengths, strict=True)]
+    return replace(found, waves=waves, states=np.array(states).reshape(-1, 4))
+
+
+class DriveMotion(NamedTuple):
+    """Motors along a motion, each (T, n): rad and per s on the joint side; ``effort`` N m."""
+
+    position: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    effort: FloatArray
 
 
 class ElasticMotion:
@@ -41,14 +64,14 @@ class ElasticMotion:
 
     def __init__(self, model: IdentifiedModel) -> None:
         self._n = model.robot.n
-        self.gears = gears_of(model.robot, model.standard)
+        self.gears = gears_of(model)
         links = model.links
         friction = model.axis_friction.on(
             self.gears.motors(self._n), self._n + len(self.gears.joints))
         self.dynamics = ElasticDynamics(
             links.robot, links.parameters, links.rotors, self.gears, friction)
         self._integrator = Integrator(links.robot, links.parameters, self.dynamics.rotors,
-                                      friction, self.gears.springs(self._n))
+                                      friction, self.gears)
 
     def accelerations(
         self, q: FloatArray, qd: FloatArray, effort: FloatArray, theta: FloatArray,
@@ -63,6 +86,18 @@ class ElasticMotion:
         found, verdicts = self.dynamics(x, v, effort, external)
         require_solved(verdicts, q)
         return self.dynamics.per_joint(found)
+
+    def inverse(
+        self, motion: FloatArray, step: float, external: FloatArray | None = None
+    ) -> DriveMotion:
+        """Return motors and efforts for links in ``motion`` (3, T, n), ``step`` [s] apart.
+
+        ``external`` (T, n) [N m, N] is torque from outside on the links.
+        """
+        motors, effort = self.dynamics.inverse(motion, step, external)
+        every = motion.copy()
+        every[:, :, list(self.gears.joints)] = motors
+        return DriveMotion(every[0], every[1], every[2], effort)
 
     def rollout(
         self, start: Sequence[FloatArray], effort: FloatArray, dt: float,

@@ -25,8 +25,8 @@ from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified import model_file
 from robot_dynid.identified.by_parameters import effort_by_parameters
-from robot_dynid.identified.caution import cautions, warn, warn_of
-from robot_dynid.identified.elastic_motion import ElasticMotion, gears_of
+from robot_dynid.identified.caution import cautions, stiff_leaves_out, warn, warn_of
+from robot_dynid.identified.elastic_motion import DriveMotion, ElasticMotion, gears_of
 from robot_dynid.identified.friction_torque import FrictionTorque
 from robot_dynid.identified.noise_levels import NoiseLevels
 from robot_dynid.identified.pushed import pushed
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from robot_dynid.export.sdf import Sdf
     from robot_dynid.export.solver_parameters import SolverParameters
     from robot_dynid.export.urdf import Export
+
+#: fewest samples of a motion whose rates are differences along it
+LEAST_SAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +191,7 @@ class IdentifiedModel(Portable):
     @cached_property
     def mechanism(self) -> Mechanism:
         """All that moves the arm, for simulators and controllers; elastic joints with gears."""
-        gears = gears_of(self.robot, self.standard) if self.elastic_joints else None
+        gears = gears_of(self) if self.elastic_joints else None
         return Mechanism(self._dynamics_robot, self._links, self._rotors, self.axis_friction,
                          gears)
 
@@ -344,15 +347,36 @@ class IdentifiedModel(Portable):
         links, motors = self.elastic_motion.accelerations(*states)
         return (links[0], motors[0]) if single else (links, motors)
 
+    @one_blas_thread()
+    def inverse_elastic(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, dt: float,
+        external: ArrayLike | None = None,
+    ) -> DriveMotion:
+        """Return the motion of the motors and their effort (T, n) for one motion of the links.
+
+        ``q``, ``qd`` and ``qdd`` (T, n) are of samples ``dt`` [s] apart, in order: gears have
+        their kinematic error, and their hysteresis from a relaxed state at rest. ``external``
+        torque [N m] acts on the links. Where a joint is rigid its motor is the joint. Raises
+        UsageError on wrong input, ModelError for a motor or gear that cannot be.
+        """
+        states, single = checked_states(
+            self, {'position': q, 'velocity': qd, 'acceleration': qdd} | _if_given(external))
+        if single or len(states[0]) < LEAST_SAMPLES:
+            raise UsageError(f'a motion of motors takes {LEAST_SAMPLES} samples (T, n) or more')
+        if not 0.0 < dt < np.inf:
+            raise UsageError(f'the step of a motion must be positive seconds, is {dt}')
+        return self.elastic_motion.inverse(np.array(states[:3]), dt, *states[3:])
+
     def to_casadi(self) -> Functions:
         """Return ``inverse`` and ``forward`` with friction as functions of CasADi.
 
-        See `Functions`: coordinates are the joints, then the motors of elastic joints. Raises
-        MissingDependency without CasADi.
+        See `Functions`: coordinates are the joints, then the motors of elastic joints. What it
+        lacks is a Python warning. Raises MissingDependency without CasADi.
         """
         from robot_dynid.export.casadi import casadi_functions
 
         warn(self)
+        warn_of(stiff_leaves_out(self))
         return casadi_functions(self.mechanism)
 
     def to_jax(self) -> Functions:
@@ -363,6 +387,7 @@ class IdentifiedModel(Portable):
         from robot_dynid.export.jax import jax_functions
 
         warn(self)
+        warn_of(stiff_leaves_out(self))
         return jax_functions(self.mechanism)
 
     def mass_matrix(self, q: ArrayLike) -> FloatArray:

@@ -3,8 +3,8 @@
 Friction of an axis at its speed w at the end of a step is taken on its tangent, found by Newton's
 method: the tangent at a speed gives the next one. An axis that would reverse is taken at rest
 next, so it passes through the ramp of its dry friction and does not jump to and fro across a
-steep one. Friction that falls with the speed is held as it is. An axis may also be a spring: it
-acts on the difference of two coordinates, and its torque grows with the position, too.
+steep one. Friction that falls with the speed is held as it is. Elastic gears act beside it, see
+`gears`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from robot_dynid.kernels.friction import (
     WEIGHT,
     tangent,
 )
+from robot_dynid.kernels.gears import _begin_gears, _change_gears, _press_gears
 from robot_dynid.kernels.newton_euler import LANES, inlined
 from robot_dynid.kernels.sliding_friction import _along, _is_ramp
 
-#: columns of what is straight: viscous, offset, stiffness
-VISCOUS, OFFSET, STIFFNESS = 0, 1, 2
+#: columns of what is straight: viscous, offset
+VISCOUS, OFFSET = 0, 1
 #: most tangents of a step; 300 000 steps of hard-braked arms with ramps took five at most
 MOST_CHANGES = 10
 #: what is kept of the axes and terms between steps, each (.., LANES): speeds at which tangents are
@@ -162,28 +163,15 @@ def _damp(axis, torque, damping, load, factor):
 
 
 @inlined
-def _spring(axis, stiffness, start, torque, damping, row):
-    """Add to ``torque`` and ``damping`` of an axis what its spring does during a step."""
-    v, _, q, reach = start
-    _along(axis, q, row)
-    for k in range(LANES):
-        torque[k] += stiffness * row[k]
-        damping[k] += stiffness * reach
-    _along(axis, v, row)
-    for k in range(LANES):
-        torque[k] += stiffness * reach * row[k]
-
-
-@inlined
-def _linear_step(friction, equations, start, lines, scratch, change):
+def _linear_step(friction, equations, start, lines, scratch, change, gears):  # noqa: PLR0913
     """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d, F on its tangents.
 
-    Springs are at the position q + reach (v + d).
+    ``gears`` are at the position q + reach (v + d).
     """
     axes, straight, _ = friction
     matrix, load = equations
     v, duration = start[0], start[1]
-    factor, least, speed, damping, stretch = scratch
+    factor, least, speed, damping = scratch
     for j in range(load.shape[0]):
         for k in range(LANES):
             change[j, k] = duration * load[j, k]
@@ -197,25 +185,26 @@ def _linear_step(friction, equations, start, lines, scratch, change):
         for k in range(LANES):
             damping[k] = viscous + duration * slope[k]
             speed[k] = offset + duration * rest[k] + damping[k] * speed[k]
-        if straight[i, STIFFNESS] > 0.0:
-            _spring(axes[i], straight[i, STIFFNESS] * duration, start, speed, damping, stretch)
         _damp(axes[i], speed, damping, change, factor)
+    _press_gears(gears, start, change, factor)
     _eliminate(factor, change, least)
     _substitute(factor, change)
 
 
 @inlined
-def _implicit_step(friction, equations, start, lines, scratch, change):
+def _implicit_step(friction, equations, start, lines, scratch, change, gears):  # noqa: PLR0913
     """Solve M d + duration (F(v + d) - load) = 0 for ``change`` d.
 
-    ``start`` is (v, duration, q, reach): springs are at q + reach (v + d). Begins with the
+    ``start`` is (v, duration, q, reach): ``gears`` are at q + reach (v + d). Begins with the
     tangents at the speeds in ``lines`` and leaves there those at v + d.
     """
-    _, _, row, other, flags = scratch[0]
+    _, _, row, other = scratch[0]
+    _begin_gears(gears)
     for _ in range(MOST_CHANGES):
         if lines[STALE].max() > 0.0:
             _take_tangents(friction, lines)
-        _linear_step(friction, equations, start, lines, scratch[0], change)
+        _linear_step(friction, equations, start, lines, scratch[0], change, gears)
+        turned = _change_gears(gears, start, change)
         if not _change_tangents(friction, start[0], change, lines,
-                                (row, other, flags, scratch[1], scratch[2])):
+                                (row, other, scratch[3], scratch[1], scratch[2])) and not turned:
             break

@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.kernels.forward_dynamics import _eliminate, _first_loading, _mass_matrix
+from robot_dynid.kernels.gears import _carry_gears, _gear_memory
 from robot_dynid.kernels.implicit_friction import (
     SIZES,
     _explicit_friction,
@@ -178,10 +179,10 @@ def _advance(h, state, stages):
 @inlined
 def _step(tree, axes, state, effort, h, memory):
     """Advance ``state`` (q, v) of a tile by ``h``; ``pivots`` get the least of mass matrices."""
-    links, passes, stages, equations, change, lines, pivots, scratch, pressing = memory
+    links, passes, stages, equations, change, lines, pivots, scratch, pressing, gears = memory
     friction, transmission, load_links = axes[:3], axes[3], axes[4]
     matrix, load = equations
-    factor, least, row, other, _ = scratch[0]
+    factor, least, row, other = scratch[0]
     _first_speeds(friction, state[1], lines)
     for stage in range(STAGES):
         _stage_arguments(stage, h, state, stages)
@@ -195,11 +196,12 @@ def _step(tree, axes, state, effort, h, memory):
         if stage == 0:
             _least_pivots(matrix, factor, change, pivots)
         start = before, h * IMPLICIT[stage, stage], stages[4], h * SPRING[stage, stage]
-        _implicit_step(friction, equations, start, lines, scratch, change)
+        _implicit_step(friction, equations, start, lines, scratch, change, gears)
         for k in range(LANES):
             pivots[k] = min(pivots[k], least[k])
         _finish_stage(stage, h, stages, change)
     _advance(h, state, stages)
+    _carry_gears(gears, state[0], False)
 
 
 @inlined
@@ -247,11 +249,36 @@ def _memory(joints, n, friction, gravity):
     lines = (np.zeros((axes, LANES)), np.zeros((axes, LANES)), np.zeros((axes, LANES)),
              np.zeros((axes, LANES)), np.zeros((friction[2].shape[0], LANES)),
              np.zeros((1, LANES)))
-    scratch = ((np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES),
-                np.zeros(LANES)), np.zeros(LANES), np.zeros(LANES))
+    scratch = ((np.zeros((n, n, LANES)), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)),
+               np.zeros(LANES), np.zeros(LANES), np.zeros(LANES))
     pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES)), _first_loading(friction)
     _set_sizes(friction, pressing[1], lines)
-    return links, passes, stages, equations, change, lines, pivots, scratch, pressing
+    gears = _gear_memory(friction[5], friction[6], n)
+    return links, passes, stages, equations, change, lines, pivots, scratch, pressing, gears
+
+
+@inlined
+def _take_start(start, past, place, memory):
+    """Fill a tile with the motions from ``place`` on; lanes beyond the last one rest at zero."""
+    (q, v), held, gears = memory
+    first, used = place
+    for k in range(LANES):
+        for j in range(q.shape[0]):
+            q[j, k] = start[0][first + k, j] if k < used else 0.0
+            v[j, k] = start[1][first + k, j] if k < used else 0.0
+            held[j, k] = 0.0
+        for e in range(past.shape[1]):
+            gears[3][e, k] = past[first + k, e] if k < used else 0.0
+    _carry_gears(gears, q, True)
+
+
+@inlined
+def _put(rows, place, out):
+    """Put the lanes of ``rows`` (m, LANES) that are used into ``out`` (K, m)."""
+    first, used = place
+    for k in range(used):
+        for j in range(rows.shape[0]):
+            out[first + k, j] = rows[j, k]
 
 
 @inlined
@@ -262,14 +289,10 @@ def _motions(model, start, effort, clock, results, memory):
     h, steps = clock
     count, samples, n = effort.shape
     state, held, step = memory
-    q, v = state
+    (q, v), gears, past = state, step[9], motion[2]
     for first in range(0, count, LANES):
         used = min(LANES, count - first)
-        for k in range(LANES):
-            for j in range(n):
-                q[j, k] = start[0][first + k, j] if k < used else 0.0
-                v[j, k] = start[1][first + k, j] if k < used else 0.0
-                held[j, k] = 0.0
+        _take_start(start, past, (first, used), (state, held, gears))
         for t in range(samples):
             for k in range(used):
                 for j in range(n):
@@ -278,10 +301,9 @@ def _motions(model, start, effort, clock, results, memory):
                 _step(tree, friction, state, held, h, step)
                 _stop(state, step[6], cause, stop_step, (first, used, t))
                 _watch_limits(q, limits, limit_joint, limit_step, (first, used, t))
-            for k in range(used):
-                for j in range(n):
-                    motion[0][first + k, t, j] = q[j, k]
-                    motion[1][first + k, t, j] = v[j, k]
+            _put(q, (first, used), motion[0][:, t])
+            _put(v, (first, used), motion[1][:, t])
+        _put(gears[3], (first, used), past)
 
 
 @inlined
@@ -301,10 +323,11 @@ def rollout(tree, gravity, friction, limits, start, effort, clock, motion, event
 
     ``tree`` (geometry, parents, parameters (joints, 10), rotors as in _rotor_kernel) with n
     coordinates, those beyond the joints move by their rotors alone; ``friction``: axes (m, n),
-    straight (m, 3), terms of steady sliding (t, COLUMNS) by axis, transmission (m, joints) and
-    parameters (joints, 10) of the links that load them, or (0, ...); ``limits`` (2, n); ``start``
-    q, v (K, n); ``effort`` (K, T, n), held for ``clock`` (internal step [s], internal steps per
-    sample). Fills ``motion`` q, v (K, T, n) and ``events`` (K,) each: sample and joint of the
-    first excess of a limit, sample and cause of a stop.
+    straight (m, 2), terms of steady sliding (t, COLUMNS) by axis, transmission (m, joints) and
+    parameters (joints, 10) of the links that load them, or (0, ...), gears (e, GEAR_COLUMNS) and
+    their states (k, STATE_COLUMNS); ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T,
+    n), held for ``clock`` (internal step [s], internal steps per sample). Fills ``motion`` q, v
+    (K, T, n), moves its states (K, k) of gears on, and fills ``events`` (K,) each: sample and
+    joint of the first excess of a limit, sample and cause of a stop.
     """
     _rollout(tree, gravity, friction, limits, start, effort, clock, motion, events)

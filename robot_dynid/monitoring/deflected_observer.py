@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from robot_dynid.adaptation.on_line import SlowTables
 from robot_dynid.dynamics.elastic import all_rotors
+from robot_dynid.dynamics.gears import GearStates
 from robot_dynid.dynamics.rotors import Links
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.elastic_motion import gears_of
@@ -36,6 +37,7 @@ from robot_dynid.monitoring.state_monitor import (
     Follower,
 )
 from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS
+from robot_dynid.regressor.gear_effects import GearEffects
 from robot_dynid.residual.deflection import feature_count, instant_features
 from robot_dynid.residual.gear import without_gears
 from robot_dynid.robot.model import REVOLUTE, Drive, Limits, RobotModel
@@ -46,6 +48,8 @@ from robot_dynid.types import FloatArray, frozen
 #: what residual models expect, torque of the gear and its deviation [N m]; NaN where there is none
 DEFLECTED, SPREAD, GEAR, GEAR_SPREAD = range(RESULT_ROWS, RESULT_ROWS + 4)
 ROWS = RESULT_ROWS + 4
+#: deviations by which deflections differ by their noise at most, one up and the other down
+NOISY = 6.0
 #: deviations beyond the usual one by which thresholds of elastic joints rise
 RAISED = 2.0
 
@@ -128,8 +132,9 @@ class GearSide:
 
     def __init__(self, model: IdentifiedModel, gain: float, levels: DeflectedLevels | None
                  ) -> None:
-        n, gears = model.robot.n, gears_of(model.robot, model.standard)
+        n, gears = model.robot.n, gears_of(model)
         self._n, self._own, self._gears = n, list(gears.joints), gears
+        self._states = GearStates(gears)
         self._levels = levels
         self._encoders, self._covariance = _gear_covariance(model)
         links, e = model.links, len(gears.joints)
@@ -150,22 +155,32 @@ class GearSide:
         Known external torque, the third row, acts on the links.
         """
         n, own = self._n, self._own
-        bent = motors[:, :2, own] - motion[:, :2, own]
-        torque = self._gears.torque(bent[:, 0], bent[:, 1])
+        bent = self._gears.deflection(*(rows[:, :2, own].transpose(1, 0, 2)
+                                        for rows in (motors, motion)))
+        single, rate, _ = self._encoders
+        # the deflection was taken a step before, and goes on with its rate
+        noise = NOISY * np.hypot(single, np.maximum(steps, 0.0)[:, None] * rate)
+        loop, doubt, width = self._states.along(bent[0], steps <= 0.0, noise)
+        torque = self._gears.torque(bent) + loop
         known = np.isfinite(torque)
         external = motors[:, 2, own] if motors.shape[1] > 2 else 0.0
         passed = np.where(known, torque + external, motion[:, 2, own])
         states = np.concatenate([motion, np.where(
             known[:, None], _rows(motors[:, 0, own], motors[:, 1, own], torque),
             motion[:, :, own])], axis=2)
-        states[:, 2, n:] = motion[:, 2, own] - passed
+        slope = self._gears.error(motors[:, 0, own])[1]
+        states[:, 2, n:] = motion[:, 2, own] - passed - np.where(known, slope * torque, 0.0)
         states[:, 2, own] = passed
-        spread = self._spread(bent, steps)
+        spread = self._spread(motion[:, :, own], motors[:, :, own], (
+            bent, loop, steps))
+        # torque is anywhere in the loop, and a way back of less than noise is one or not
+        spread = np.hypot(spread, np.hypot(width, doubt) / np.sqrt(3.0))
         found = self._observed(states, steps, spread)
         results = np.full((len(steps), ROWS, n), np.nan)
         results[:, :RESULT_ROWS] = found[:, :, :n]
-        for row in (PREDICTED, RESIDUAL, FRICTION):
+        for row in (RESIDUAL, FRICTION):
             results[:, row, own] += found[:, row, n:]
+        results[:, PREDICTED] = physics[:, PREDICTED] + physics[:, RESIDUAL] - results[:, RESIDUAL]
         results[:, GEAR, own] = torque
         results[:, GEAR_SPREAD, own] = spread
         return results
@@ -190,15 +205,23 @@ class GearSide:
             results[k] = self._follow(states[k:k + 1], steps[k:k + 1])[0]
         return results
 
-    def _spread(self, bent: FloatArray, steps: FloatArray) -> FloatArray:
-        """Return the deviation (N, e) [N m] of the torque of gears ``bent`` (N, 2, e)."""
-        of = np.concatenate([bent, np.ones_like(bent[:, :1])], axis=1)
+    def _spread(self, link: FloatArray, motor: FloatArray, along: tuple[FloatArray, ...]
+                ) -> FloatArray:
+        """Return the deviation (N, e) [N m] of the torque of gears, its past left out.
+
+        ``link`` and ``motor`` (N, 2 or 3, e); ``along``: deflection and rate (2, N, e), torque of
+        hysteresis (N, e), steps (N,).
+        """
+        bent, loop, steps = along
+        rate, amplitude = self._gears.waves[:, 0], self._gears.amplitudes
+        share = np.divide(loop, amplitude, out=np.zeros_like(loop), where=amplitude != 0.0)
+        of = np.stack([motor[:, 0] - link[:, 0], bent[1], np.ones_like(loop),
+                       np.sin(rate * motor[:, 0]), np.cos(rate * motor[:, 0]), share], axis=1)
         variance = np.einsum('kae,eab,kbe->ke', of, self._covariance, of)
-        single, rate, offset = self._encoders
-        # the deflection was taken a step before, and goes on with its rate
+        single, noise, offset = self._encoders
         lever = self._gears.stiffness * np.maximum(steps, 0.0)[:, None] + self._gears.damping
         return np.asarray(np.sqrt(np.maximum(variance, 0.0) + self._gears.stiffness**2 * (
-            single**2 + offset**2) + (lever * rate)**2))
+            single**2 + offset**2) + (lever * noise)**2))
 
 
 class LearnedSide:
@@ -313,21 +336,27 @@ def _on_links(n: int, motors: int, levels: DeflectedLevels | None) -> ContactLev
 
 
 def _gear_covariance(model: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
-    """Return noise, rate noise and offset (3, e) of the encoders, covariance of K, D, s (e, 3, 3).
+    """Return noise, rate noise and offset (3, e) of the encoders, covariance of K, D, s, .. .
 
-    Infinite where a parameter is not known.
+    The covariance (e, 6, 6) is that of K, D, s, sine and cosine of the waves times stiffness, and
+    the sum of the amplitudes of hysteresis; infinite where a parameter is not known.
     """
     known = {one.joint: one for one in model.record.motor_encoders}
     encoders = [known.get(joint, MotorEncoder(joint)) for joint in model.elastic_joints]
     covariances = []
-    for gear in model.torque_model.gears:
-        places = [model.names.index(gear.parameter(p)) for p in (STIFFNESS, DAMPING, OFFSET)]
+    gears = model.torque_model.gears
+    effects = model.structure.gears or (GearEffects(),) * len(gears)
+    for gear, own in zip(gears, effects, strict=True):
+        names = (STIFFNESS, DAMPING, OFFSET, *own.waves[:2], *own.stops)
+        rows = [0, 1, 2, *(3, 4)[:len(own.waves)], *(5,) * len(own.stops)]
+        places = [model.names.index(gear.parameter(p)) for p in names]
+        into = np.zeros((6, len(places)))
+        into[rows, range(len(places))] = 1.0
         if not np.isfinite(model.std[places]).all():
-            covariances.append(np.diag(np.full(3, np.inf)))
-        elif model.correlation_factor is None:
-            covariances.append(np.diag(model.std[places]**2))
-        else:
-            factor = model.covariance_factor[:, places]
-            covariances.append(factor.T @ factor)
+            covariances.append(np.diag([0.0, 0.0, np.inf, 0.0, 0.0, 0.0]))
+            continue
+        factor = np.diag(model.std[places]) if model.correlation_factor is None else (
+            model.covariance_factor[:, places])
+        covariances.append(into @ (factor.T @ factor) @ into.T)
     return (np.array([[one.noise, one.rate_noise, one.offset_std] for one in encoders]).T,
             np.array(covariances))

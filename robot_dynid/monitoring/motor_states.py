@@ -44,7 +44,7 @@ def motors_unused(model: IdentifiedModel) -> str:
                 'without motor states): predicted without the deflection; identify again')
     if model.elastic_joints:
         try:
-            gears_of(model.robot, model.standard).require_possible(model.joints)
+            gears_of(model).require_possible(model.joints)
         except ModelError as error:
             return f'predicted without the deflection: {error}'
     return ''
@@ -80,6 +80,10 @@ class MotorStates:
         for one in model.record.motor_encoders:
             j = robot.index(one.joint)
             self._factor[j], self._offset[j] = one.factor, one.offset
+        gears = gears_of(model) if model.elastic_joints else None
+        # the error of a gear is faster than what bends it: it is not in what goes on from a state
+        self._gears = gears if gears is not None and gears.wavy.any() else None
+        self._own = list(robot.drive.elastic)
         able = possible(robot, LONGEST_RUN)
         self._bound = BEYOND * np.stack([able['motor_position'], able['motor_velocity']])
         self._unknown = np.full((2, n), np.nan)
@@ -141,19 +145,28 @@ class MotorStates:
         motors = np.stack([self._turned(q), self._turned(qd)])
         motors += self._bent
         motors[0] += self.age * self._bent[1]
+        if self._gears is not None:
+            motors[:, self._own] = self._gears.motor(motors[:, self._own])
         return motors
 
     def _turned(self, joints: FloatArray) -> FloatArray:
         return joints if self._coupling is None else np.asarray(self._coupling @ joints)
 
     def _deflection(self, motor: State) -> FloatArray:
-        """Return deflection and its rate (2, n) at a motor state; NaN before all joint states."""
+        """Return deflection and its rate (2, n) at a motor state; NaN before all joint states.
+
+        With the kinematic error of gears.
+        """
         time, *values = motor
         after: State | None = None
         for state in reversed(self._joints):
             if state[0] <= time:
                 q, qd = _between(state, after, time)
-                return np.stack(values) - np.stack([self._turned(q), self._turned(qd)])
+                bent = np.stack(values) - np.stack([self._turned(q), self._turned(qd)])
+                if self._gears is not None:
+                    error, slope, _ = self._gears.error(values[0][self._own])
+                    bent[:, self._own] += [error, slope * values[1][self._own]]
+                return bent
             after = state
         return self._unknown
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors
+from robot_dynid.dynamics.elastic import ElasticDynamics, all_rotors
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction, Coulomb
@@ -146,7 +147,7 @@ def record(arm: ElasticArm, progress: Progress) -> Motion:
     ahead = wanted.position + gravity / arm.stiffness
     parameters, rotors = arm.robot.nominal, all_rotors(np.zeros((n, n)), arm.gears)
     step = Integrator(arm.robot, parameters, rotors, arm.friction.on(range(n, 2 * n), 2 * n),
-                      arm.gears.springs(n))
+                      arm.gears)
     stiff, damping = arm.gains
     x, v = np.hstack([wanted.position[0], ahead[0]])[None], np.zeros((1, 2 * n))
     before, drives, rows = gravity[0], np.zeros((1, 1, 2 * n)), []

@@ -17,7 +17,8 @@ from random_robots import Peer, random_urdf
 from tolerances import ENERGY_RATE, SAME_FORMULA, STIFF_GEARS
 
 from robot_dynid import load_robot
-from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, coordinates
+from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rigid_body import forward_dynamics
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError, UsageError

@@ -8,20 +8,23 @@ from functools import cache
 
 import numpy as np
 import pytest
-from elastic_truth import ARM
+from elastic_truth import ARM, true_model, with_effects
 from tolerances import COVERAGE, SAME_FORMULA
-from two_encoders import moved, recorded, transmitted, watched_model
+from two_encoders import RATE, moved, recorded, transmitted, watched_model
 
+from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.contact_events import contact_events
 from robot_dynid.monitoring.deflected_observer import DEFLECTED, GEAR, GEAR_SPREAD
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings, Reading, observer_of
 from robot_dynid.monitoring.monitor_input import monitor_input
 from robot_dynid.monitoring.motor_states import OLDEST, MotorStates
+from robot_dynid.monitoring.noise_levels import with_noise_levels
 from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.sight import SETTLING
 from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD
-from robot_dynid.simulation.arm import TorqueStep
+from robot_dynid.robot.model import LINK
+from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
 from robot_dynid.types import FloatArray, RawLog, take
 
 #: at rest the friction of the motor holds up to 5 N m; the push is less
@@ -258,6 +261,31 @@ def test_the_gear_is_a_torque_sensor_whose_intervals_hold(share: float, draws: i
     assert COVERAGE[0] < np.mean(held) < COVERAGE[1]
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(1.0, abs=0.15)
     assert (found[:, GEAR_SPREAD].max(axis=0) < 0.02 * np.abs(truth).max(axis=0)).all()
+
+
+def test_the_gear_senses_torque_beside_hysteresis_and_kinematic_error() -> None:
+    """Of MuJoCo's gears with the same effects; a model without them is off by several times."""
+    own, truth = with_effects()
+    path = moved(2, 2.0)
+    behind = replace(ARM, drive=replace(ARM.drive, elastic=(), sensor=LINK))
+    expected = record(Arm(behind, truth), path, RATE).effort
+    assert expected is not None
+    seen = measured(record(Arm(ARM, truth), path, RATE), ARM, truth.noise,
+                    np.random.default_rng(5))
+    errors = []
+    for one in (own, true_model()):
+        known = replace(one, std=5e-3 * np.abs(one.values))
+        known = with_motor_encoders(known, [seen])
+        encoders = tuple(replace(each, offset=0.0) for each in known.record.motor_encoders)
+        known = with_noise_levels(
+            replace(known, record=replace(known.record, motor_encoders=encoders)), [seen])
+        found = observer_of(known, MonitorSettings()).along(monitor_input(known, seen))[100:]
+        error = found[:, GEAR] - expected[100:]
+        errors.append(np.sqrt(np.mean(error**2, axis=0)))
+        if one is own:
+            assert np.mean(np.abs(error) < 1.96 * found[:, GEAR_SPREAD]) > COVERAGE[0]
+            assert (np.median(found[:, GEAR_SPREAD], axis=0) < 4.0 * errors[0]).all()
+    assert (errors[0] < 0.25 * errors[1]).all(), errors
 
 
 def test_encoders_of_recordings_are_in_the_model() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio
 
 from robot_dynid.dynamics import rigid_body
-from robot_dynid.dynamics.elastic import ElasticDynamics, Gears, all_rotors
+from robot_dynid.dynamics.elastic import ElasticDynamics, all_rotors
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator
 from robot_dynid.friction import AxisFriction, Coulomb
 from robot_dynid.robot.model import RobotModel
@@ -33,7 +34,7 @@ def integrator_of(robot: RobotModel, gears: Gears, friction: AxisFriction | None
     own = (friction or friction_of(robot.n)).on(gears.motors(robot.n),
                                                 robot.n + len(gears.joints))
     return Integrator(robot, robot.nominal, all_rotors(rotors, gears), own,
-                      gears.springs(robot.n))
+                      gears)
 
 
 def dynamics_of(robot: RobotModel, gears: Gears, rotors: FloatArray | None = None

@@ -9,6 +9,7 @@ import numpy as np
 from robot_dynid import load_robot
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
+from robot_dynid.regressor import GearEffects
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.simulation.truth import Truth, load_truth, true_base
@@ -30,6 +31,29 @@ def true_model(robot: RobotModel = ARM, truth: Truth = TRUTH, law: str = 'coulom
     values = true_base(robot, truth, reduction)
     return IdentifiedModel(robot, structure, reduction, values, values, values,
                            Preprocessing(10.0))
+
+
+#: kinematic error of the gears [rad], half of the width of their loops [N m], and its length [rad]
+ERROR, LOOP, LENGTH, RATIO = (3e-5, 5e-5), (6.0, 3.0), 2e-4, 100.0
+
+
+def with_effects(error: tuple[float, float] = ERROR, loop: tuple[float, float] = LOOP
+                 ) -> tuple[IdentifiedModel, Truth]:
+    """Return the model of the arm whose gears have kinematic error and Dahl's hysteresis."""
+    robot = replace(ARM, drive=replace(ARM.drive, gear_ratios=np.full(2, RATIO)))
+    drives = {joint: replace(TRUTH.drives[joint], gear_ratio=RATIO, kinematic_error=e,
+                             hysteresis=h, hysteresis_length=LENGTH)
+              for joint, e, h in zip(robot.joints, error, loop, strict=True)}
+    plain = true_model(robot, TRUTH)
+    effects = tuple(GearEffects((e, 0.0), (LENGTH,), 0.0, 'dahl') for e in error)
+    structure = replace(plain.structure, gears=effects)
+    reduction = structure.torque_model(robot).reduction
+    known = dict(plain.standard)
+    for j, (e, h) in enumerate(zip(error, loop, strict=True), start=1):
+        known |= {f'Ks{j}': known[f'K{j}'] * e, f'Ds{j}': known[f'D{j}'] * e, f'ha{j}': h}
+    values = reduction.base([known.get(name, 0.0) for name in reduction.standard])
+    return (replace(plain, structure=structure, reduction=reduction, values=values, std=values,
+                    control=values), replace(TRUTH, drives=drives))
 
 
 def random_states(robot, rng, count=30):

@@ -9,7 +9,8 @@ from friction_formulas import sliding_columns
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics.elastic import coordinates
-from robot_dynid.dynamics.rollout import Rollout, Springs, limit_table, step_count
+from robot_dynid.dynamics.gears import Springs
+from robot_dynid.dynamics.rollout import Rollout, limit_table, step_count
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.kernels.rollout import (
     EXPLICIT,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.dynamics.derivatives import Derivatives, Slopes
-from robot_dynid.dynamics.elastic import Gears
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.friction import AxisFriction

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from robot_dynid.dynamics.elastic import Gears, all_rotors
+from robot_dynid.dynamics.elastic import all_rotors
+from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.errors import ModelError

@@ -18,7 +18,7 @@ from rclpy.node import Node
 
 from robot_dynid.dynamics.wrench import ExternalWrench
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
-from robot_dynid.identified.caution import caution
+from robot_dynid.identified.caution import caution, states_leave_out, stiff_leaves_out
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
 from robot_dynid.ros.common.service_thread import ServiceThread
@@ -89,7 +89,8 @@ class DynamicsServices:
                 model.forward, states[0], states[1], states[2], external)
             qdd = _checked(rigid, given, request, model)
         _mark(response, model, {'position': states[0], 'velocity': states[1],
-                                'effort': states[2], 'acceleration': qdd})
+                                'effort': states[2], 'acceleration': qdd},
+              (states_leave_out if motors else stiff_leaves_out)(model))
         response.acceleration = numbers(qdd if order is None else qdd[:, order.back])
         if request.mass_matrix:
             inertia = model.mass_matrix(states[0])
@@ -112,7 +113,8 @@ class DynamicsServices:
         external = _external(request, model, q)
         effort = _checked(partial(model.inverse, q, qd, qdd, external=external), given, request,
                           model)
-        _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd})
+        _mark(response, model, {'position': q, 'velocity': qd, 'acceleration': qdd},
+              stiff_leaves_out(model))
         response.effort = numbers(effort if order is None else effort[:, order.back])
 
     def rollout(self, request: Any, response: Any) -> None:
@@ -151,7 +153,8 @@ class DynamicsServices:
         response.stop_step = result.stop_step.tolist()
         response.message = '; '.join(result.warnings)
         _mark(response, model, {name: getattr(result, name).reshape(-1, n)
-                                for name in ('position', 'velocity')})
+                                for name in ('position', 'velocity')},
+              () if motors else stiff_leaves_out(model))
 
 
     def _budget(self, shape: tuple[int, ...], dt: float) -> Progress:
@@ -192,10 +195,15 @@ def _checked(
     return result
 
 
-def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray]) -> None:
-    """Say which joints are refused, and what of ``states`` (K, n) is outside of the training."""
+def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
+          left_out: tuple[str, ...]) -> None:
+    """Say which joints are refused, what of ``states`` (K, n) is outside of the training.
+
+    And what of the gears is ``left_out``.
+    """
     outside = model.trained.warnings(model.robot, states)
-    response.message = '; '.join(filter(None, (caution(model), *outside, response.message)))
+    response.message = '; '.join(filter(None, (
+        caution(model), *outside, *left_out, response.message)))
 
 
 def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:

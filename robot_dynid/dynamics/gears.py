@@ -1,0 +1,212 @@
+"""Elastic gears with kinematic error and hysteresis.
+
+Between the motor at theta (motor angle over gear ratio) and the link at q a gear transmits
+
+    T = K u + D u' + s + sum_k h_k z_k(u),    u = theta + e(theta) - q,
+
+e = a sin(w theta) + b cos(w theta) being its kinematic error and z_k, between -1 and 1, states of
+hysteresis driven by u: stop operators or Dahl's. By the balance of power the motor bears
+(1 + de/dtheta) T. Only an ordered motion has states; what knows single states leaves them out.
+Sources: Spong, ASME J. Dyn. Syst. Meas. Control 1987, 109, 310-319; Taghirad and Belanger, ASME
+J. Dyn. Syst. Meas. Control 1998, 120, 463; Al-Bender, Lampaert, Swevers 2005; Dahl 1968.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynid.errors import ModelError, UsageError
+from robot_dynid.kernels.gears import (
+    AMPLITUDE,
+    GEAR_COLUMNS,
+    OWNER,
+    STATE_COLUMNS,
+    bent_along,
+    hysteresis_along,
+)
+from robot_dynid.types import FloatArray
+
+#: rounds in which motors are sought at most, and the part by which the last one is off
+ROUNDS, FINEST = 30, 1e-15
+
+
+def _without_waves() -> FloatArray:
+    return np.zeros((1, 3))
+
+
+def _without_states() -> FloatArray:
+    return np.zeros((0, STATE_COLUMNS))
+
+
+@dataclass(frozen=True, eq=False)
+class Springs:
+    """Springs with dampers between coordinates.
+
+    ``axes`` (e, coordinates): the stretch of each is axes @ position; ``stiffness`` (e,) N m/rad,
+    ``damping`` (e,) N m s/rad, ``offset`` (e,) N m at no stretch.
+    """
+
+    axes: FloatArray
+    stiffness: FloatArray
+    damping: FloatArray
+    offset: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Gears:
+    """Motors and gears of e elastic joints, everything on the joint side.
+
+    ``joints`` (e,) their indices; the others (e,): ``inertia`` J of the rotors kg m^2,
+    ``stiffness`` K N m/rad, ``damping`` D N m s/rad, ``offset`` s N m, which is K times what the
+    encoders are off against each other. ``waves`` (e, 3), or one row for all, hold w rad/rad and
+    the sizes a, b rad of the kinematic error; ``states`` (k, 4) of hysteresis: the place of the
+    gear, the kind of friction's terms (STOP or DAHL), the length rad and the amplitude h N m.
+    """
+
+    joints: tuple[int, ...]
+    inertia: FloatArray
+    stiffness: FloatArray
+    damping: FloatArray
+    offset: FloatArray
+    waves: FloatArray = field(default_factory=_without_waves)
+    states: FloatArray = field(default_factory=_without_states)
+
+    def require_possible(self, names: tuple[str, ...]) -> None:
+        """Raise ModelError, naming the joint of ``names`` (n,), for a gear that cannot be."""
+        for name in ('inertia', 'stiffness', 'damping', 'offset'):
+            values = getattr(self, name)
+            if np.shape(values) != (len(self.joints),):
+                raise UsageError(f'{name} of {len(self.joints)} elastic joints has shape '
+                                 f'{np.shape(values)}')
+            above = name in ('inertia', 'stiffness')
+            for joint, value in zip(self.joints, values, strict=True):
+                if not np.isfinite(value) or (above and not value > 0.0):
+                    raise ModelError(
+                        f'elastic joint {names[joint]}: {name} is {value:g}; it must be '
+                        f'{"above zero" if above else "finite"}: identify from a motion that '
+                        'shows it, with method feasible, or take the joint as rigid')
+        rate, *sizes = np.broadcast_to(self.waves, (len(self.joints), 3)).T
+        for joint, slope in zip(self.joints, rate * np.hypot(*sizes), strict=True):
+            if not slope < 1.0:
+                raise ModelError(
+                    f'elastic joint {names[joint]}: its kinematic error would turn the link back '
+                    f'(slope {slope:g}, must be below 1): check gear_ratios')
+
+    @property
+    def linear(self) -> Gears:
+        """The gears without kinematic error and hysteresis."""
+        return Gears(self.joints, self.inertia, self.stiffness, self.damping, self.offset)
+
+    @property
+    def wavy(self) -> NDArray[np.bool_]:
+        """Which gears (e,) have kinematic error."""
+        rate, sine, cosine = np.broadcast_to(self.waves, (len(self.joints), 3)).T
+        return np.asarray((rate != 0.0) & ((sine != 0.0) | (cosine != 0.0)))
+
+    @property
+    def amplitudes(self) -> FloatArray:
+        """Sums (e,) [N m] of the amplitudes of hysteresis."""
+        own = self.states[:, OWNER] == np.arange(len(self.joints))[:, None]
+        return np.asarray(own @ self.states[:, AMPLITUDE], dtype=np.float64)
+
+    @property
+    def hysteretic(self) -> NDArray[np.bool_]:
+        """Which gears (e,) have hysteresis."""
+        own = self.states[self.states[:, AMPLITUDE] != 0.0, OWNER].astype(np.int64)
+        return np.isin(np.arange(len(self.joints)), own)
+
+    def error(self, motor: FloatArray) -> FloatArray:
+        """Return the kinematic error [rad], its slope and curvature (3, K, e) at motors (K, e)."""
+        rate, sine, cosine = self.waves.T
+        s, c = np.sin(rate * motor), np.cos(rate * motor)
+        error = sine * s + cosine * c
+        return np.array([error, rate * (sine * c - cosine * s), -rate**2 * error])
+
+    def deflection(self, motor: FloatArray, link: FloatArray) -> FloatArray:
+        """Return u [rad] and its rate (2, K, e); ``motor`` and ``link`` (2, K, e) with theirs."""
+        error, slope, _ = self.error(motor[0])
+        return np.array([motor[0] + error - link[0], (1.0 + slope) * motor[1] - link[1]])
+
+    def motor(self, output: FloatArray) -> FloatArray:
+        """Return the motors behind gears whose ``output`` is theta + e(theta), and its rates.
+
+        ``output`` and motors (1 to 3, ..., e) are positions [rad], velocities and accelerations,
+        as many as there are. By Newton's method; the slope of the error is below one.
+        """
+        motion = output.copy()
+        for _ in range(ROUNDS):
+            error, slope, _ = self.error(motion[0])
+            off = motion[0] + error - output[0]
+            motion[0] -= off / (1.0 + slope)
+            if not np.any(np.abs(off) > FINEST * (1.0 + np.abs(output[0]))):
+                break
+        _, slope, curve = self.error(motion[0])
+        if len(output) > 1:
+            motion[1] /= 1.0 + slope
+        if len(output) > 2:
+            motion[2] = (output[2] - curve * motion[1]**2) / (1.0 + slope)
+        return motion
+
+    def torque(self, bent: FloatArray) -> FloatArray:
+        """Return the torque (K, e) N m, hysteresis left out, at a `deflection` (2, K, e)."""
+        return np.asarray(self.stiffness * bent[0] + self.damping * bent[1] + self.offset)
+
+    def springs(self, n: int) -> Springs:
+        """Return springs between the coordinates of a robot of n joints, without the effects."""
+        axes = np.eye(n + len(self.joints))[n:]
+        axes[np.arange(len(self.joints)), list(self.joints)] = -1.0
+        return Springs(axes, self.stiffness, self.damping, self.offset)
+
+    def table(self, n: int) -> FloatArray:
+        """Return the gears (e, GEAR_COLUMNS) of a robot of n joints for the kernels."""
+        e = len(self.joints)
+        found = np.column_stack([
+            n + np.arange(e), self.joints, self.stiffness, self.damping, self.offset,
+            np.broadcast_to(self.waves, (e, 3))])
+        return np.asarray(found.reshape(-1, GEAR_COLUMNS), dtype=np.float64)
+
+    def bent(self, torque: FloatArray, step: float) -> FloatArray:
+        """Return the deflection and its rate (2, N, e) at which gears transmit ``torque`` (N, e).
+
+        Of samples ``step`` [s] apart, from relaxed gears at rest, hysteresis included.
+        """
+        found = np.empty((2, *torque.shape))
+        bent_along(self.table(0), self.states, np.ascontiguousarray(torque), step, found)
+        return found
+
+    def motors(self, n: int) -> tuple[int, ...]:
+        """Return the coordinate (n,) of each joint's motor: its own where the joint is rigid."""
+        return tuple(n + self.joints.index(j) if j in self.joints else j for j in range(n))
+
+
+class GearStates:
+    """The states of hysteresis of ``gears`` along samples that come in order.
+
+    A motion begins relaxed. What its past was before is not known, so two more motions begin at
+    either end of the loop: true torque is between them. Deflections that are noisy would wear the
+    states off, which forget with every way there and back, so a way back counts once it is more
+    than noise.
+    """
+
+    def __init__(self, gears: Gears) -> None:
+        self._states, count = gears.states, len(gears.states)
+        self._begins = [np.full(count, z) for z in (0.0, -1.0, 1.0)]
+        still = np.zeros(len(gears.joints))
+        self._before = [(still + np.nan, still.copy(), z.copy()) for z in self._begins]
+
+    def along(self, bent: FloatArray, begins: NDArray[np.bool_],
+              noise: FloatArray | None = None) -> FloatArray:
+        """Return torque, what a way back of less than noise would make, half of its range [N m].
+
+        Each (N, e), at deflections ``bent`` (N, e), NaN where they are not known; ``begins`` (N,):
+        motions; ``noise`` (N, e) [rad], by default none: by so much they differ without a motion.
+        """
+        known = np.zeros(bent.shape) if noise is None else np.ascontiguousarray(noise)
+        found = np.zeros((3, 2, *bent.shape))
+        for relaxed, before, out in zip(self._begins, self._before, found, strict=True):
+            hysteresis_along(self._states, np.ascontiguousarray(bent), known, begins, relaxed,
+                             before, out)
+        return np.array([*found[0], 0.5 * (found[2, 0] - found[1, 0])])
