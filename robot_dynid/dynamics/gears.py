@@ -102,7 +102,7 @@ class Gears:
 
     @property
     def wavy(self) -> NDArray[np.bool_]:
-        """Which gears (e,) have kinematic error."""
+        """A mask (e,) of the gears that have kinematic error."""
         rate, sine, cosine = np.broadcast_to(self.waves, (len(self.joints), 3)).T
         return np.asarray((rate != 0.0) & ((sine != 0.0) | (cosine != 0.0)))
 
@@ -114,7 +114,7 @@ class Gears:
 
     @property
     def hysteretic(self) -> NDArray[np.bool_]:
-        """Which gears (e,) have hysteresis."""
+        """A mask (e,) of the gears that have hysteresis."""
         own = self.states[self.states[:, AMPLITUDE] != 0.0, OWNER].astype(np.int64)
         return np.isin(np.arange(len(self.joints)), own)
 
@@ -133,8 +133,8 @@ class Gears:
     def motor(self, output: FloatArray) -> FloatArray:
         """Return the motors behind gears whose ``output`` is theta + e(theta), and its rates.
 
-        ``output`` and motors (1 to 3, ..., e) are positions [rad], velocities and accelerations,
-        as many as there are. By Newton's method; the slope of the error is below one.
+        ``output`` and motors (3, ..., e) are positions [rad], velocities and accelerations, or
+        the first (2, ..., e). By Newton's method; the slope of the error is below one.
         """
         motion = output.copy()
         for _ in range(ROUNDS):
@@ -144,8 +144,7 @@ class Gears:
             if not np.any(np.abs(off) > FINEST * (1.0 + np.abs(output[0]))):
                 break
         _, slope, curve = self.error(motion[0])
-        if len(output) > 1:
-            motion[1] /= 1.0 + slope
+        motion[1] /= 1.0 + slope
         if len(output) > 2:
             motion[2] = (output[2] - curve * motion[1]**2) / (1.0 + slope)
         return motion
@@ -161,7 +160,7 @@ class Gears:
         return Springs(axes, self.stiffness, self.damping, self.offset)
 
     def table(self, n: int) -> FloatArray:
-        """Return the gears (e, GEAR_COLUMNS) of a robot of n joints for the kernels."""
+        """Return the gears (e, 8) of a robot of n joints, columns as of the kernels."""
         e = len(self.joints)
         found = np.column_stack([
             n + np.arange(e), self.joints, self.stiffness, self.damping, self.offset,

@@ -163,7 +163,7 @@ def _carry_gears(gears, q, begins):
 
 @inlined
 def _gear_memory(table, states, n):
-    """Return what `_torque` and the others take: tables, then what a step keeps of a tile."""
+    """Return the memory of gears for `_torque`: both tables, then what a step keeps of a tile."""
     e = table.shape[0]
     return (table, states, np.zeros((e, LANES)), np.zeros((states.shape[0], LANES)),
             np.zeros((e, 3, LANES)), np.zeros((n if e > 0 else 0, LANES)), np.zeros((1, LANES)))
