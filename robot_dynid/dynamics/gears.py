@@ -165,7 +165,7 @@ class Gears:
         found = np.column_stack([
             n + np.arange(e), self.joints, self.stiffness, self.damping, self.offset,
             np.broadcast_to(self.waves, (e, 3))])
-        return np.asarray(found.reshape(-1, GEAR_COLUMNS), dtype=np.float64)
+        return np.require(found.reshape(-1, GEAR_COLUMNS), np.float64, ['C'])
 
     def bent(self, torque: FloatArray, step: float) -> FloatArray:
         """Return the deflection and its rate (2, N, e) at which gears transmit ``torque`` (N, e).

@@ -150,7 +150,7 @@ def test_links_and_motors_of_elastic_joints_accelerate_as_ours(made) -> None:
     assert gears is not None
     own = list(gears.joints)
     (torque,) = compiled('gear_torque', [shape], q, qd, theta, theta_d)
-    assert_same(torque[:, own], gears.torque((theta - q)[:, own], (theta_d - qd)[:, own]))
+    assert_same(torque[:, own], gears.torque(np.array([theta - q, theta_d - qd])[:, :, own]))
     assert not np.delete(torque, own, axis=1).any()
 
 

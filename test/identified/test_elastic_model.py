@@ -104,7 +104,7 @@ def test_other_laws_and_spinning_rotors_move() -> None:
     # J/r about the same axis couples the second motor with the first link by a constant
     assert mass[:, 0, 3] == pytest.approx(np.full(5, TRUTH.rotor_inertia[1] / 100.0))
     gears = spinning.elastic_motion.gears
-    torque = gears.torque(theta - q, theta_d - qd)
+    torque = gears.torque(np.array([theta - q, theta_d - qd]))
     rest = effort - torque - spinning.friction(theta, theta_d)
     np.testing.assert_allclose(
         np.einsum('kij,kj->ki', mass, np.hstack([links, rotors])) + bias,

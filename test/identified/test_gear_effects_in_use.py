@@ -94,11 +94,15 @@ def test_kinematic_error_takes_no_energy() -> None:
     assert np.ptp(whole) < 0.1 * np.ptp(stretched - own)
 
 
-def test_forward_of_inverse_is_the_motion() -> None:
-    wanted = motion(1.0, 1e-3)
-    drive = WAVY.inverse_elastic(*wanted, 1e-3)
-    links, motors = WAVY.forward_elastic(wanted[0], wanted[1], drive.effort, drive.position,
-                                         drive.velocity)
+@pytest.mark.parametrize('spins', [False, True])
+def test_forward_of_inverse_is_the_motion(spins: bool) -> None:
+    """Also where rotors spin on moving links, so that motors act on the torque of gears."""
+    axes = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    spinning = replace(ARM, drive=replace(ARM.drive, rotor_axes=axes))
+    model, wanted = true_model(spinning) if spins else WAVY, motion(1.0, 1e-3)
+    drive = model.inverse_elastic(*wanted, 1e-3)
+    links, motors = model.forward_elastic(wanted[0], wanted[1], drive.effort, drive.position,
+                                          drive.velocity)
     size = np.abs(drive.acceleration).max()
     np.testing.assert_allclose(links, wanted[2], atol=1e-11 * size)
     np.testing.assert_allclose(motors, drive.acceleration, atol=1e-11 * size)
