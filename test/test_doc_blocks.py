@@ -59,7 +59,7 @@ def elastic() -> dict[str, Any]:
     zero = np.zeros((4, 2))
     return {'robot': robot, 'model': model, 'truth': load_truth(robot),
             'trajectory': QuinticMove(robot.joints, zero[0], zero[0] + 0.1, 0.5),
-            'q': zero, 'qd': zero, 'tau': zero, 'efforts': np.zeros((4, 5, 2)),
+            'q': zero, 'qd': zero, 'qdd': zero, 'tau': zero, 'efforts': np.zeros((4, 5, 2)),
             'theta': zero, 'thetad': zero, 'q0': zero,
             'qd0': zero, 'theta0': zero, 'thetad0': zero, 'dt': 0.001}
 
