@@ -288,6 +288,24 @@ def test_the_gear_senses_torque_beside_hysteresis_and_kinematic_error() -> None:
     assert (errors[0] < 0.25 * errors[1]).all(), errors
 
 
+def test_motors_bear_the_slope_of_the_kinematic_error() -> None:
+    """At rest they hold the weight times one and the slope, and nothing is left."""
+    own = replace(with_effects(loop=(0.0, 0.0))[0], record=model().record)
+    encoders = tuple(replace(one, offset=0.0) for one in own.record.motor_encoders)
+    own = replace(own, record=replace(own.record, motor_encoders=encoders))
+    rest, gears = np.zeros((1, 2)), own.elastic_motion.gears
+    weight = own.gravity(rest)
+    bent = np.stack([weight / gears.stiffness, rest])
+    motor = gears.motor(bent)[0]
+    time, still = 0.002 * np.arange(400), np.zeros((400, 2))
+    effort = (1.0 + gears.error(motor)[1]) * weight
+    log = RawLog('held', own.joints, time, still, still, still + effort, still + motor, still)
+    found = observer_of(own, MonitorSettings()).along(monitor_input(own, log))[-1]
+    np.testing.assert_allclose(found[[EXTERNAL, RESIDUAL]], 0.0, atol=1e-6)
+    np.testing.assert_allclose(found[GEAR], weight[0], rtol=1e-9)
+    assert (np.abs(effort - weight) > 0.1).all()
+
+
 def test_encoders_of_recordings_are_in_the_model() -> None:
     """Also where the motor states are not divided by the gear ratio."""
     first, last = log(), other(1000)
