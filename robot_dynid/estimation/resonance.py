@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from robot_dynid.errors import DataError
 from robot_dynid.types import FloatArray
 
-ComplexArray = NDArray[np.complexfloating[Any, Any]]
+#: a name in quotes: NumPy 1.21 has no types of complex numbers with parameters
+ComplexArray: TypeAlias = 'NDArray[np.complexfloating[Any, Any]]'
 #: stretches of half the overlap that spectra are averaged over, and as how many each counts
 STRETCHES, INDEPENDENT = 12, 0.6
 #: frequencies count from this coherence on, up to this share of the sampling frequency, and where
