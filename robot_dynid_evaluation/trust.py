@@ -115,7 +115,7 @@ def _many(part: str, figures: Figures) -> Iterator[Cells]:
 def _health(part: str, figures: Figures) -> Iterator[Cells]:
     for row in figures['rows']:
         yield (row['plant'], number(row['days']), row['what'], number(row['arms']),
-               number(row['hours']), number(row['found']), row['stated'], row['minutes'])
+               number(row['found']), row['stated'], row['minutes'])
 
 
 KINDS = {
@@ -145,13 +145,14 @@ KINDS = {
         ('event', 'busy loops beside', 'runs', 'seconds', 'promised', 'kept'), _stops,
         ('what', 'load', 'runs', 'ours', 'peer', 'kept')),
     'health': Kind(
-        'Health', 'Hours of everyday motion of simulated arms whose models are from recordings of '
-        'so many days: alarms where nothing changed, and arms of which a change was found, after '
-        'so many minutes (median). Outside the model: friction that warms up, that has a course '
-        'of the day, that grows with load, and motion of another kind than in the recordings.',
+        'Health', 'Everyday motion of simulated arms whose models are from recordings of so many '
+        'days: alarms on days on which nothing changed beside those stated, and arms of which a '
+        'change was found within half an hour, after so many minutes (median). Outside the model: '
+        'friction that warms up, that has a course of the day, that grows with load, and motion '
+        'of another kind than in the recordings.',
         'robot-dynid bench health', ('rows',),
-        ('plant', 'days', 'what', 'arms', 'hours', 'found', 'stated', 'minutes'), _health,
-        ('plant', 'days', 'what', 'arms', 'hours', 'found', 'stated', 'minutes')),
+        ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes'), _health,
+        ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes')),
     'inputs': Kind(
         'Inputs tried', 'Damaged files of every kind, from a seed: read, or refused with a '
         'message; anything else, and more than 5 s or 500 MB, is a fault.',

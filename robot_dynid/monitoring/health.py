@@ -1,19 +1,24 @@
 """Health of a robot: by how much its parameters have departed from the served model.
 
 Parameters that belong together are judged together: the friction of a joint, its rotor, its gear,
-the inertia of a link. The estimate of d of them follows, where nothing changes but by what is
-expected, a normal distribution of a covariance C s, and forgets over the memory tau; the scale s
-is known as well as a few days tell, with nu degrees of freedom (inverse chi-square), so that C is
-the covariance of Student's distribution. The square x of the distance by C has the density f of
-d (nu - 2) / nu times Fisher's F of d and nu degrees, and exceeds a high level at the rate
+the inertia of a link. Where nothing changes but by what is expected, the estimate of d of them
+departs from the model by
 
-    2 x f(x) / tau:
+    a + e,    a ~ N(0, s (1 - w) C),    e ~ N(0, w C).
 
-given s the root of x / s is the distance of an Ornstein-Uhlenbeck process, which leaves a ball, at
-2 (x / s) f_d(x / s) / tau with the density f_d of chi-square; the mean over s is the above. The
-levels are those at which the rates of all groups, each with the same share, add up to the rate of
-false alarms that was asked for. Joints that rest, and what stays the same for a day, only lower
-it.
+The first part, friction and the error of the model, is another on another day, and the same all
+day; its scale s is known as well as a few days tell, with nu degrees of freedom (inverse
+chi-square). The second, noise, forgets over the memory tau: within n memories its squared distance
+u by w C exceeds a high level with the probability
+
+    1 - exp(-n 2 u f(u))
+
+of an Ornstein-Uhlenbeck process that leaves a ball, with the density f of chi-square. The squared
+distance by C exceeds x on a day no more often than the root of that of the first part, which is
+(1 - w) d (nu - 2) / nu times Fisher's F of d and nu, and the largest noise of that day add up to
+the root of x. The levels are those at which the probabilities of all groups, each with the same
+share, add up to the false alarms that were asked for. A robot that moves for less of the day, and
+joints that rest, only lower them.
 
 Source: Leadbetter, Lindgren, Rootzen 1983, Extremes, chapter 12 (alpha = 1), for d = 1; the same
 for the distance, a diffusion, for d > 1.
@@ -39,8 +44,8 @@ from robot_dynid.numbers import NumberRange, check_ranges, ranged
 from robot_dynid.regressor import JointFriction, RigidLinks, RotorInertia, Springs
 from robot_dynid.types import FloatArray
 
-#: a month [s]: the unit of the rate of false alarms
-MONTH = 30.0 * 24.0 * 3600.0
+#: days of a month, the unit of the rate of false alarms; a day [s]
+MONTH, DAY = 30.0, 24.0 * 3600.0
 #: directions with less than this share of the variance of the best known one say nothing
 LEAST_KNOWN = 1e-6
 #: deviations of a normal distribution that hold 95 %
@@ -51,8 +56,12 @@ CLEAR = 10.0
 KNOWN = 0.1
 #: changes of less than this [N m], as a share of what the model leaves over, raise no alarm
 MATTERS = 0.1
-#: logarithm of a squared distance beyond all levels
-FARTHEST = 100.0
+#: logarithms of distances between which all levels are
+LEVELS = -10.0, 50.0
+#: largest noise of a day that is looked at, beyond the root of its degrees, and steps up to it
+LARGEST, STEPS = 10.0, 200
+#: steps in which the share of noise is told
+SHARES = 0.005
 #: what the groups of blocks are of a part
 WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
          RigidLinks: 'mass, first moments and inertia'}
@@ -60,7 +69,10 @@ WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
 
 @dataclass(frozen=True)
 class HealthSettings:
-    """``memory`` [s] of motion; ``false_alarms`` per month of motion, of all groups together."""
+    """``memory`` [s] of motion; ``false_alarms`` per month, of all groups together.
+
+    Of a group on the same day they are one. A robot that moves all day has no more.
+    """
 
     memory: float = ranged(300.0, MEMORY)
     false_alarms: float = ranged(0.1, NumberRange(1e-6, 1e3))
@@ -164,26 +176,51 @@ def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
     return tuple(Group(key, tuple(columns)) for key, columns in found.items())
 
 
-def alarm_level(degrees: int, rate: float, freedom: float = np.inf) -> float:
-    """Return the level of a squared distance that is exceeded at a ``rate`` per memory.
+def alarm_level(
+    degrees: int, chance: float, freedom: float = np.inf, noise: float = 0.0,
+    memories: float = 1.0,
+) -> float:
+    """Return the level of a squared distance that a day exceeds with a ``chance``.
 
-    Of so many ``degrees``, by a covariance that is known with ``freedom``. Solves
-    2 x f(x) = rate beyond its mode.
+    Of so many ``degrees``, by a covariance of which the share ``noise`` forgets over so many
+    ``memories`` within a day; the rest stays that day, and is known with ``freedom``.
     """
     from scipy.optimize import brentq
-    from scipy.special import betaln, gammaln
 
-    half, own = 0.5 * degrees, 0.5 * freedom
+    largest, weights = largest_noise(degrees, memories)
 
     def excess(logarithm: float) -> float:
-        y = float(np.exp(logarithm))  # of the scale of the distribution, not of its deviation
-        density = half * np.log(0.5 * y) - 0.5 * y - gammaln(half) if np.isinf(freedom) else (
-            half * np.log(y / freedom) - (half + own) * np.log1p(y / freedom) - betaln(half, own))
-        return float(density + np.log(2.0 / rate))
+        left = np.maximum(np.exp(logarithm) - np.sqrt(noise) * largest, 0.0)
+        rest = max(1.0 - noise, np.finfo(np.float64).eps)
+        return float(weights @ exceeded(left**2 / rest, degrees, freedom)) - chance
 
-    start = float(np.log(degrees + 2.0))  # beyond the largest of x f(x)
-    found = start if excess(start) <= 0.0 else brentq(excess, start, FARTHEST)
-    return float(np.exp(found)) * (1.0 - 2.0 / freedom)
+    return float(np.exp(2.0 * brentq(excess, *LEVELS)))
+
+
+def largest_noise(degrees: int, memories: float) -> tuple[FloatArray, FloatArray]:
+    """Return distances (m,), and how probable (m,) each is as the largest of a day.
+
+    Of noise of so many ``degrees``, by its own covariance, which forgets so many ``memories``.
+    """
+    from scipy.special import gammaln
+
+    found = np.sqrt(degrees) + np.linspace(0.0, LARGEST, STEPS + 1)[1:]
+    half, square = 0.5 * degrees, found**2
+    density = np.exp(half * np.log(0.5 * square) - 0.5 * square - gammaln(half))
+    beyond = -np.expm1(-2.0 * max(memories, 1.0) * density)
+    return found, -np.diff(np.concatenate([[1.0], beyond[:-1], [0.0]]))
+
+
+def exceeded(square: FloatArray, degrees: int, freedom: float) -> FloatArray:
+    """Return how probable squared distances (m,) as large are, of so many ``degrees``.
+
+    By a covariance that is known with ``freedom``.
+    """
+    from scipy.special import chdtrc, fdtrc
+
+    own = square / (1.0 - 2.0 / freedom)
+    return np.asarray(chdtrc(degrees, own) if np.isinf(freedom) else
+                      fdtrc(degrees, freedom, own / degrees))
 
 
 class Health:
@@ -194,18 +231,20 @@ class Health:
         self.identification = RecursiveIdentification(model, self.settings.memory)
         self.groups = groups_of(model)
         self._words = parameter_words(model)
-        self._rate = self.settings.false_alarms * self.settings.memory / MONTH / len(self.groups)
+        self._chance = -float(np.expm1(
+            -self.settings.false_alarms / MONTH / len(self.groups)))
         self._freedom = prior_freedom(model)
-        self._levels: dict[tuple[int, float], float] = {}
+        self._levels: dict[tuple[int, float, float], float] = {}
 
-    def level(self, degrees: int, freedom: float) -> float:
+    def level(self, degrees: int, freedom: float, noise: float) -> float:
         """Return the level of a squared distance of so many ``degrees`` that is an alarm.
 
-        ``freedom`` is that of the covariance.
+        ``freedom`` and share of ``noise`` are those of the covariance.
         """
-        key = degrees, freedom
+        key = degrees, freedom, min(SHARES * np.ceil(noise / SHARES), 1.0)
         if key not in self._levels:
-            self._levels[key] = alarm_level(degrees, self._rate, freedom)
+            self._levels[key] = alarm_level(degrees, self._chance, *key[1:],
+                                            DAY / self.settings.memory)
         return self._levels[key]
 
     @one_blas_thread()
@@ -213,10 +252,11 @@ class Health:
         """Return the health of all groups now."""
         found = self.identification
         left = found.left_over(found.values)
-        root, departure, unchanged = found.root, found.departure, found.unchanged
+        root, departure = found.root, found.departure
+        covariances = np.array([found.unchanged, found.scatter])
         expected = np.sum(found.prior ** 2, axis=0)
         stays = np.sum(root ** 2, axis=0)
-        return tuple(self._judged(group, left, (root, departure, unchanged), (expected, stays))
+        return tuple(self._judged(group, left, (root, departure, covariances), (expected, stays))
                      for group in self.groups)
 
     def _judged(
@@ -224,13 +264,13 @@ class Health:
         known: tuple[FloatArray, FloatArray, FloatArray], variances: tuple[FloatArray, FloatArray],
     ) -> GroupHealth:
         found, own = self.identification, list(group.columns)
-        root, departure, unchanged = known
-        square, degrees = distance(departure[own], unchanged[np.ix_(own, own)])
+        root, departure, covariances = known
+        square, degrees, noise = distance(departure[own], *covariances[:, own][:, :, own])
         joint, torque, reach = self._torque(own, root, departure)
         expected, stays = (one[own] for one in variances)
         best = 1.0 - float(np.min(stays / np.where(expected > 0.0, expected, np.inf)))
         freedom = float(self._freedom[own].min())
-        level = self.level(max(degrees, 1), freedom)
+        level = self.level(max(degrees, 1), freedom, noise)
         idle = found.seconds - float(found.excited[own].max())
         if found.learning or best < KNOWN:
             condition = Condition.UNKNOWN
@@ -266,9 +306,12 @@ class Health:
         return joint, float(size[joint]), float(reach[joint])
 
 
-def distance(departure: FloatArray, covariance: FloatArray) -> tuple[float, int]:
+def distance(
+    departure: FloatArray, covariance: FloatArray, scatter: FloatArray
+) -> tuple[float, int, float]:
     """Return the squared distance of a departure (d,) by its covariance (d, d), and its degrees.
 
+    The third is the share of the noise, of covariance ``scatter`` (d, d), on average over these.
     Directions that nothing is known of yet do not count.
     """
     scale = np.sqrt(np.diag(covariance))
@@ -276,8 +319,9 @@ def distance(departure: FloatArray, covariance: FloatArray) -> tuple[float, int]
     values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
     kept = values > LEAST_KNOWN * max(float(values[-1]), np.finfo(float).tiny)
     kept &= scale.any()
-    along = vectors[:, kept].T @ (departure / unit)
-    return float(np.sum(along ** 2 / values[kept])), int(kept.sum())
+    white = vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None]
+    noise = float(np.trace(white.T @ scatter @ white)) / max(int(kept.sum()), 1)
+    return float(np.sum((white.T @ departure)**2)), int(kept.sum()), min(noise, 1.0)
 
 
 def normal_deviations(square: float, degrees: int, freedom: float = np.inf) -> float:
@@ -286,15 +330,12 @@ def normal_deviations(square: float, degrees: int, freedom: float = np.inf) -> f
     ``square`` of the distance of so many ``degrees``, by a covariance known with ``freedom``.
     """
     from scipy.optimize import brentq
-    from scipy.special import chdtrc, fdtrc, log_ndtr
+    from scipy.special import log_ndtr
 
     if degrees == 0 or square <= 0.0:
         return 0.0
-    known = np.isinf(freedom)
-    own = square / (1.0 - 2.0 / freedom)
-    probability = 0.5 * float(chdtrc(degrees, own) if known else
-                              fdtrc(degrees, freedom, own / degrees))
-    if (known and degrees == 1) or probability == 0.0:
+    probability = 0.5 * float(exceeded(np.array(square), degrees, freedom))
+    if (np.isinf(freedom) and degrees == 1) or probability == 0.0:
         return float(np.sqrt(square))
-    tail = np.log(probability)
-    return float(brentq(lambda z: log_ndtr(-z) - tail, 0.0, np.sqrt(own)))
+    tail, highest = np.log(probability), np.sqrt(square / (1.0 - 2.0 / freedom))
+    return float(brentq(lambda z: log_ndtr(-z) - tail, 0.0, highest))

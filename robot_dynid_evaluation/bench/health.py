@@ -1,6 +1,6 @@
-"""Hours of everyday motion of simulated arms: false alarms of ~/health, and how soon it finds.
+"""Days of everyday motion of simulated arms: false alarms of ~/health, and how soon it finds.
 
-Every arm is identified from recordings of a few days, then moves for hours. Joint states pass what
+Every arm is identified from recordings of a few days, then moves on others. Joint states pass what
 the identifier does with them: five seconds at a time to information, to the parameters, to the
 condition of every group. First nothing changes but what days change; then one thing does.
 """
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from robot_dynid.trajectories.limits import MotionLimits
     from robot_dynid.types import FloatArray, RawLog
 
-COLUMNS = ('plant', 'days', 'what', 'arms', 'hours', 'found', 'stated', 'kept', 'minutes')
-#: arms of every plant; hours of each without a change, and those a change may take to be found
-ARMS, HOURS, SOON = 4, 1.0, 0.5
-#: false alarms per month of motion: the default, and the most, of which hours can show some
-RATES = (0.1, 1000.0)
+COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes')
+#: arms of every plant; days of each without a change, and hours a change may take to be found
+ARMS, UNCHANGED, SOON = 6, 4, 0.5
+#: false alarms per month: the default, one in ten days, and one a day, of which days show some
+RATES = (0.1, 3.0, 30.0)
+#: those with which changes are looked for
+LOOKED = RATES[:2]
 #: [Hz]; [s] of a stretch, of the motion that an arm repeats during a day, and of motion in a day
-RATE, STRETCH, LAP, DAY = 100.0, 5.0, 60.0, 3600.0
+RATE, STRETCH, LAP, DAY = 100.0, 5.0, 60.0, 900.0
 #: stretches after which groups are judged
 JUDGED = 3
-#: recordings of the identification, each of another day: few, and those with which changes are
+#: recordings of the identification, each of another day: few, and more, with which changes are
 #: looked for; their length [s], periods and harmonics of their motion
-DAYS = (2, 4)
+DAYS = (2, 4, 10)
 SECONDS, PERIODS, HARMONICS = 30.0, 3, 6
 #: white noise of the efforts, coloured noise, in terms of the dry friction, and its time [s]
 NOISE, COLOURED, COLOUR = 0.1, 0.05, 0.2
@@ -47,7 +49,6 @@ SENSORS = 2e-6, 1e-3
 SPEED, REST = 0.6, 0.5
 #: hours in which friction has its course of a day
 COURSE = 8.0
-MONTH_HOURS = 720.0
 
 CHANGES = {'viscous friction +20 %': Change('viscous_2', viscous=1.2, joint=1),
            'dry friction +20 %': Change('dry_2', dry=1.2, joint=1),
@@ -256,56 +257,77 @@ def measure(progress: Progress) -> Iterator[Row]:
     cases = [(plant, days) for plant in PLANTS for days in DAYS]
     for i, (plant, days) in enumerate(cases):
         counts = np.zeros(len(RATES), dtype=int)
-        minutes: dict[str, list[float]] = {what: [] for what in CHANGES if days == DAYS[-1]}
+        minutes: dict[tuple[str, float], list[float]] = {
+            (what, rate): [] for what in CHANGES for rate in LOOKED if days > DAYS[0]}
         for seed in range(ARMS):
             progress(f'{plant.name}, {days} days: arm {seed + 1}', (i + seed / ARMS) / len(cases))
             arm = EverydayArm(plant, days, seed)
-            health, found = unchanged(arm, HOURS)
+            every, found = unchanged(arm)
             counts += found
-            for what, own in minutes.items():
-                own += until_found(arm, health, CHANGES[what])
+            for what in CHANGES if days > DAYS[0] else ():
+                for rate, own in zip(LOOKED, until_found(arm, every, CHANGES[what]), strict=True):
+                    minutes[what, rate] += own
         yield from ({'plant': plant.name, 'days': days, **row} for row in rows(counts, minutes))
 
 
-def unchanged(arm: EverydayArm, hours: float) -> tuple[Health, list[int]]:
-    """Return the health of an arm after hours without a change, and alarms by each of RATES."""
+def unchanged(arm: EverydayArm) -> tuple[list[Health], list[int]]:
+    """Return the health of an arm after days without a change, and alarms, by each of RATES.
+
+    A group that alarms again on the same day, or still does the next, alarms once.
+    """
     from robot_dynid.monitoring.health import Health, HealthSettings
 
     every = [Health(arm.model, HealthSettings(false_alarms=rate)) for rate in RATES]
-    counts, before = [0] * len(every), [set[str]()] * len(every)
+    counts = [0] * len(every)
+    now, told = [set[str]()] * len(every), [set[str]()] * len(every)
+    today = 0
     for one in every:
         one.identification = every[0].identification
-    for _, judged in followed(every[0], arm, hours):
+    for seconds, judged in followed(every[0], arm, UNCHANGED * DAY / 3600.0):
+        day = int((seconds - STRETCH) // DAY)
         for k, one in enumerate(every):
-            now = alarms(one.judged() if k else judged)
-            counts[k] += len(now - before[k])
-            before[k] = now
-    return every[0], counts
+            before = told[k] if day == today else now[k]
+            now[k] = alarms(one.judged() if k else judged)
+            counts[k] += len(now[k] - before)
+            told[k] = before | now[k]
+        today = day
+    return every, counts
 
 
-def until_found(arm: EverydayArm, health: Health, change: Change) -> list[float]:
-    """Return the minutes until a ``change`` raised an alarm about its part; none if not SOON."""
-    own = copy.deepcopy(health, {id(arm.model): arm.model})
+def until_found(arm: EverydayArm, every: list[Health], change: Change) -> list[list[float]]:
+    """Return the minutes until a ``change`` raised an alarm about its part, by each of LOOKED.
+
+    None if not SOON.
+    """
+    own = copy.deepcopy(every[:len(LOOKED)], {id(arm.model): arm.model})
     part = f'joint_{change.joint + 1}: friction' if not change.load else 'link_'
+    found: list[list[float]] = [[] for _ in own]
     arm.change = change
-    try:
-        return [seconds / 60.0 for seconds, judged in followed(own, arm, SOON)
-                if any(words.startswith(part) for words in alarms(judged))][:1]
-    finally:
-        arm.change = Change('')
+    for seconds, judged in followed(own[0], arm, SOON):
+        for k, one in enumerate(own):
+            now = alarms(one.judged() if k else judged)
+            if not found[k] and any(words.startswith(part) for words in now):
+                found[k] = [seconds / 60.0]
+        if all(found):
+            break
+    arm.change = Change('')
+    return found
 
 
-def rows(counts: NDArray[np.int64], minutes: dict[str, list[float]]) -> Iterator[Row]:
+def rows(
+    counts: NDArray[np.int64], minutes: dict[tuple[str, float], list[float]]
+) -> Iterator[Row]:
     """Yield the table of false alarms by RATES (k,), and of ``minutes`` until changes were found.
 
     False alarms are to be no more than stated and two deviations of so few.
     """
-    hours = ARMS * HOURS
+    from robot_dynid.monitoring.health import MONTH
+
     for rate, count in zip(RATES, counts.tolist(), strict=True):
-        stated = rate * hours / MONTH_HOURS
-        yield {'what': f'false alarms, {rate:g} a month stated', 'arms': ARMS, 'hours': hours,
+        stated = rate * ARMS * UNCHANGED / MONTH
+        yield {'what': f'{ARMS * UNCHANGED} days, {rate:g} false alarms a month', 'arms': ARMS,
                'found': count, 'stated': f'{stated:.2g}',
                'kept': bool(count <= stated + 2.0 * np.sqrt(stated)), 'minutes': '-'}
-    for what, found in minutes.items():
-        yield {'what': what, 'arms': ARMS, 'hours': ARMS * SOON, 'found': len(found),
+    for (what, rate), found in minutes.items():
+        yield {'what': f'{what}, {rate:g} a month', 'arms': ARMS, 'found': len(found),
                'stated': '-', 'kept': None, 'minutes': f'{np.median(found):.2g}' if found else '-'}

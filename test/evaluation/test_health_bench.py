@@ -25,19 +25,31 @@ def test_moves_keep_the_limits_and_are_derivatives() -> None:
 
 
 def test_more_alarms_than_stated_are_told() -> None:
-    hours = health.ARMS * health.HOURS
-    most = health.RATES[1] * hours / health.MONTH_HOURS
-    table = list(rows(np.array([1, int(most)]), {'0.5 kg left on': [2.0, 4.0]}))
-    assert [row['kept'] for row in table] == [False, True, None]
-    assert float(table[1]['stated']) == pytest.approx(most, rel=0.01)
-    assert (table[2]['found'], table[2]['minutes']) == (2, '3')
+    stated = [rate * health.ARMS * health.UNCHANGED / 30.0 for rate in health.RATES]
+    table = list(rows(np.array([2, int(stated[1]), int(2.0 * stated[2])]),
+                      {('0.5 kg left on', 0.1): [2.0, 4.0]}))
+    assert [row['kept'] for row in table] == [False, True, False, None]
+    assert float(table[2]['stated']) == pytest.approx(stated[2], rel=0.01)
+    assert (table[3]['found'], table[3]['minutes']) == (2, '3')
 
 
 def test_a_load_is_found_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (('ARMS', 1), ('HOURS', 0.05), ('SOON', 0.05), ('DAYS', (2,)),
-                        ('PLANTS', health.PLANTS[1:])):
+    for name, value in (('ARMS', 1), ('UNCHANGED', 1), ('SOON', 0.05), ('DAYS', (1, 2)),
+                        ('DAY', 180.0), ('PLANTS', health.PLANTS[1:]), ('RATES', (0.1,))):
         monkeypatch.setattr(health, name, value)
-    table = {row['what']: row for row in health.measure(lambda *_: None)}
-    assert table['0.5 kg left on']['found'] == 1
-    assert all(row['found'] == 0 for what, row in table.items() if what.startswith('false'))
+    monkeypatch.setattr(health, 'LOOKED', (0.1,))
+    table = {(row['days'], row['what']): row for row in health.measure(lambda *_: None)}
+    assert table[2, '0.5 kg left on, 0.1 a month']['found'] == 1
+    assert all(row['found'] == 0 for (_, what), row in table.items() if 'false alarms' in what)
     assert {row['plant'] for row in table.values()} == {'outside the model'}
+
+
+def test_an_alarm_of_a_day_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three days: it comes and goes on the first, stays over night, is new on the third."""
+    monkeypatch.setattr(health, 'DAY', 60.0)
+    said = iter(['one', '', 'one', 'one', 'one', '', '', '', '', 'one', '', ''])
+    monkeypatch.setattr(health, 'RATES', (0.1,))
+    monkeypatch.setattr(health, 'alarms', lambda _: {word} if (word := next(said)) else set())
+    monkeypatch.setattr(health, 'followed', lambda *_: ((15.0 * k, ()) for k in range(1, 13)))
+    arm = health.EverydayArm(health.PLANTS[0], 1, 0)
+    assert health.unchanged(arm)[1] == [2]

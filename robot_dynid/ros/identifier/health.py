@@ -67,7 +67,7 @@ class HealthParameters:
         HealthSettings.memory, 'time of motion over which older motion is forgotten [s]',
         allowed=MEMORY)
     health_false_alarms: float = parameter(
-        HealthSettings.false_alarms, 'false alarms per month of motion',
+        HealthSettings.false_alarms, 'false alarms per month',
         allowed=NumberRange(1e-6, 1e3))
 
     def health_settings(self) -> HealthSettings:
@@ -244,7 +244,7 @@ class HealthMonitoring:
         else:
             status.level, status.message = DiagnosticStatus.OK, 'as expected'
         values = {'motion followed [s]': f'{found.seconds:.0f}',
-                  'false alarms per month of motion': number(self._settings.false_alarms)}
+                  'false alarms per month': number(self._settings.false_alarms)}
         if found.recent is not None:
             errors = np.sqrt(found.recent.errors / np.maximum(found.recent.samples, 1.0))
             for row, served, followed in zip(

@@ -157,10 +157,10 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
 
 def test_memory_and_false_alarms_reach_the_levels() -> None:
     model = known_model()
-    plain = Health(model).level(3, np.inf)
+    plain = Health(model).level(3, np.inf, 0.5)
     for given in ({'health_memory': 30.0}, {'health_false_alarms': 0.01}):
         settings = HealthParameters(**given).health_settings()
-        assert Health(model, settings).level(3, np.inf) > plain + 1.0
+        assert Health(model, settings).level(3, np.inf, 0.5) > plain + 1.0
         assert Health(model, settings).identification.memory == settings.memory
 
 
