@@ -20,8 +20,9 @@ from robot_dynid.types import CHANNELS, FloatArray, RawLog
 PART_SECONDS = 60.0
 #: longest header of a file [bytes]
 HEADER_BYTES = 1000
-READERS: dict[tuple[int, int], Any] = {
-    (1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+#: bytes of the length of a header, and its reader, by the version of the format
+READERS: dict[tuple[int, int], tuple[int, Any]] = {
+    (1, 0): (2, npy.read_array_header_1_0), (2, 0): (4, npy.read_array_header_2_0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +90,14 @@ def _mapped(folder: Path, name: str) -> FloatArray:
             version = npy.read_magic(file)
             if version not in READERS:
                 raise ValueError(f'version {version} of the format')
+            digits, reader = READERS[version]
+            length = int.from_bytes(file.read(digits), 'little')
+            if length > HEADER_BYTES:  # NumPy itself looks from 1.24 on only
+                raise ValueError(f'a header of {length} bytes')
+            file.seek(-digits, os.SEEK_CUR)
             with warnings.catch_warnings():
                 warnings.simplefilter('error')  # headers of Python 2
-                shape, by_column, dtype = READERS[version](file, max_header_size=HEADER_BYTES)
+                shape, by_column, dtype = reader(file)
         except Exception as error:  # the header is Python source: many kinds of errors
             raise DataError(f'{path}: is no readable NumPy file: {clipped(str(error), 200)}'
                             ) from None

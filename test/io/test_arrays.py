@@ -45,6 +45,8 @@ def test_parts_are_the_whole(folder: Path) -> None:
     ('time', np.zeros(25), 'do not increase'), ('time', np.zeros((25, 1)), r'\(T,\)'),
     ('effort', np.zeros((25, 2), np.float32), 'float32'), ('time', b'no array', 'time.npy'),
     ('time', b'', 'time.npy'),
+    ('time', b'\x93NUMPY\x01\x00\xd0\x07' + 2000 * b' ', 'a header of 2000 bytes'),
+    ('time', b'\x93NUMPY\x02\x00\x00\x00\x01\x00', 'a header of 65536 bytes'),
 ])
 def test_unusable_files_are_named(
     folder: Path, name: str, content: np.ndarray | bytes | None, words: str
