@@ -13,7 +13,7 @@ from robot_dynid.errors import UsageError
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Progress, Terminal
-    from robot_dynid.fleet.fleet import Arm, Fleet
+    from robot_dynid.fleet.fleet import Arm, Finding, Fleet
     from robot_dynid.fleet.reduced import ArmRecording, ReducedFleet
     from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
@@ -79,8 +79,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     return {
         'robot': robot.name, 'recordings': len(made.recordings),
         'sessions': sum(len(arm.sessions) for arm in found.arms), 'rate': rate,
-        'tests': found.tests, 'findings': [_finding(one) for one in found.findings],
-        'watched': [_finding(one) | {'sessions_needed': one.sessions} for one in found.watched],
+        'tests': found.tests, 'findings': [_finding(found, one) for one in found.findings],
+        'watched': [_finding(found, one) | {'sessions_needed': one.sessions}
+                    for one in found.watched],
         'arms': {arm.name: {'sessions': len(arm.sessions), 'model': written.get(arm.name),
                             'characteristics': _levels(found, arm)} for arm in found.arms},
         'spread': _spread(found), 'left_out': dict(made.left_out), 'report': arguments.report,
@@ -142,15 +143,30 @@ def _written(
     return paths
 
 
-def _finding(one: Any) -> dict[str, Any]:
+def _finding(found: Fleet, one: Finding) -> dict[str, Any]:
+    """Return a finding, and what each session of its arm says, with intervals of 95 %.
+
+    Those are by what the session knows and what days differ by.
+    """
+    import numpy as np
+
+    from robot_dynid.estimation.estimate import interval_factor
     from robot_dynid.report.fleet import day
 
     own = one.characteristic
+    k, [arm] = found.characteristics.all.index(own), [
+        arm for arm in found.arms if arm.name == one.arm]
+    half = interval_factor(np.inf)
+    by_session = [{
+        'day': day(session.time), 'value': float(session.reading.values[k]),
+        'half_interval': half * float(np.hypot(found.usual[k].spread, np.sqrt(
+            session.reading.covariance[k, k])))}
+        for session in arm.sessions if session.reading.known[k]]
     return {'arm': one.arm, 'part': own.part, 'characteristic': own.name, 'kind': own.kind,
             'words': own.words, 'unit': own.unit or '1', 'pattern': one.pattern,
             'size': one.size, 'half_interval': one.half_interval,
             'since': None if one.since is None else day(one.since),
-            'probability': one.probability, 'cause': one.cause}
+            'probability': one.probability, 'cause': one.cause, 'by_session': by_session}
 
 
 def _levels(found: Fleet, arm: Arm) -> dict[str, Any]:

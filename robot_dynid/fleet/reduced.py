@@ -132,7 +132,7 @@ def reduced(
 
 def choosing(listed: Sequence[ArmRecording]) -> list[ArmRecording]:
     """Return the recordings from which filters and friction laws are chosen for all."""
-    ordered = sorted(listed, key=lambda one: (one.arm, one.time or one.named or 0.0))
+    ordered = sorted(listed, key=lambda one: (one.arm, one.time or one.named or 0.0, one.source))
     return [ordered[i] for i in np.unique(np.linspace(0, len(listed) - 1, CHOOSING, dtype=int))]
 
 
