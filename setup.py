@@ -24,7 +24,7 @@ REQUIRED = [
     'clarabel>=0.7,<1',
     'coal>=3.0,<4',
     'rich>=11.2,<16',
-    'argcomplete>=1.8,<4',
+    'argcomplete>=1.12,<4',
 ]
 EXTRAS = {
     'report': ['Jinja2>=3.0,<4', 'plotly>=5.4,<8'],

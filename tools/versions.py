@@ -74,7 +74,8 @@ def tested(folder: Path, words: list[str]) -> int:
     """Run the tests in an environment; return the exit code of pytest."""
     kept = {key: value for key, value in os.environ.items() if key not in (
         'PYTHONPATH', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')}
-    kept['NUMBA_CACHE_DIR'] = str(folder / 'numba')
+    # the processes that tests start in other folders find the sources, which are not installed
+    kept |= {'PYTHONPATH': str(ROOT), 'NUMBA_CACHE_DIR': str(folder / 'numba')}
     python = [str(folder / 'bin' / 'python'), '-m']
     subprocess.run([*python, 'robot_dynid.warm_up', '--missing'], cwd=ROOT, check=True, env=kept)
     # the prefix lets tests whose oracle is not in an environment be skipped

@@ -90,7 +90,11 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 def shell_code(shell: str) -> str:
     """Return the code with which bash or fish completes the program."""
-    return str(_argcomplete().shellcode([PROGRAM], shell=shell)).rstrip() + '\n'
+    library = _argcomplete()
+    if not hasattr(library, 'shellcode'):  # of a system older than this is declared
+        raise MissingDependency("completion needs argcomplete 1.12 or newer: pip install "
+                                "'argcomplete>=1.12'")
+    return str(library.shellcode([PROGRAM], shell=shell)).rstrip() + '\n'
 
 
 def verbs_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -95,6 +95,14 @@ def test_code_for_each_shell(capsys: Capture) -> None:
     assert main(['completion', 'tcsh']) == 2
 
 
+def test_an_argcomplete_without_code_for_shells_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.delattr('argcomplete.shellcode')
+    assert main(['completion', 'bash']) == 1
+    assert 'argcomplete 1.12 or newer' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(('line', 'expected', 'unexpected'), [
     ('robot-dynid ', {'identify', 'demo', 'completion'}, {'run.csv'}),
     ('robot-dynid base planar_3r --', {'--friction', '--quiet'}, {'--report'}),
