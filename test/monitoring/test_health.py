@@ -239,6 +239,13 @@ def test_levels_of_noise_are_those_of_a_diffusion(degrees: int) -> None:
     assert np.isclose(288.0 * 2.0 * x * chi2.pdf(x, degrees), 1e-4, rtol=0.2)
 
 
+def test_groups_share_the_false_alarms_of_a_day(model: IdentifiedModel) -> None:
+    health = Health(model, HealthSettings(memory=600.0, false_alarms=3.0))
+    chance = -np.expm1(-3.0 / 30.0 / len(health.groups))
+    assert np.isclose(health.level(2, np.inf, 0.0), chi2.isf(chance, 2), rtol=1e-9)
+    assert np.isclose(health.level(2, 9.0, 0.4999), alarm_level(2, chance, 9.0, 0.5, 144.0))
+
+
 def test_distances_leave_out_what_is_not_known() -> None:
     found = distance(np.array([2.0, 0.0]), np.diag([4.0, 0.0]), np.diag([1.0, 0.0]))
     assert found == (1.0, 1, 0.25)
