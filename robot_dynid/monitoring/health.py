@@ -212,9 +212,9 @@ def largest_noise(degrees: int, memories: float) -> tuple[FloatArray, FloatArray
 
 
 def exceeded(square: FloatArray, degrees: int, freedom: float) -> FloatArray:
-    """Return how probable squared distances (m,) as large are, of so many ``degrees``.
+    """Return the probability (m,) of a larger ``square`` (m,) of a distance.
 
-    By a covariance that is known with ``freedom``.
+    Of so many ``degrees``, by a covariance that is known with ``freedom``.
     """
     from scipy.special import chdtrc, fdtrc
 

@@ -300,20 +300,15 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
 def prior_freedom(model: IdentifiedModel) -> FloatArray:
     """Return the degrees of freedom (b,) of what is expected of the base parameters.
 
-    Those of a sum: the variance of the estimate and, of friction, that from day to day.
-    Source: Satterthwaite, Biometrics 1946, 2, 110; Welch, Biometrika 1947, 34, 28.
+    Those of the estimate, of friction also those of the spread from day to day: the fewer count.
     """
-    estimate = _estimate_freedom(model)
-    own = _student(estimate)**2 * np.sum(model.covariance_factor**2, axis=0)
-    total, told = own, own**2 / estimate
+    found = np.full(len(model.values), _estimate_freedom(model))
     scales = friction_scales(model.torque_model, model.values)
     if scales is not None:
         for direction, kind in zip(scales.directions.T, scales.kinds, strict=True):
-            spread, freedom = daily_spread(model, kind, scales.kinds.count(kind))
-            daily = (_student(freedom) * spread * direction)**2
-            total, told = total + daily, told + daily**2 / freedom
-    least = np.where(told > 0.0, total**2 / np.where(told > 0.0, told, 1.0), np.inf)
-    return np.asarray(np.maximum(least, LEAST_FREEDOM))
+            freedom = daily_spread(model, kind, scales.kinds.count(kind))[1]
+            found[direction != 0.0] = np.minimum(found[direction != 0.0], freedom)
+    return np.asarray(np.maximum(found, LEAST_FREEDOM))
 
 
 def daily_spread(model: IdentifiedModel, kind: str, axes: int) -> tuple[float, float]:
