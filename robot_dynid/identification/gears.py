@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.recipe import Recipe
@@ -117,6 +118,13 @@ def _warnings(gears: Sequence[GearRecord]) -> list[str]:
         f'N m) and hysteresis of {gear.hysteresis:.2g} N m; forward dynamics of states by '
         'themselves is without hysteresis, inverse with stiff gears and exports are without both'
         for gear in gears if gear.kinematic_error or gear.hysteresis]
+    found += [
+        f'{gear.joint}: the damping of its gear is {gear.damping:.3g} +- {reach:.2g} N m s/rad, '
+        'below zero: no gear drives motion. The model gives to the gear what something else does: '
+        'friction behind it, hysteresis, an encoder that is late; method feasible keeps it above '
+        'zero'
+        for gear in gears
+        if gear.damping < -(reach := interval_factor(np.inf) * gear.damping_std)]
     for gear in gears:
         if gear.attenuation <= ATTENUATED:
             continue

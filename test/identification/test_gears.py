@@ -66,7 +66,7 @@ def fine() -> IdentificationResult:
 
 def test_fine_encoders_are_told_without_a_warning() -> None:
     (robot, truth), result = elastic_arm(), fine()
-    assert not any('deflects' in text for text in result.warnings)
+    assert not any('deflects' in text or 'below zero' in text for text in result.warnings)
     gears = result.model.record.gears
     for j, gear in enumerate(gears):
         assert gear.joint == robot.joints[j]
@@ -87,6 +87,20 @@ def test_fine_encoders_are_told_without_a_warning() -> None:
     assert (levels.deflected.holding < 0.1 * levels.holding).all()
     again = IdentifiedModel.from_yaml(result.model.to_yaml())
     assert (again.record.gears, again.record.motor_encoders) == (gears, own)
+
+
+def test_damping_below_zero_is_told() -> None:
+    """As a motor encoder makes it that runs ahead of the deflection."""
+    log = clean()
+    assert log.motor_position is not None
+    rate = np.gradient(log.motor_position - log.position, log.time, axis=0)
+    early = replace(log, motor_position=log.motor_position + 3.0 * np.divide(D, K) * rate)
+    found = identify(elastic_arm()[0], [early], 'wls', FIXED)
+    assert [gear.damping for gear in found.model.record.gears] == pytest.approx(
+        -2.0 * np.array(D), rel=0.2)
+    told = [text for text in found.warnings if 'below zero' in text]
+    assert [text.split(':')[0] for text in told] == list(elastic_arm()[0].joints)
+    assert 'the damping of its gear is -' in told[0]
 
 
 def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
