@@ -10,6 +10,7 @@ from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation import ESTIMATORS, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.law_request import AUTO
+from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
 from robot_dynid.identification.recipe import NONE, THREE, Recipe
 from robot_dynid.identification.recordings import Unusable, part_of
 from robot_dynid.identification.residual_fit import ResidualFitted, fit_residual, joint_fit
@@ -62,6 +63,17 @@ def identify_sweeps(
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
                         'together: the second loop identifies the links from it')
     return rest, watch.timed(FRICTION, lambda: friction_step(robot, motions, recipe))
+
+
+def held_out_in(
+    experiment: Experiment, estimator: Estimator, first: FrictionStep | None
+) -> HeldOut:
+    """Return the errors on data left out, with the friction of the ``first`` loop where it is."""
+    if first is None:
+        return held_out(experiment.information)
+    physics = SequentialFit.of(experiment.model, first, Stopwatch(None), estimator)
+    return held_out(experiment.information,
+                    fit=lambda batches: physics(experiment, experiment, batches, None))
 
 
 def fit_deflection(

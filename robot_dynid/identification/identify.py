@@ -27,13 +27,14 @@ from robot_dynid.estimation.uncertainty.between_recordings import (
     friction_scales,
 )
 from robot_dynid.estimation.uncertainty.consistency import consistency
-from robot_dynid.estimation.uncertainty.held_out import HeldOut, held_out
+from robot_dynid.estimation.uncertainty.held_out import HeldOut
 from robot_dynid.estimation.uncertainty.refusal import refusal_sentence, refusals
 from robot_dynid.estimation.uncertainty.stretches import recordings as recordings_of
 from robot_dynid.identification.by_recording import Recorded
 from robot_dynid.identification.fit import (
     check_sequence,
     fit_deflection,
+    held_out_in,
     with_sequential_values,
 )
 from robot_dynid.identification.gathered import Gathered, Request, gather
@@ -138,7 +139,7 @@ def fitted(
     experiment, choice, part = gathered.experiment, gathered.choice, gathered.excerpt
     torque_model, alone = experiment.model, estimator.single_joint_motions
     progress('fitting', 0.9)
-    held = held_out(experiment.information)
+    held = held_out_in(experiment, estimator, gathered.sweeps)
     deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
     estimate = with_sequential_values(estimator.fit(experiment), deflected)
     if choice.structure.gears:

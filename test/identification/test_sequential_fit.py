@@ -13,6 +13,7 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.information import FILTERED
 from robot_dynid.estimation.joint_covariance import CorrelationDetails, GeneralisedLeastSquares
 from robot_dynid.estimation.least_squares import joint_weights
+from robot_dynid.estimation.uncertainty.held_out import held_out
 from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe, recipe_from_dict
 from robot_dynid.identification.residual_fit import joint_fit
@@ -192,6 +193,16 @@ def test_three_loops_with_the_covariance_of_all_joints(
     assert isinstance(found.estimate.details, CorrelationDetails)
     for name, value in result.model.standard.items():
         assert found.model.standard[name] == pytest.approx(value, abs=0.05 + 0.05 * abs(value))
+
+
+def test_data_left_out_is_judged_with_the_friction_of_the_sweeps(robot: RobotModel) -> None:
+    """Of motion that is mostly at rest, folds do not tell friction; the sweeps do."""
+    sweeps, log = sweeping(robot, robot.joints), moving(robot)
+    short = replace(log, time=log.time[:300], position=log.position[:300],
+                    velocity=log.velocity[:300], effort=log.effort[:300])
+    in_turn = identify(robot, [short, sweeps], 'wls', QUICK)
+    at_once = held_out(in_turn.experiment.information)
+    assert np.all(in_turn.held_out.raw < at_once.raw)
 
 
 def test_a_stopwatch_without_a_clock_measures_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,8 @@ from robot_dynid.estimation.least_squares import joint_weights, solve
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.types import FloatArray
 
+#: base parameters (b,) from some batches
+Fit = Callable[[Sequence[int]], FloatArray]
 FOLDS = 5
 #: one-sided level at which the share of a joint is sure
 LEVEL = 0.95
@@ -45,11 +48,14 @@ def folds(count: int) -> list[list[int]]:
     return [list(map(int, part)) for part in np.array_split(np.arange(count), min(FOLDS, count))]
 
 
-def held_out(information: Information, scored: Information | None = None) -> HeldOut:
+def held_out(
+    information: Information, scored: Information | None = None, fit: Fit | None = None
+) -> HeldOut:
     """Return the errors of cross-validation over contiguous stretches of time.
 
     ``scored`` is the information the errors are counted on, batch by batch the same stretches as
-    those fitted; by default the same information.
+    those fitted; by default the same information. ``fit`` returns the base parameters (b,) from
+    some batches of ``information``; by default weighted least squares.
     """
     parts = folds(len(information.batches))
     information = information.grouped(parts)
@@ -60,7 +66,8 @@ def held_out(information: Information, scored: Information | None = None) -> Hel
     errors, variations = [], []
     for fold, test in enumerate(scored.batches if len(parts) > 1 else ()):
         rest = [i for i in range(len(parts)) if i != fold]
-        values = solve(information.subset(rest), weights).values
+        values = solve(information.subset(rest), weights).values if fit is None else fit(
+            [batch for i in rest for batch in parts[i]])
         raw += scored.residual_energy(values, RAW, test)
         errors.append(scored.residual_energy(values, FILTERED, test))
         variations.append(_variation(scored, test))
