@@ -35,7 +35,7 @@ from robot_dynid.report.identification import (
 )
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import RawLog
-from robot_dynid.validation.validate import Trace, validate
+from robot_dynid.validation.validate import SCORED, Trace, Validation, validate
 
 LARGEST = 10_000_000  # bytes
 #: processor time of writing the largest report, and of one plain step over as many numbers
@@ -265,8 +265,6 @@ def test_long_recordings_keep_extremes_gaps_reversals_and_outliers() -> None:
 
 def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResult) -> None:
     """Curves, errors, friction: as many samples as are scored of an hour, all seven joints."""
-    from robot_dynid.validation.validate import SCORED, Validation
-
     robot = load_robot('seven_axis')
     trace = long_trace(SCORED)
     model = replace(result.model, robot=robot, not_identified=())
@@ -284,8 +282,6 @@ def test_an_hour_at_a_kilohertz_stays_small_and_quick(result: IdentificationResu
 
 
 def test_friction_of_a_gear_that_gives_is_drawn_once(result: IdentificationResult) -> None:
-    from robot_dynid.identification.validate import Validation
-
     robot = load_robot('elastic_2r')  # two joints, and two equations of motors
     speed = np.sin(np.linspace(0.0, 9.0, 400))[:, None] * np.ones(2)
     effort = np.tile(speed, 2)
