@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynid.errors import ExportWarning, ModelError, RefusedJointWarning
 from robot_dynid.estimation.estimate import Status
@@ -44,16 +45,22 @@ def stiff_leaves_out(model: IdentifiedModel) -> tuple[str, ...]:
     gears = model.mechanism.gears
     if gears is None:
         return ()
-    return tuple(
-        f'Left out: {effect} of the gears of {", ".join(np.array(model.elastic_joints)[own])}.'
-        for effect, own in (('kinematic error', gears.wavy), ('hysteresis', gears.hysteretic))
-        if own.any())
+    return (*_left_out(model, 'kinematic error', gears.wavy),
+            *_left_out(model, 'hysteresis', gears.hysteretic))
 
 
 def states_leave_out(model: IdentifiedModel) -> tuple[str, ...]:
     """Return sentences about the effects of gears that states by themselves leave out."""
-    return tuple(f'{text[:-1]}: states by themselves have no past.'
-                 for text in stiff_leaves_out(model) if 'hysteresis' in text)
+    gears = model.mechanism.gears
+    return () if gears is None else _left_out(
+        model, 'hysteresis', gears.hysteretic, ': states by themselves have no past')
+
+
+def _left_out(
+    model: IdentifiedModel, effect: str, own: NDArray[np.bool_], why: str = ''
+) -> tuple[str, ...]:
+    joints = ', '.join(np.array(model.elastic_joints)[own])
+    return (f'Left out: {effect} of the gears of {joints}{why}.',) if joints else ()
 
 
 def usable(model: IdentifiedModel, partial: bool = False) -> bool:
