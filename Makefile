@@ -2,7 +2,6 @@
 PYTHON ?= python3
 ENV = . .venv/env.sh &&
 # A file in one worker, so that what its tests share is made once; the long ones first.
-# Tests of nodes wait for motions most of their time: three at once fit two cores.
 GROUPS = --dist loadfile --no-loadscope-reorder
 
 .PHONY: setup demo test soak bench trust versions docs clean
@@ -17,7 +16,7 @@ test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
 	$(ENV) pytest -n auto $(GROUPS) -m 'not ros and not soak'
-	$(ENV) pytest -n 3 $(GROUPS) -m 'ros and not soak and not alone' test/ros
+	$(ENV) pytest -n 2 $(GROUPS) -m 'ros and not soak and not alone' test/ros
 	$(ENV) pytest -m 'alone and not soak' test/ros
 
 soak: setup
