@@ -28,7 +28,7 @@ REQUIRED = [
 ]
 EXTRAS = {
     'report': ['Jinja2>=3.0,<4', 'plotly>=5.4,<8'],
-    'simulation': ['mujoco>=3.5,<5'],
+    'simulation': ['mujoco>=3.16,<5'],
     # wheels of ROS 2 Jazzy and Kilted; a sourced ROS 2 has them
     'ros': ['ros-rclpy[fastrtps]>=7.1,<10', 'ros-sensor-msgs>=5.3,<6',
             'ros-trajectory-msgs>=5.3,<6', 'ros-std-srvs>=5.3,<6', 'ros-diagnostic-msgs>=5.3,<6',

@@ -22,6 +22,12 @@ try:
 except ImportError as error:
     raise MissingDependency.of('a simulation needs MuJoCo', 'simulation') from error
 
+#: older ones give a link that others are fixed to a wrong inertia, and no two of them the same
+OLDEST = 3, 16
+if tuple(map(int, mujoco.__version__.split('.')[:2])) < OLDEST:
+    raise MissingDependency.of(f'MuJoCo {mujoco.__version__} moves arms wrongly, 3.16 and newer '
+                               'ones are needed', 'simulation')
+
 __all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'urdf_model']
 
 #: dry friction holds where |velocity| is below this many times |acceleration| * step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from own_robots import own_robots
 from sine_motion import Sines
 
 from robot_dynid import load_robot
-from robot_dynid.errors import RobotError, UsageError
+from robot_dynid.errors import MissingDependency, RobotError, UsageError
+from robot_dynid.export import mujoco as own_mujoco
 from robot_dynid.friction import AxisMotion, law_from
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.arm import Arm, Sensors, measured, record
@@ -41,6 +43,13 @@ def test_meshes_that_lie_elsewhere_are_not_needed(tmp_path: Path) -> None:
     (tmp_path / 'arm.urdf').write_text(text.replace('</link>', mesh))
     robot = load_robot(tmp_path / 'arm.urdf')
     assert Plant(robot).model.body_mass.sum() == pytest.approx(robot.nominal[:, 0].sum())
+
+
+def test_a_mujoco_that_moves_arms_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ('3.9.0', '3.15.0'):
+        monkeypatch.setattr(mujoco, '__version__', version)
+        with pytest.raises(MissingDependency, match=f'MuJoCo {version} .*3.16'):
+            importlib.reload(own_mujoco)
 
 
 def test_a_root_link_may_be_called_world(tmp_path: Path) -> None:
