@@ -36,7 +36,7 @@ class Kernel:
     """
 
     def __init__(self, function: Any, flags: Mapping[str, Any], stored: bool) -> None:
-        self.py_func, self._flags, self._stored = function, flags, stored
+        self.py_func, self.flags, self._stored = function, flags, stored
         self._made: Any = None
         update_wrapper(self, function)
 
@@ -45,7 +45,7 @@ class Kernel:
         """Dispatcher of numba; it is made, and nothing compiled, when it is first asked for."""
         with _making:
             if self._made is None:
-                made = _compiler().njit(**self._flags)(self.py_func)
+                made = _compiler().njit(**self.flags)(self.py_func)
                 if self._stored and hasattr(made, 'enable_caching'):  # else it is switched off
                     _store(made)
                 self._made = made

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.kernels.friction import STOP
-from robot_dynid.kernels.newton_euler import LANES, compiled, inlined
+from robot_dynid.kernels.newton_euler import LANES, called, compiled, inlined
 
 #: columns of a gear: coordinates of motor and link, K, D, s, turns w and sizes of the wave's
 #: sine and cosine
@@ -86,7 +86,7 @@ def _motion_of(gear, start, change, k):
     return q[m, k] + reach * theta_d, theta_d, q[j, k] + reach * q_d, q_d
 
 
-@inlined
+@called
 def _press_gears(gears, start, load, factor):
     """Take gears off ``load``, and add to the matrix what they resist changes of velocity.
 
@@ -109,7 +109,7 @@ def _press_gears(gears, start, load, factor):
             factor[j, j, k] += duration * slope
 
 
-@inlined
+@called
 def _change_gears(gears, start, change):
     """Return whether gears are off their tangents, which are taken at ``change`` next there.
 
@@ -145,7 +145,7 @@ def _begin_gears(gears):
             guess[n, k] = 0.0
 
 
-@inlined
+@called
 def _carry_gears(gears, q, begins):
     """Move the states of hysteresis on to positions ``q``; where a motion begins they stay."""
     table, states, bent, past = gears[:4]

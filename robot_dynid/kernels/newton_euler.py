@@ -41,6 +41,8 @@ compiled = partial(Kernel, flags=FLAGS, stored=True)
 # Inlining lets the compiler see the constant row length of the work arrays, without which most of
 # the lane loops stay scalar; constants of a joint are read before the loops for the same reason.
 inlined = partial(Kernel, flags=FLAGS | {'forceinline': True}, stored=False)
+# Code that most robots have no use for is called: inlined, it makes the loops around it slower.
+called = partial(Kernel, flags=FLAGS, stored=False)
 
 
 def at_width(lanes: int, *passes: Any) -> tuple[Any, ...]:
@@ -61,8 +63,8 @@ def at_width(lanes: int, *passes: Any) -> tuple[Any, ...]:
             other = {name: lanes if name == 'LANES' else widened(own)
                      for name, own in used.items()}
             same = all(other[name] is own for name, own in used.items())
-            made[code] = one if same else inlined(
-                FunctionType(code.__code__, {**known, **other}, code.__name__))
+            made[code] = one if same else Kernel(
+                FunctionType(code.__code__, {**known, **other}, code.__name__), one.flags, False)
         return made[code]
 
     return tuple(widened(one) for one in passes)

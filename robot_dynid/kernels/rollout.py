@@ -201,7 +201,8 @@ def _step(tree, axes, state, effort, h, memory):
             pivots[k] = min(pivots[k], least[k])
         _finish_stage(stage, h, stages, change)
     _advance(h, state, stages)
-    _carry_gears(gears, state[0], False)
+    if gears[0].shape[0] > 0:
+        _carry_gears(gears, state[0], False)
 
 
 @inlined
