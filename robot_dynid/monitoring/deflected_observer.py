@@ -353,6 +353,7 @@ def _gear_covariance(model: IdentifiedModel) -> tuple[FloatArray, FloatArray]:
         into = np.zeros((6, len(places)))
         into[rows, range(len(places))] = 1.0
         if not np.isfinite(model.std[places]).all():
+            # by s, whose column is one: zero times infinity would be no number
             covariances.append(np.diag([0.0, 0.0, np.inf, 0.0, 0.0, 0.0]))
             continue
         factor = np.diag(model.std[places]) if model.correlation_factor is None else (
