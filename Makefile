@@ -3,6 +3,8 @@ PYTHON ?= python3
 ENV = . .venv/env.sh &&
 # A file in one worker, so that what its tests share is made once; the long ones first.
 GROUPS = --dist loadfile --no-loadscope-reorder
+# A test that hangs, even inside a library, says where after these seconds, and fails.
+LIMIT = -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 .PHONY: setup demo test soak bench trust versions docs clean
 
@@ -15,9 +17,9 @@ demo: setup
 test: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
-	$(ENV) pytest -n auto $(GROUPS) -m 'not ros and not soak'
-	$(ENV) pytest -n 2 $(GROUPS) -m 'ros and not soak and not alone' test/ros
-	$(ENV) pytest -m 'alone and not soak' test/ros
+	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not soak'
+	$(ENV) pytest -n 2 $(GROUPS) $(LIMIT) -m 'ros and not soak and not alone' test/ros
+	$(ENV) pytest $(LIMIT) -m 'alone and not soak' test/ros
 
 soak: setup
 	$(ENV) pytest -m soak

@@ -7,15 +7,17 @@ import itertools
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
 from robot_dynid.errors import DynIdError
 from robot_dynid.files import open_lock
+from robot_dynid.setting_up.middleware import PORT, PORT_FILE, SHARED_MEMORY
 
 DOMAINS = range(1, 102)  # 0 is where people work; above 101 the ports of Linux may clash
+PORTS = 250  # of a domain (DDSI-RTPS 2.5, 9.6.2.3)
 _turn = itertools.count()
 
 
@@ -59,8 +61,35 @@ def claim_domain() -> tuple[int, BinaryIO]:
         except OSError:
             lock.close()
         else:
+            _forget_the_dead(domain)
             return domain, lock
     raise DynIdError('every ROS domain is taken; set ROS_DOMAIN_ID to the one to use')
+
+
+def _forget_the_dead(domain: int) -> None:
+    """Remove the ports of the domain in shared memory that no process holds.
+
+    Those of processes that were killed may hold up the next ones, see `unfinished_ports`.
+    """
+    for number in range(PORT + PORTS * domain, PORT + PORTS * (domain + 1)):
+        port = SHARED_MEMORY / f'{PORT_FILE}{number}'
+        locks = [port.with_name(f'{port.name}_{kind}') for kind in ('el', 'sl')]
+        with suppress(OSError):  # of another user
+            if port.exists() and not any(map(_held, locks)):
+                for path in (port, port.with_name(f'sem.{port.name}_mutex'), *locks):
+                    path.unlink(missing_ok=True)
+
+
+def _held(path: Path) -> bool:
+    """Return whether a process has locked a file."""
+    if not path.exists():
+        return False
+    with path.open('rb') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def require_ros() -> None:

@@ -82,15 +82,33 @@ def test_examples_are_always_the_same_and_enough() -> None:
                 assert ast.unparse(count) == 'COSTLY' or int(ast.unparse(count)) >= FEWEST, where
 
 
+def words_of_make(name: str) -> list[str]:
+    """Return what a variable of the Makefile says to pytest."""
+    makefile = (TESTS.parent / 'Makefile').read_text('utf-8')
+    (words,) = re.findall(rf'^{name} = (.*)$', makefile, re.M)
+    return words.split()
+
+
+def test_a_test_that_hangs_in_a_library_is_named(pytester: pytest.Pytester) -> None:
+    """Such a call keeps the interpreter to itself, so that no signal handler would run."""
+    pytester.makepyfile(test_hanging="""
+        import ctypes
+        def test_waits(): ctypes.PyDLL(None).sleep(60)""")
+    words = [re.sub(r'timeout=\d+', 'timeout=0.5', word) for word in words_of_make('LIMIT')]
+    done = pytester.runpytest_subprocess(*words, '-p', 'no:cacheprovider', timeout=30)
+    assert done.ret == 1
+    done.stderr.fnmatch_lines(['*test_hanging.py*in test_waits*'])
+
+
 def test_a_file_runs_in_one_worker(pytester: pytest.Pytester) -> None:
     """What its tests share is made once: the words of the Makefile do what it says of them."""
-    words = re.findall(r'^GROUPS = (.*)$', (TESTS.parent / 'Makefile').read_text('utf-8'), re.M)
     body = 'import os, pathlib\n' + '\n'.join(
         f"def test_{k}():\n    with open(pathlib.Path(__file__).stem, 'a') as file:\n"
         "        print(os.environ['PYTEST_XDIST_WORKER'], file=file)" for k in range(4))
     names = [f'test_in_file_{k}' for k in range(4)]
     pytester.makepyfile(**dict.fromkeys(names, body))
-    done = pytester.runpytest_subprocess('-n', '2', *words[0].split(), '-p', 'no:cacheprovider')
+    done = pytester.runpytest_subprocess(
+        '-n', '2', *words_of_make('GROUPS'), '-p', 'no:cacheprovider')
     done.assert_outcomes(passed=16)
     workers = [(pytester.path / name).read_text().split() for name in names]
     assert [len(set(one)) for one in workers] == [1] * 4

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,8 @@ PROFILES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE', '
 SHARED_MEMORY = Path('/dev/shm')
 #: bytes free in shared memory that Fast DDS takes for a participant
 SHARED_BYTES = 10e6
+#: name of a port of Fast DDS there, before its number, and the s within which it has its size
+PORT_FILE, MAKING = 'fastdds_port', 10.0
 #: multicast group and port by which participants are found, of domain 0
 GROUP, PORT = '239.255.0.1', 7400
 
@@ -39,16 +43,32 @@ class Talk:
 class Surroundings:
     """Means of DDS on the computer.
 
-    ``shared_memory`` and ``multicast`` say why they cannot be used, empty where they can.
+    ``shared_memory`` and ``multicast`` say why they cannot be used, empty where they can;
+    ``unfinished`` has the ports that hold up the nodes which want them.
     """
 
     shared_memory: str = ''
     multicast: str = ''
+    unfinished: tuple[Path, ...] = ()
 
 
 def surroundings(folder: Path = SHARED_MEMORY) -> Surroundings:
     """Look at shared memory and multicast of this computer."""
-    return Surroundings(_shared_memory(folder), _multicast())
+    return Surroundings(_shared_memory(folder), _multicast(), tuple(unfinished_ports(folder)))
+
+
+def unfinished_ports(folder: Path = SHARED_MEMORY) -> list[Path]:
+    """Return ports of Fast DDS in shared memory whose maker was killed before they had a size.
+
+    A node that wants such a port waits for its maker: without end, and deaf to SIGTERM.
+    """
+    found = []
+    for path in folder.glob(f'{PORT_FILE}*[0-9]'):
+        with suppress(FileNotFoundError):  # its node has just ended
+            state = path.stat()
+            if state.st_size == 0 and time.time() - state.st_mtime > MAKING:
+                found.append(path)
+    return sorted(found)
 
 
 def _shared_memory(folder: Path) -> str:
@@ -83,10 +103,13 @@ def dds_diagnoses(
 ) -> list[Diagnosis]:
     """Return whether DDS talks to itself, and where it does not every reason that is seen."""
     where = talk.middleware or environment.get('RMW_IMPLEMENTATION') or 'default middleware'
+    reasons = [Diagnosis(
+        'shared memory', ERROR, where, f'{path} was left unfinished by a process that was killed: '
+        'a node that wants it waits for ever', f'rm {path}') for path in found.unfinished]
     if talk.heard:
         return [Diagnosis('dds', OK, where, f'two processes hear each other after '
-                          f'{talk.seconds:.1f} s ({domain(environment)})')]
-    reasons = [*_settings(environment, talk), *_restrictions(environment)]
+                          f'{talk.seconds:.1f} s ({domain(environment)})'), *reasons]
+    reasons += [*_settings(environment, talk), *_restrictions(environment)]
     for name, reason, remedy in (
             ('shared memory', found.shared_memory, 'remove old files fastrtps_* there, make room '
              '(docker run --shm-size), or switch shared memory off in a profile'),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,23 @@ def test_the_reason_why_dds_does_not_talk_is_named(reason: str) -> None:
 
 
 def test_shared_memory_and_multicast_are_tried(tmp_path: Path) -> None:
-    assert surroundings() == Surroundings(), 'of this machine, on which the nodes of tests talk'
+    here = surroundings()
+    assert not here.shared_memory + here.multicast, 'of this machine, on which nodes of tests talk'
     missing = surroundings(tmp_path / 'none').shared_memory
     assert missing == f'{tmp_path / "none"} is missing or may not be written'
+
+
+def test_ports_whose_makers_were_killed_are_named_even_where_dds_talks(tmp_path: Path) -> None:
+    for name, size, age in (('fastdds_port17915', 0, 60.0), ('fastdds_port17916', 0, 0.0),
+                            ('fastdds_port17917', 1, 60.0), ('fastdds_port17917_el', 0, 60.0)):
+        (tmp_path / name).write_bytes(size * b'0')
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    assert surroundings(tmp_path).unfinished == (tmp_path / 'fastdds_port17915',)
+    around = Surroundings(unfinished=(tmp_path / 'fastdds_port17915',))
+    told = dds_diagnoses({}, Talk(True, 0.1), around)
+    assert [one.level for one in told] == [OK, ERROR]
+    assert told[1].remedy == f'rm {tmp_path / "fastdds_port17915"}'
+    assert told[1] in dds_diagnoses({}, Talk(False), around)
 
 
 def test_the_command_prints_and_exits_by_what_is_wrong(
