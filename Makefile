@@ -1,8 +1,9 @@
 # One command each; `make demo` and `make test` build the environment first when it is needed.
 PYTHON ?= python3
 ENV = . .venv/env.sh &&
-# A file in one worker, so that what its tests share is made once; the long ones first.
-GROUPS = --dist loadfile --no-loadscope-reorder
+# A file in one worker, so that what its tests share is made once; the long ones first. A worker
+# that has died is not replaced: its test would be tried again and again.
+GROUPS = --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # A test that hangs, even inside a library, says where after these seconds, and fails.
 LIMIT = -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
