@@ -18,6 +18,8 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from robot_dynid.setting_up.middleware import unfinished_ports
+
 #: how long the executor waits [s] before it looks whether it shall end
 LOOK = 0.1
 PACKAGE = 'robot_dynid'
@@ -38,6 +40,11 @@ def init(args: list[str] | None = None) -> threading.Event:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
+    for path in unfinished_ports():  # told before, since who waits for one tells nothing
+        get_logger(PACKAGE).warning(
+            f'{path} was left unfinished by a process that was killed: a node that wants it does '
+            f'not come up. In that case remove it (rm {path}), end the node with kill -9 and '
+            'start it again')
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # RCLError: its text ends with places in the sources of rcl

@@ -35,3 +35,21 @@ def test_arguments_that_ros_cannot_read_are_told_without_a_traceback(
     assert told in line
     assert '/src/rcl/' not in line
     assert line.endswith('below it ros__parameters, below that parameters')
+
+
+def test_a_port_that_would_hold_up_the_node_is_told_before(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for such a port tells nothing any more."""
+    said: list[str] = []
+
+    class Logger:
+        def warning(self, text: str) -> None:
+            said.append(text)
+
+    monkeypatch.setattr(interrupts, 'get_logger', lambda name: Logger())
+    monkeypatch.setattr(interrupts.signal, 'signal', lambda number, handler: None)
+    monkeypatch.setattr(interrupts.rclpy, 'init', lambda **given: said.append('rclpy'))
+    monkeypatch.setattr(interrupts, 'unfinished_ports', lambda: [Path('/dev/shm/fastdds_port1')])
+    interrupts.init([])
+    assert 'rm /dev/shm/fastdds_port1)' in said[0] and said[1:] == ['rclpy']
