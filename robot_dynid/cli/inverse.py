@@ -20,15 +20,22 @@ HELP = 'compute joint efforts from position, velocity and acceleration'
 EXAMPLES = (
     'robot-dynid inverse M.yaml states.csv --out efforts.csv',
     'robot-dynid inverse M.yaml states.csv --ripple --json',
+    'robot-dynid inverse elastic.yaml motion.csv --dt 0.001 --out drives.csv',
 )
 CHANNELS = ('position', 'velocity', 'acceleration')
+FOUND = ('effort', 'motor_position', 'motor_velocity')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_state_arguments(parser, CHANNELS)
-    parser.add_argument('--ripple', action='store_true',
-                        help='with torque ripple: positions are measured ones, not planned ones')
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument('--ripple', action='store_true',
+                      help='with torque ripple: positions are measured ones, not planned ones')
+    kind.add_argument('--dt', type=float, metavar='SECONDS',
+                      help='the states are one motion of the links, so far apart: gears of '
+                           'elastic joints bend, motors move (motor_position, motor_velocity), '
+                           'and effort is what they need')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -38,14 +45,23 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
     q, qd, qdd = states
     external = external_of(arguments, model, q)
-    effort = model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)
-    warnings = [*stiff_leaves_out(model), *model.trained.warnings(
-        model.robot, dict(zip(CHANNELS, states, strict=True)))]
+    elastic = ', '.join(model.elastic_joints)
+    if arguments.dt is None:
+        warnings = [*stiff_leaves_out(model), *([
+            f'elastic joints {elastic} are taken as stiff: with --dt SECONDS, the states being '
+            'one motion, their gears bend'] if elastic else [])]
+        found = {'effort': model.inverse(q, qd, qdd, ripple=arguments.ripple, external=external)}
+    else:
+        warnings = []
+        drive = model.inverse_elastic(q, qd, qdd, arguments.dt, external)
+        found = {'effort': drive.effort, 'motor_position': drive.position,
+                 'motor_velocity': drive.velocity}
+    warnings += model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
     if arguments.out:
-        write_rows(arguments.out, model.joints, {'effort': effort})
+        write_rows(arguments.out, model.joints, found)
     return {'ok': usable(model, arguments.accept_partial),
-            'joints': model.joints, 'effort': effort.tolist(), 'out': arguments.out,
-            'not_identified': model.not_identified, 'warnings': warnings}
+            'joints': model.joints, **{name: rows.tolist() for name, rows in found.items()},
+            'out': arguments.out, 'not_identified': model.not_identified, 'warnings': warnings}
 
 
 def show(result: dict[str, Any], terminal: Terminal) -> None:
@@ -55,4 +71,4 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     for text in result['warnings']:
         terminal.caution(text)
     if not result['out']:
-        show_rows(result['joints'], {'effort': result['effort']})
+        show_rows(result['joints'], {name: result[name] for name in FOUND if name in result})

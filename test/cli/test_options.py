@@ -72,6 +72,8 @@ OPTIONS = [
     ('inverse', '--out --json', 'test_cli.py::test_forward_and_inverse_are_inverses'),
     ('inverse', '--ripple',
      'test_torque_ripple.py::test_inverse_adds_it_to_measured_positions_when_asked'),
+    ('inverse', '--dt',
+     'test_gear_effects_in_use.py::test_the_command_gives_the_motion_of_the_motors'),
     ('inverse', '--robot', 'test_cli.py::test_model_of_another_robot_is_refused'),
     ('export', '--urdf --out --json', 'test_export_cli.py::test_export_writes_the_urdf'),
     ('export', '--mjcf', 'test_export_cli.py::test_export_writes_mujocos_file'),

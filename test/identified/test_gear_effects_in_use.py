@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from elastic_truth import ARM, LOOP, true_model, with_effects
 from sine_motion import Sines
 from tolerances import ENERGY_DRIFT, PLANT_MOTION
 
+from robot_dynid.cli.main import main
 from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.gears import GearStates
 from robot_dynid.errors import ExportWarning, ModelError, UsageError
@@ -153,6 +157,35 @@ def test_external_torque_and_wrong_motions() -> None:
                                          1e3 * WAVY.values, WAVY.values))
     with pytest.raises(ModelError, match='elastic joint joint_1: its kinematic error would turn'):
         back.inverse_elastic(q, qd, qdd, 1e-3)
+
+
+def test_the_command_gives_the_motion_of_the_motors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it is told the time between states; else gears are stiff, and it says so."""
+    wanted, model_file, states = motion(0.1, 1e-3), tmp_path / 'm.yaml', tmp_path / 'motion.csv'
+    header = ','.join(f'{channel}.{joint}' for channel in ('position', 'velocity', 'acceleration')
+                      for joint in WAVY.joints)
+    np.savetxt(states, np.hstack(list(wanted)), delimiter=',', fmt='%.17g', header=header,
+               comments='')
+
+    def run(model: IdentifiedModel, *words: str) -> dict[str, Any]:
+        model.save(model_file)
+        assert main(['inverse', str(model_file), str(states), '--json', *words]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    drive, found = WAVY.inverse_elastic(*wanted, 1e-3), run(WAVY, '--dt', '0.001')
+    assert found['warnings'] == []
+    for name, expected in (('effort', drive.effort), ('motor_position', drive.position),
+                           ('motor_velocity', drive.velocity)):
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12, atol=1e-12)
+    stiff = run(WAVY)
+    assert 'motor_position' not in stiff
+    assert any('taken as stiff: with --dt SECONDS' in text for text in stiff['warnings'])
+    true_model(ARM.rigid).save(model_file)
+    assert main(['inverse', str(model_file), str(states), '--dt', '0.001']) == 2
+    assert 'the joints of this model are rigid' in capsys.readouterr().err
 
 
 def test_the_torque_of_the_gears_is_that_of_the_fit() -> None:
