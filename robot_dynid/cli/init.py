@@ -105,7 +105,13 @@ def written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) ->
     """Write robot YAML and recipe, and check them against recordings."""
     from robot_dynid.files import atomic_write, check_target
     from robot_dynid.robot.robot_file import load_robot
-    from robot_dynid.setting_up.description import MARK, completed, recipe_yaml, robot_yaml
+    from robot_dynid.setting_up.description import (
+        MARK,
+        completed,
+        mesh_diagnoses,
+        recipe_yaml,
+        robot_yaml,
+    )
     from robot_dynid.setting_up.diagnosis import ERROR
     from robot_dynid.setting_up.first_recording import gains_of_size, recording_diagnoses
 
@@ -125,7 +131,7 @@ def written(arm: Arm, answers: dict[str, Any], arguments: argparse.Namespace) ->
         if gains is not None:
             atomic_write(out, robot_yaml(arm, whole, urdf, gains).encode(), MARK.encode())
             robot = load_robot(out)
-    found = recording_diagnoses(robot, arguments.data)
+    found = [*mesh_diagnoses(arm), *recording_diagnoses(robot, arguments.data)]
     return {'ok': not any(one.level is ERROR for one in found), 'robot': str(out),
             'recipe': str(recipe), 'joints': list(robot.joints), 'answers': whole,
             'warnings': list(robot.warnings), 'diagnoses': [one.plain() for one in found],

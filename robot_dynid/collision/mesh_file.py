@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 from xml.etree.ElementTree import Element
 
 import coal
@@ -11,7 +10,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from robot_dynid.numbers import NumberRange
-from robot_dynid.robot.package_file import in_package
+from robot_dynid.robot.package_file import located
 from robot_dynid.robot.urdf import Reader
 from robot_dynid.types import FloatArray, frozen
 
@@ -40,15 +39,6 @@ def mesh_vertices(reader: Reader, mesh: Element, where: str) -> FloatArray:
     except (QhullError, ValueError) as error:
         raise reader.fail(where, f'mesh file {path} is not a mesh with a volume '
                                  f'({str(error).splitlines()[0]})') from None
-
-
-def located(name: str, folder: Path) -> Path | None:
-    """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
-    parsed = urlparse(name)
-    if parsed.scheme == 'package':
-        return in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
-    path = Path(unquote(parsed.path)) if parsed.scheme == 'file' else folder / name
-    return path if path.is_file() else None
 
 
 def _vertices(path: Path) -> FloatArray:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from robot_dynid.collision.mesh_file import located
 from robot_dynid.collision.shapes import links_at_rest
 from robot_dynid.export.mjcf_elements import FixedLink, Shapes, placed
 from robot_dynid.numbers import SIZE
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.package_file import located
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
 from robot_dynid.robot.urdf_text import number_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from robot_dynid.errors import MissingDependency, RobotError, clipped
 from robot_dynid.robot.locate import is_file
@@ -24,6 +25,15 @@ def in_package(package: str, path: str, folder: Path | None = None) -> Path | No
     shares += [root / package for root in roots] + roots + [f / package for f in above]
     shares += [f for f in above if f.name == package]
     return next((share / path for share in shares if is_file(share / path)), None)
+
+
+def located(name: str, folder: Path) -> Path | None:
+    """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
+    parsed = urlparse(name)
+    if parsed.scheme == 'package':
+        return in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
+    path = Path(unquote(parsed.path)) if parsed.scheme == 'file' else folder / name
+    return path if path.is_file() else None
 
 
 def package_file(uri: str, where: str, origin: str = '') -> Path:

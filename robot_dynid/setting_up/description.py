@@ -14,9 +14,11 @@ import numpy as np
 from robot_dynid.errors import RobotError, UsageError
 from robot_dynid.numbers import GRAVITY, LARGEST, shown
 from robot_dynid.robot.model import EFFORT_KINDS, LINK, MOTOR
+from robot_dynid.robot.package_file import located
 from robot_dynid.robot.robot_file import GAIN, RATIO
 from robot_dynid.robot.tree import MOVABLE
 from robot_dynid.robot.urdf import parse_urdf, urdf_text
+from robot_dynid.setting_up.diagnosis import WARN, Diagnosis
 from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, suggested
 
 #: begins the files that are written, so that they may be replaced
@@ -260,6 +262,28 @@ def gravity(mounting: Any) -> tuple[float, ...]:
                              'for a wall give gravity in the base frame, such as [9.81, 0, 0]')
         return MOUNTINGS[mounting]
     return tuple(GRAVITY.array(mounting, (3,), 'mounting: gravity [m/s^2]').tolist())
+
+
+def mesh_diagnoses(arm: Arm) -> list[Diagnosis]:
+    """Return what follows from collision meshes that a URDF names and that are not there."""
+    missing: dict[str, str] = {}  # file: link
+    for element in arm.urdf.findall('link'):
+        for mesh in element.iterfind('collision/geometry/mesh'):
+            name = mesh.get('filename', '')
+            if located(name, arm.path.parent) is None:
+                missing.setdefault(name, element.get('name', ''))
+    if not missing:
+        return []
+    name, link = next(iter(missing.items()))
+    count = 'one file is' if len(missing) == 1 else f'{len(missing)} files are'
+    return [Diagnosis(
+        'collision meshes', WARN, str(arm.path),
+        f'{count} missing, the first {shown(name)} of {link}: the robot cannot be kept from '
+        'colliding with itself, so `design` and the node `excitation` refuse it',
+        'put the files there; packages are looked for in AMENT_PREFIX_PATH (source the workspace '
+        'that has them), ROS_PACKAGE_PATH and the folders above the URDF. Where a link has no '
+        '<collision>, motions are planned without a check of it',
+        tuple(missing.items()))]
 
 
 def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -290,3 +291,27 @@ def test_a_first_recording_says_what_to_change(
     gains = load_robot(tmp_path / 'arm.yaml').drive.gains
     np.testing.assert_allclose(np.asarray(gains)[1:3], 10.0, rtol=0.2)
     assert 'provisional' in (tmp_path / 'arm.yaml').read_text()
+
+
+def test_collision_meshes_that_are_missing_are_told(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such a robot is identified, but `design` refuses it, which `init` says beforehand."""
+    text = (root / 'examples' / 'arm.urdf').read_text()
+    link = re.search('<link name="([^"]+)">', text)
+    assert link is not None
+    shape = ('<collision><geometry><mesh filename="package://lost_description/a.stl"/></geometry>'
+             '</collision>')
+    urdf = tmp_path / 'arm.urdf'
+    urdf.write_text(text.replace(link[0], link[0] + shape + shape))
+    assert start(tmp_path, urdf, TORQUE, '--json') == 0
+    told = json.loads(capsys.readouterr().out)['diagnoses']
+    assert [one['name'] for one in told] == ['collision meshes'] and told[0]['level'] == 'warning'
+    assert told[0]['values'] == {'package://lost_description/a.stl': link[1]}
+    assert told[0]['what'].startswith('one file is missing') and str(urdf) in told[0]['where']
+    assert main(['design', str(tmp_path / 'arm.yaml'), '--out', str(tmp_path / 'T.yaml')]) == 1
+    assert 'lost_description/a.stl is missing' in capsys.readouterr().err
+    (tmp_path / 'lost_description').mkdir()
+    (tmp_path / 'lost_description' / 'a.stl').touch()
+    assert start(tmp_path, urdf, TORQUE, '--json') == 0
+    assert not json.loads(capsys.readouterr().out)['diagnoses']
