@@ -42,6 +42,7 @@ from robot_dynid.types import FloatArray, RawLog, Samples
 STIFF, ROTOR, VISCOUS, DRY = (12000.0, 6000.0), (1.1, 0.35), (20.0, 8.0), (15.0, 6.0)
 NOISE, EFFORT_NOISE = 1e-3, 0.5
 RATE, SECONDS, WIDTH = 1000.0, 4.0, 0.02
+LEFT_OUT = 'joint_1, joint_2: the method latent leaves out kinematic error and hysteresis of gears'
 
 
 def elastic_model(law: str = 'coulomb', **settings: object) -> TorqueModel:
@@ -247,6 +248,7 @@ def test_truth_is_within_deviations_and_nearer_than_with_instruments(seeds: int)
 
 def test_noise_of_encoders_and_errors_of_equations_are_found() -> None:
     for _, estimate in fits(1):
+        assert sum(LEFT_OUT in warning for warning in estimate.warnings) == 1
         np.testing.assert_allclose(estimate.details.position_noise, NOISE, rtol=0.05)
         # the motion takes up a quarter of the variance, which is 13 % of the deviation
         np.testing.assert_allclose(estimate.details.effort_error[2:].mean(), EFFORT_NOISE,
@@ -261,6 +263,7 @@ def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.Monkey
     assert found.method == 'latent' and not found.details.kept
     expected = 'not surely lower with the method latent than with elastic: the parameters of'
     assert sum(expected in warning for warning in found.warnings) == 1
+    assert sum(LEFT_OUT in warning for warning in found.warnings) == 1
 
 
 def beyond(log: RawLog) -> FloatArray:
