@@ -116,17 +116,20 @@ class Plant:
         mujoco.mj_solveM(self.model, self.data, inverse, np.eye(self.model.nv))
         if self._bristles is not None:
             self._check_bristles(inverse[self.motor_rows, self.motor_rows])
+        too_fast = []
         for i, k in enumerate(np.flatnonzero(self.elastic)):
             ends = [self.link_rows[k], self.motor_rows[k]]
             softness = float(inverse[ends, ends].sum())
             damped = self._drives.damping[i] * softness * TIMESTEP
             angle = np.sqrt(self._drives.steepest[i] * softness) * TIMESTEP
             if max(damped, angle) > FASTEST:
-                raise RobotError(
-                    f'{self.robot.name}: the drive of {self.joints[k]} is too stiff, or damped '
-                    f'too much, for steps of {1e3 * TIMESTEP:g} ms; stiffness + 2 hysteresis / '
-                    f'hysteresis_length may be {(FASTEST / TIMESTEP)**2 / softness:.3g}, damping '
-                    f'{FASTEST / TIMESTEP / softness:.3g}, with its rotor_inertia')
+                too_fast.append(f'{self.joints[k]} {(FASTEST / TIMESTEP)**2 / softness:.3g}, '
+                                f'{FASTEST / TIMESTEP / softness:.3g}')
+        if too_fast:
+            raise RobotError(
+                f'{self.robot.name}: drives are too stiff, or damped too much, for steps of '
+                f'{1e3 * TIMESTEP:g} ms; with their rotor_inertia, stiffness + 2 hysteresis / '
+                f'hysteresis_length, and damping, may be: {"; ".join(too_fast)}')
 
     def _check_bristles(self, softness: FloatArray) -> None:
         assert self._bristles is not None

@@ -66,8 +66,9 @@ class SimulatedRobotParameters:
     joint_order: str = parameter('alphabetical', 'order of the names in joint_states',
                                  choices=('alphabetical', 'robot'))
     real_time_factor: float = parameter(1.0, 'simulated seconds per second', allowed=FACTOR)
-    start_position: tuple[float, ...] = parameter((), 'rad or m, robot order; empty: zeros',
-                                                 allowed=POSITION)
+    start_position: tuple[float, ...] = parameter(
+        (), 'rad or m, robot order; empty: zeros, the middle of ranges without zero',
+        allowed=POSITION)
     seed: int = parameter(0, 'of the sensor noise', allowed=SEED)
     position_step: float = parameter(
         FROM_ROBOT, 'rad or m per count; negative: robot YAML', allowed=NOISE)
@@ -111,6 +112,10 @@ def build_simulator(parameters: SimulatedRobotParameters, robot: RobotModel) -> 
     simulator = Simulator(robot, truth, constraints, parameters.seed)
     if parameters.start_position:
         simulator.place(np.array(parameters.start_position))
+    else:
+        lower, upper = robot.limits.lower, robot.limits.upper
+        without = (lower >= 0.0) | (upper <= 0.0)  # never where a limit is not known
+        simulator.place(np.where(without, 0.5 * (lower + upper), 0.0))
     return simulator
 
 

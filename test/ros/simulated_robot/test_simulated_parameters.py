@@ -62,6 +62,13 @@ def test_sensors_are_as_good_as_asked() -> None:
             np.testing.assert_allclose(beyond, size + np.zeros(3), rtol=0.2, atol=1e-6)
 
 
+def test_an_arm_whose_range_is_without_zero_starts_within_it() -> None:
+    lower, upper = np.array([0.5, np.nan, -2.0]), np.array([2.5, np.nan, 0.0])
+    robot = replace(ROBOT, limits=replace(ROBOT.limits, lower=lower, upper=upper))
+    shown = build_simulator(SimulatedRobotParameters(**EXACT), robot).advance(1).position
+    np.testing.assert_allclose(shown, [1.5, 0.0, -1.0], atol=1e-9)
+
+
 def test_position_step() -> None:
     arm = simulator(**(EXACT | {'position_step': 0.01, 'start_position': (0.118, 0.0, -0.333)}))
     shown = arm.advance(1).position
