@@ -23,6 +23,7 @@ from robot_dynid.identification.sequential_fit import (
     Stopwatch,
     friction_step,
     sweep_motions,
+    sweeps,
 )
 from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.robot.model import RobotModel
@@ -48,21 +49,24 @@ def identify_sweeps(
     """
     if recipe.loops != THREE:
         return logs, None
-    motions: list[SingleJointMotion] = []
     owners = logs.owners if isinstance(logs, Parts) else tuple(range(len(logs)))
-    sweeping: set[int] = set()  # a recording is one or the other, whatever its parts show
+    motions: list[list[SingleJointMotion]] = [[] for _ in range(max(owners) + 1)]
+    moving = [0.0] * len(motions)
     for owner, log in zip(owners, logs, strict=True):
         with suppress(Unusable), part_of(log.part):
-            own = sweep_motions(robot, log, recipe)
-            motions += own
-            sweeping |= {owner} if own else set()
-    kept = [owner not in sweeping for owner in range(max(owners) + 1)]
+            own, seconds = sweep_motions(robot, log, recipe)
+            motions[owner] += own
+            moving[owner] += seconds
+    # a recording is one or the other, whatever its parts show
+    kept = [not sweeps(own, seconds) for own, seconds in zip(motions, moving, strict=True)]
     rest = logs.chosen(kept) if isinstance(logs, Parts) else [
         logs[i] for i, yes in enumerate(kept) if yes]
     if not rest:
         raise DataError('loops: three needs, beside sweeps, a recording in which all joints move '
-                        'together: the second loop identifies the links from it')
-    return rest, watch.timed(FRICTION, lambda: friction_step(robot, motions, recipe))
+                        'together: the second loop identifies the links from it. Where one '
+                        'recording has both, name two windows of it: BAG[0:200] BAG[200:230]')
+    swept = [motion for own, yes in zip(motions, kept, strict=True) if not yes for motion in own]
+    return rest, watch.timed(FRICTION, lambda: friction_step(robot, swept, recipe))
 
 
 def held_out_in(

@@ -25,11 +25,17 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, repair
-from robot_dynid.signals.single_joint_motion import SingleJointMotion
+from robot_dynid.signals.single_joint_motion import (
+    SingleJointMotion,
+    least_travel,
+    moving_seconds,
+)
 from robot_dynid.types import FloatArray, RawLog
 
 T = TypeVar('T')
 FRICTION, LINKS, RESIDUAL = 'friction', 'links', 'residual'
+#: share of the motion of a recording of sweeps in which a single joint moves
+SINGLE = 0.5
 
 
 @dataclass
@@ -58,15 +64,28 @@ class FrictionStep:
     values: Mapping[str, float]
 
 
-def sweep_motions(robot: RobotModel, log: RawLog, recipe: Recipe) -> list[SingleJointMotion]:
-    """Return the motions of single joints in a recording, empty where none keeps its speed.
+def sweep_motions(
+    robot: RobotModel, log: RawLog, recipe: Recipe
+) -> tuple[list[SingleJointMotion], float]:
+    """Return the motions of single joints in a recording, and the time [s] any joint moves."""
+    settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
+    repaired = repair(robot, log, recipe.rate)
+    own = [slice(None) if repaired.place is None else repaired.place.own(part.time)
+           for part in repaired.parts]
+    least = least_travel(robot)
+    return single_joint_motions_of(robot, repaired, settings), sum(
+        moving_seconds(part.time[rows], part.position[rows], least)
+        for part, rows in zip(repaired.parts, own, strict=True))
+
+
+def sweeps(motions: Sequence[SingleJointMotion], moving: float) -> bool:
+    """Return whether a recording with these ``motions``, which moves for so many s, is of sweeps.
 
     While one joint sweeps the others stick, with friction that no law knows, so such a recording
-    is good for the first loop only.
+    is good for the first loop only. One in which a joint moves alone by chance is not.
     """
-    settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
-    motions = single_joint_motions_of(robot, repair(robot, log, recipe.rate), settings)
-    return motions if any(motion.steady for motion in motions) else []
+    alone = sum(motion.seconds for motion in motions)
+    return any(motion.steady for motion in motions) and alone > SINGLE * moving
 
 
 def friction_step(

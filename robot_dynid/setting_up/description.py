@@ -265,7 +265,7 @@ def gravity(mounting: Any) -> tuple[float, ...]:
 
 
 def mesh_diagnoses(arm: Arm) -> list[Diagnosis]:
-    """Return what follows from collision meshes that a URDF names and that are not there."""
+    """Return a warning of collision meshes that a URDF names and that are missing, if any are."""
     missing: dict[str, str] = {}  # file: link
     for element in arm.urdf.findall('link'):
         for mesh in element.iterfind('collision/geometry/mesh'):

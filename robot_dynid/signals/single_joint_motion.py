@@ -77,6 +77,17 @@ def _moves(
     return mover, own > 1.0, travel.max(axis=1) < LOCKED_SHARE * np.maximum(own, 1.0)
 
 
+def moving_seconds(time: FloatArray, position: FloatArray, least: FloatArray) -> float:
+    """Return the time [s] in which any joint moves.
+
+    ``time`` (N,) s, uniform; ``position`` (N, n) rad (m); ``least`` (n,) see `least_travel`.
+    """
+    if len(time) < 2:
+        return 0.0
+    step = float(time[-1] - time[0]) / (len(time) - 1)
+    return float(np.count_nonzero(_moves(position, step, least)[1])) * step
+
+
 def single_joint_stretches(
     time: FloatArray, position: FloatArray, least: FloatArray
 ) -> Iterator[tuple[int, slice]]:

@@ -136,6 +136,22 @@ def test_one_round_is_no_better_than_the_fit_at_once(result: IdentificationResul
     assert once <= turns
 
 
+def test_a_joint_that_moves_alone_by_chance_makes_no_sweeps(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    """Moves to the start of a motion and slow passes have such stretches, in real time."""
+    run, sweeps = moving(robot), sweeping(robot, robot.joints)
+    last, alone = sweeping(robot, robot.joints[::-1]), round(8.0 / STEP)
+    rows = [(getattr(run, name), getattr(last, name)[:alone]) for name in (
+        'position', 'velocity', 'effort')]
+    both = RawLog('both', robot.joints, STEP * np.arange(len(run.time) + alone),
+                  *map(np.vstack, rows))
+    found = identify(robot, [both, sweeps], 'wls', QUICK)
+    assert sum(map(len, found.experiment.recordings)) > sum(map(len, result.experiment.recordings))
+    for name, value in result.model.standard.items():
+        if name.startswith(('fv', 'fc')):
+            assert found.model.standard[name] == pytest.approx(value, rel=SWEPT_FRICTION)
+
+
 def test_joints_without_sweeps_are_named(robot: RobotModel) -> None:
     logs = [moving(robot), sweeping(robot, robot.joints[:2])]
     with pytest.raises(DataError, match=f'none of {robot.joints[2]}'):

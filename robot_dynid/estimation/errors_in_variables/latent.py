@@ -167,7 +167,7 @@ class _Fitted:
 
 
 def _left_out(model: TorqueModel) -> tuple[str, ...]:
-    """Return what of elastic gears the method does not look for."""
+    """Return a warning of the effects of elastic gears that the method leaves out, if any."""
     joints = ', '.join(model.robot.joints[gear.joint] for gear in model.gears)
     return (f'{joints}: the method {Latent.name} leaves out kinematic error and hysteresis of '
             f'gears; the method {ElasticJoints.name} looks for them',) if joints else ()
