@@ -48,16 +48,35 @@ LIGHT = {
     HELP: {'numpy'}, IDENTIFY: set(),
 }
 
+#: what the modules of nodes must not import
+NODES = {
+    'import robot_dynid.ros.excitation.node, robot_dynid.ros.identifier.node': {
+        *HEAVY - {'rclpy', 'scipy', 'coal'}, 'scipy.optimize'},
+    'import robot_dynid.ros.simulated_robot.node': HEAVY - {'rclpy', 'mujoco'},
+}
+
 
 @pytest.mark.parametrize('statement', LIGHT)
 def test_starting_imports_little(statement: str) -> None:
     """Times are noise, so what they are made of is held: see `robot-dynid bench start`."""
+    assert not loaded_by(statement) & (LIGHT[statement] | HEAVY)
+
+
+@pytest.mark.parametrize('statement', NODES)
+def test_nodes_start_without_what_few_goals_need(statement: str) -> None:
+    pytest.importorskip('rclpy')
+    pytest.importorskip('robot_dynid_interfaces')
+    assert not loaded_by(statement) & NODES[statement]
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the names of the modules that are loaded in a new process after a statement."""
     program = f'{statement}\nimport json, sys\nprint(json.dumps(list(sys.modules)))'
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True,
                           check=True)
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
     assert 'robot_dynid' in loaded
-    assert not loaded & (LIGHT[statement] | HEAVY)
+    return loaded
 
 
 def test_scipy_signal_and_stats_are_for_rare_cases() -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from robot_dynid.dynamics import rigid_body
 from robot_dynid.export.identified_arm import IdentifiedArm
@@ -127,6 +126,8 @@ def _fitted(
     least: FloatArray,
 ) -> SlidingFriction:
     """Fit ``torque`` (K, m) at ``speed`` (K, m), beginning with ``parts`` (m, 3)."""
+    from scipy.optimize import nnls
+
     wanted, found = parts.copy(), parts.copy()
     errors = np.zeros((2, len(parts)))
     for i in range(len(parts)):

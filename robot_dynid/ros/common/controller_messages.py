@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
@@ -12,10 +12,12 @@ from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynid.simulation.simulator import Reading
 from robot_dynid.simulation.trajectory_controller import Finished, Goal, Tolerance, Update
 from robot_dynid.simulation.waypoints import Command, Waypoint
 from robot_dynid.types import FloatArray
+
+if TYPE_CHECKING:  # it loads MuJoCo, of which an excitation and a doctor know nothing
+    from robot_dynid.simulation.simulator import Reading
 
 NANOSECONDS = 1_000_000_000
 
