@@ -44,7 +44,7 @@ class IdentifyAction:
         self._models = models
         self._recipe = recipe
         self.compilation = compilation
-        self._worker = WorkerProcess()
+        self._worker: WorkerProcess | None = None  # before the first goal: many nodes only watch
         self._handle: Any = None
         self._submitted = False
         self._needed = 0  # messages that have to reach the disk first
@@ -60,7 +60,8 @@ class IdentifyAction:
 
     def close(self) -> None:
         """End the worker process."""
-        self._worker.close()
+        if self._worker is not None:
+            self._worker.close()
 
     def _accept(self, handle: Any) -> None:
         handle.execute()
@@ -70,6 +71,7 @@ class IdentifyAction:
             code = Code.NO_DATA if isinstance(error, DataError) else Code.INVALID
             self._finish(handle, Outcome(code, str(error)))
             return
+        self._worker = self._worker or WorkerProcess()
         self._handle, self._submitted, self.stage, self._told = handle, False, 'record', ('', 0.0)
         recorder = self._recording.recorder
         self._needed = recorder.received if recorder is not None else 0
@@ -101,7 +103,7 @@ class IdentifyAction:
     def _cancel(self, handle: Any) -> CancelResponse:
         if self._handle is None or handle.goal_id != self._handle.goal_id:
             return CancelResponse.REJECT
-        if self._submitted:
+        if self._submitted and self._worker is not None:
             self._worker.cancel()
         return CancelResponse.ACCEPT
 
@@ -114,6 +116,7 @@ class IdentifyAction:
         if not self._submitted:
             self._submit(handle)
             return
+        assert self._worker is not None
         latest, outcome = self._worker.news()
         if latest is not None:
             self._tell(handle, *latest)
@@ -141,7 +144,7 @@ class IdentifyAction:
             self._finish(handle, Outcome(Code.NO_DATA, str(error)))
             return
         if sources:
-            assert self._robot is not None
+            assert self._robot is not None and self._worker is not None
             self._worker.submit(self.job(goal, sources))
             self._submitted = True
 

@@ -216,6 +216,26 @@ def test_a_payload_is_in_the_result_where_one_was_asked_for(
     assert masses == [[2.0], []]
 
 
+def test_the_process_begins_with_the_first_goal_that_is_taken_and_stays(
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[WorkerProcess] = []
+    monkeypatch.setattr(identify_action, 'WorkerProcess', lambda: (
+        begun.append(WorkerProcess()), begun[-1])[1])
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: None)
+    monkeypatch.setattr(WorkerProcess, 'news', lambda self: (None, Outcome(Code.SUCCESS, '')))
+    client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+    spinner.wait(client.server_is_ready)
+    counts = []
+    for goal in ({'unloaded_files': ['any.csv']}, {'files': ['any.csv']}, {'files': ['b.csv']}):
+        handle = spinner.answer(client.send_goal_async(Identify.Goal(**goal)))
+        spinner.answer(handle.get_result_async())
+        counts.append(len(begun))
+    assert counts == [0, 1, 1]
+    action[0].close()
+    assert not Path(f'/proc/{begun[0].pid}').exists()
+
+
 def test_cancel_while_the_recording_still_goes_to_the_disk(
     node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
