@@ -88,6 +88,8 @@ class Transmissions:
         self.ratio, self.stiffness, self.damping, amplitude, hysteresis, length = (
             np.array([getattr(drive, f.name) for drive in drives]) for f in fields(HarmonicDrive))
         self._amplitude, self._hysteresis, self._length = amplitude, hysteresis, length
+        self._twice = 2.0 * self.ratio
+        self._steepness = self._twice * amplitude
         self._state = np.zeros(len(drives))
         self._deflection = np.zeros(len(drives))
 
@@ -98,29 +100,30 @@ class Transmissions:
 
     def error(self, rotor: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the kinematic error (d,) rad and its derivative at ``rotor`` (d,) rad."""
-        phase = 2.0 * self.ratio * rotor
-        return (self._amplitude * np.sin(phase),
-                2.0 * self.ratio * self._amplitude * np.cos(phase))
+        phase = self._twice * rotor
+        return self._amplitude * np.sin(phase), self._steepness * np.cos(phase)
 
     def relax(self, rotor: FloatArray, link: FloatArray) -> None:
         """Begin hysteresis at zero with the positions ``rotor`` and ``link`` (d,) rad."""
         self._state = np.zeros_like(self._state)
         self._deflection = rotor + self.error(rotor)[0] - link
 
-    def torques(self, rotor: FloatArray, link: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def torques(
+        self, rotor: Sequence[FloatArray], link: Sequence[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the torques on rotors and links beside those of linear springs and dampers.
 
-        ``rotor`` and ``link`` (2, d) hold position and velocity at the middle of the step. To be
+        ``rotor`` and ``link`` are position and velocity (d,) at the middle of the step. To be
         called once per step: the hysteresis moves on.
         """
         error, slope = self.error(rotor[0])
-        twist, rate = rotor - link
+        twist = rotor[0] - link[0]
         deflection = twist + error
         step = deflection - self._deflection
-        left = np.exp(-np.abs(step) / self._length)
+        left = np.exp(np.abs(step) / -self._length)
         self._state = self._state * left + np.sign(step) * (1.0 - left)
         self._deflection = deflection
-        linear = self.stiffness * twist + self.damping * rate
-        whole = (linear + self.stiffness * error + self.damping * slope * rotor[1]
-                 + self._hysteresis * self._state)
-        return linear - (1.0 + slope) * whole, whole - linear
+        linear = self.stiffness * twist + self.damping * (rotor[1] - link[1])
+        beside = (self.stiffness * error + self.damping * slope * rotor[1]
+                  + self._hysteresis * self._state)
+        return -slope * linear - (1.0 + slope) * beside, beside

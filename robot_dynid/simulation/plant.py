@@ -86,16 +86,21 @@ class Plant:
         self._coupling = np.eye(robot.n) if coupling is None else np.asarray(coupling)
         #: which joints (n,) have a harmonic drive
         self.elastic = np.array([name in self.truth.drives for name in robot.joints])
-        self.model = build_model(robot, self.truth) if self.elastic.any() else self._rigid
+        self._bristles, fading = Bristles.of(self.truth.presliding), self.truth.stribeck
+        # whether torques besides those of the motors change from step to step
+        self._changing = bool(self.elastic.any()) or self._bristles is not None \
+            or fading is not None
+        self.model = build_model(robot, self.truth) if self._changing else self._rigid
         self.data = mujoco.MjData(self.model)
         self._drives = Transmissions([self.truth.drives[j] for j in robot.joints
                                       if j in self.truth.drives])
-        self._bristles = Bristles.of(self.truth.presliding)
-        # whether torques besides those of the motors change from step to step
-        self._changing = bool(self.elastic.any()) or self._bristles is not None \
-            or self.truth.stribeck is not None
         #: where links and motors (n,) are in the coordinates of MuJoCo
         self.link_rows, self.motor_rows = self._addresses()
+        self._geared = (self.motor_rows[self.elastic], self.link_rows[self.elastic]) \
+            if self.elastic.any() else None
+        bent = np.zeros(robot.n, bool) if self._bristles is None else self._bristles.own
+        self.model.dof_frictionloss[self.motor_rows[bent]] = 0.0  # the bristles have it
+        self._fading = np.flatnonzero(~bent & (False if fading is None else fading > 0.0))
         self._check_steps()
         if self.elastic.any():
             self._drives.relax(*np.zeros((2, int(self.elastic.sum()))))
@@ -179,36 +184,38 @@ class Plant:
 
     def step(self, torque: FloatArray, steps: int = 4) -> None:
         """Hold motor torque (n,) for ``steps`` steps of TIMESTEP."""
+        held = self._held(torque)
         if not self._changing:
-            self._apply(torque)
+            self.data.qfrc_applied[:] = held
             mujoco.mj_step(self.model, self.data, nstep=steps)
             return
         for _ in range(steps):
-            self._apply(torque)
+            self._apply(held)
             mujoco.mj_step(self.model, self.data)
 
-    def _apply(self, torque: FloatArray) -> None:
-        """Set the torques of one step, which belong to its middle."""
-        if not self._changing:
-            self.data.qfrc_applied[self.link_rows] = torque + self.external
-            return
-        data, link, motor = self.data, self.link_rows, self.motor_rows
-        dry, ahead = self.truth.dry(data.qvel[motor]), 0.5 * TIMESTEP
-        applied = np.zeros(self.model.nv)
-        applied[motor] = torque
-        if self._bristles is None:
-            self.model.dof_frictionloss[motor] = dry
-        else:
-            bent = self._bristles.states(data.qpos[motor] + ahead * data.qvel[motor])
-            self.model.dof_frictionloss[motor] = np.where(self._bristles.own, 0.0, dry)
-            applied[motor] -= dry * bent
-        applied[link] += self.external
-        if self.elastic.any():
-            link, motor = link[self.elastic], motor[self.elastic]
+    def _held(self, torque: FloatArray) -> FloatArray:
+        """Return motor torque and that from outside, each (n,), by MuJoCo's coordinates."""
+        held = np.zeros(self.model.nv)
+        held[self.motor_rows] = torque
+        held[self.link_rows] += self.external
+        return held
+
+    def _apply(self, held: FloatArray) -> None:
+        """Set the torques of one step, which belong to its middle, beside those that are held."""
+        data, applied, speed = self.data, held.copy(), self.data.qvel
+        middle = data.qpos + 0.5 * TIMESTEP * speed
+        if self._bristles is not None:
+            motor = self.motor_rows
+            applied[motor] -= self.truth.dry(speed[motor]) * self._bristles.states(middle[motor])
+        if len(self._fading):
+            rows = self.motor_rows[self._fading]
+            self.model.dof_frictionloss[rows] = self.truth.dry(
+                speed[self.motor_rows])[self._fading]
+        if self._geared is not None:
+            rotor, link = self._geared
             on_rotor, on_link = self._drives.torques(
-                np.array([data.qpos[motor] + ahead * data.qvel[motor], data.qvel[motor]]),
-                np.array([data.qpos[link] + ahead * data.qvel[link], data.qvel[link]]))
-            applied[motor] += on_rotor
+                (middle[rotor], speed[rotor]), (middle[link], speed[link]))
+            applied[rotor] += on_rotor
             applied[link] += on_link
         data.qfrc_applied[:] = applied
 
@@ -269,7 +276,7 @@ class Plant:
         """
         data, (position, velocity) = self._behind, self.state()
         data.qpos[self._dof], data.qvel[self._dof] = position, velocity
-        self._apply(torque)
+        self._apply(self._held(torque))
         mujoco.mj_forward(self.model, self.data)
         data.qacc[self._dof] = self.data.qacc[self.link_rows]
         mujoco.mj_inverse(self._links, data)

@@ -113,6 +113,16 @@ def test_dry_friction_is_the_coulomb_value_above_3_mm_per_second(name: str) -> N
     assert np.all(np.abs(felt - torque) <= 5e-3 * plant.truth.coulomb)
 
 
+def test_a_motor_that_turns_with_several_joints_rubs_once_where_others_have_bristles() -> None:
+    robot = load_robot('tx40')
+    truth = replace(load_truth(robot), presliding=np.array([1e-2, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    plant = Plant(robot, truth)
+    plant.step(np.zeros(robot.n))
+    own = plant.model.dof_frictionloss[plant.motor_rows]
+    np.testing.assert_array_equal(own, [0.0, *truth.coulomb[1:5], 0.0])
+    assert plant.model.tendon_frictionloss == pytest.approx(truth.coulomb[5:])
+
+
 def test_dry_friction_sticks_at_rest() -> None:
     robot = load_robot('seven_axis')
     plant = Plant(robot, load_truth(robot))
