@@ -25,6 +25,7 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
 )
 from robot_dynid.estimation.errors_in_variables.recorded_stretches import stretches_of
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.friction import law_from
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.model import IdentifiedModel
@@ -264,6 +265,23 @@ def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.Monkey
     expected = 'not surely lower with the method latent than with elastic: the parameters of'
     assert sum(expected in warning for warning in found.warnings) == 1
     assert sum(LEFT_OUT in warning for warning in found.warnings) == 1
+
+
+@pytest.mark.parametrize('gain', [1e6, -1e6])
+def test_laws_are_taken_only_where_the_fit_with_them_is_kept(
+    gain: float, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the parameters of the start would be those of laws that it would not choose."""
+    data, _ = fits(1)[0]
+    chosen = [('coulomb', law_from('coulomb', {'width': WIDTH}))] * 2
+    falling = [('coulomb+levelling', law_from('coulomb+levelling', {'width': WIDTH}))] * 2
+    monkeypatch.setattr(latent, 'better_laws', lambda *_: tuple(falling))
+    monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.full(
+        len(found.cut.stretches), gain if 'fl1' in found.problem.model.reduction.names else 0.0))
+    monkeypatch.setattr(latent, 'misfits_of', lambda problem, fit: (
+        np.zeros(len(fit.condensed)), np.zeros((len(fit.condensed), len(fit.state.values)))))
+    taken = ESTIMATORS['latent'].laws(data, chosen, [(), ()])
+    assert list(taken) == (falling if gain > 0.0 else chosen)
 
 
 def beyond(log: RawLog) -> FloatArray:

@@ -14,6 +14,7 @@ from robot_dynid.estimation.errors_in_variables.latent_laws import (
     better_laws,
     finite,
     misfits_of,
+    with_laws,
 )
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
     Condensed,
@@ -101,15 +102,21 @@ class Latent(Estimator):
     ) -> Sequence[Named]:
         """Return the laws of friction, those ``chosen`` or such that fall from rest.
 
-        ``without`` names for every axis laws that are not to be taken. Raises DataError as `fit`.
+        The latter only where the fit with them will be kept: the parameters of the start with laws
+        that it would not choose, and that nothing compares, are no answer. ``without`` names for
+        every axis laws that are not to be taken. Raises DataError as `fit`.
         """
         try:
             found = _Fitted.of(experiment)
             assert experiment.as_recorded is not None
-            return better_laws((found.problem, found.fit), chosen, without,
-                               experiment.as_recorded.progress)
+            better = better_laws((found.problem, found.fit), chosen, without,
+                                 experiment.as_recorded.progress)
+            if better == tuple(chosen):
+                return chosen
+            verdict, _ = _compared(_Fitted.of(_with_laws(experiment, better)))
         except np.linalg.LinAlgError:
             return chosen
+        return better if verdict.kept else chosen
 
     def fit(self, experiment: Experiment) -> Estimate:
         """Estimate the base parameters.
@@ -121,12 +128,10 @@ class Latent(Estimator):
         start = replace(start, warnings=(*start.warnings, *_left_out(experiment.model)))
         try:
             found = _Fitted.of(experiment, start)
-            misfits, without = misfits_of(found.problem, found.fit)
-            gains = _misfits_of_start(found) - misfits
+            details, without = _compared(found)
         except np.linalg.LinAlgError:
             return _kept(start, LatentDetails(start.method),
                          'motion and parameters do not come to an agreement')
-        details = _details(start.method, found.cut, found.fit, gains)
         if not details.kept:
             return _kept(start, details, 'the misfit on stretches left out is not surely lower '
                          f'with the method latent than with {start.method}')
@@ -139,9 +144,10 @@ class Latent(Estimator):
 class _Fitted:
     """A fit, the problem it solves, and the stretches that it is about.
 
-    ``begun`` is the fit of the motion alone with the parameters of the start.
+    ``begun`` is the fit of the motion alone with the parameters of the ``start``.
     """
 
+    start: Estimate
     problem: LatentProblem
     begun: LatentFit
     fit: LatentFit
@@ -158,12 +164,12 @@ class _Fitted:
         problem = LatentProblem(
             model, cut.stretches, np.ones(len(model.reduction.names), dtype=bool),
             slowest=cut.slowest(axes_of(model.robot).matrix))
-        values = (start or _start(experiment)).values
-        begun = problem.with_known_parameters.fit(problem.guess(values=values))
+        start = start or _start(experiment)
+        begun = problem.with_known_parameters.fit(problem.guess(values=start.values))
         fit = problem.fit(begun.state, recorded.progress)
         if not np.all(np.isfinite(fit.state.values)):
             raise np.linalg.LinAlgError
-        return cls(problem, begun, fit, cut)
+        return cls(start, problem, begun, fit, cut)
 
 
 def _left_out(model: TorqueModel) -> tuple[str, ...]:
@@ -185,14 +191,27 @@ def _kept(start: Estimate, details: LatentDetails, why: str) -> Estimate:
         *start.warnings, f'{why}: the parameters of the method {details.start} are kept'))
 
 
-def _details(start: str, cut: Cut, fit: LatentFit, gains: FloatArray) -> LatentDetails:
+def _with_laws(experiment: Experiment, laws: Sequence[Named]) -> Experiment:
+    """Return the experiment with other laws of friction."""
+    model = with_laws(experiment.model, laws)
+    made = Experiment.of(model, experiment.recordings, experiment.reversal_weights)
+    return replace(made, as_recorded=experiment.as_recorded)
+
+
+def _compared(found: _Fitted) -> tuple[LatentDetails, FloatArray]:
+    """Return the verdict of stretches left out, and parameters (groups, b) without each group.
+
+    Raises LinAlgError where a misfit is not finite.
+    """
+    misfits, without = misfits_of(found.problem, found.fit)
+    gains, fit, cut = _misfits_of_start(found) - misfits, found.fit, found.cut
     count = len(gains)
     margin = float(student_quantile(LEVEL, count - 1) * np.std(gains, ddof=1) / np.sqrt(count))
     first = cut.stretches[0].time
     gain = float(np.mean(gains))
     return LatentDetails(
-        start, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
-        fit.state.errors, gain, margin, bool(gain > margin))
+        found.start.method, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
+        fit.state.errors, gain, margin, bool(gain > margin)), without
 
 
 def _misfits_of_start(found: _Fitted) -> FloatArray:

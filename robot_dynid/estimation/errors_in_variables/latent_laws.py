@@ -95,6 +95,13 @@ def better_laws(
     return best.laws
 
 
+def with_laws(model: TorqueModel, laws: Sequence[Named]) -> TorqueModel:
+    """Return the model with other laws of friction, one of every axis."""
+    blocks = tuple(replace(block, laws=tuple(one for _, one in laws))
+                   if isinstance(block, JointFriction) else block for block in model.blocks)
+    return TorqueModel.of(model.robot, blocks)
+
+
 def _tried(
     first: tuple[LatentProblem, LatentFit], chosen: Sequence[Named], axes: Sequence[int],
     law: tuple[str, Path],
@@ -109,10 +116,7 @@ def _tried(
     own = list(chosen)
     for axis in axes:
         own[axis] = (name, law_from(name, {'width': BUILT}).reshaped({path: SPEED}))
-    blocks = tuple(replace(block, laws=tuple(one for _, one in own))
-                   if isinstance(block, JointFriction) else block
-                   for block in problem.model.blocks)
-    model = TorqueModel.of(problem.model.robot, blocks)
+    model = with_laws(problem.model, own)
     known = dict(zip(problem.model.reduction.names, fit.state.values, strict=True))
     slowest = np.maximum(SPEEDS[-1], problem.slowest) if len(problem.slowest) else \
         np.full(len(own), SPEEDS[-1])
