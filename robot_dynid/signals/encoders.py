@@ -231,9 +231,8 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
     spread = _scatter(deflection)
     columns = _columns(track)
     alone, _ = _line(track, deflection, columns[:, :2])
-    rest = deflection - columns[:, :2] @ alone
-    slip = _slip(track.time, rest)
-    if slip is not None:
+    slip = _slip(track.time, deflection - columns[:, :2] @ alone)
+    if slip is not None and _beside_friction(track, deflection, columns, slip):
         return replace(so_far, refused=f'their offset changes by {slip[1]:+.3g} rad near '
                                        f'{slip[0]:.1f} s: an encoder or the gear slipped')
     if np.corrcoef(deflection, track.effort)[0, 1] < OPPOSED:
@@ -277,6 +276,18 @@ def _line(
     inverse = np.linalg.pinv(columns.T @ columns / len(error), hermitian=True)
     deviation = _scatter(deflection - columns @ line) * np.sqrt(inverse[0, 0] / independent)
     return np.asarray(line), float(deviation)
+
+
+def _beside_friction(
+    track: Track, deflection: FloatArray, columns: FloatArray, slip: tuple[float, float]
+) -> bool:
+    """Return whether a ``slip`` stays, by half of its size or more, where friction may explain it.
+
+    A joint that goes one way for long changes the level by its friction.
+    """
+    after = (track.time >= slip[0]).astype(np.float64)
+    line, _ = _line(track, deflection, np.column_stack([columns, after]))
+    return bool(line[-1] / slip[1] > 0.5)
 
 
 def _slip(time: FloatArray, rest: FloatArray) -> tuple[float, float] | None:

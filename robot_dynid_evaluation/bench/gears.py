@@ -33,9 +33,8 @@ ARMS = {'hysteresis': (0.0, 8e-5, False),
 #: gears of another kind: waves four times per turn of the motor and once, in terms of the usual
 #: one, and the share of the load that is friction of the motor
 OTHERS, LOADED = ((4.0, 0.4), (1.0, 0.5)), 0.02
-#: seeds of the motions; with gears of another kind joint 3 is refused in motion 1: the check for
-#: gears that slipped takes its friction under load for that
-MOTIONS = {False: (0, 1), True: (0, 2)}
+#: seeds of the motions
+MOTIONS = (0, 1)
 #: steps of all encoders [rad]; noise of velocity [rad/s] and effort [N m]
 STEP, SPEED, EFFORT = 5e-6, 1e-3, 1e-3
 CUTOFF = 50.0
@@ -88,7 +87,7 @@ def _recorded(error: float, length: float, other: bool) -> tuple[RobotModel, lis
         robot.drive, elastic=(0, 1, 2), gear_ratios=np.full(3, RATIO) if error else None))
     truth = replace(load_truth(robot), noise=Noise())
     paths = [random_fourier(motion_limits(robot).scaled(0.7), FourierOptions(SECONDS, 5),
-                            np.random.default_rng(number)) for number in MOTIONS[other]]
+                            np.random.default_rng(number)) for number in MOTIONS]
     if other:
         gears = _of_another_kind(error, length)
         return robot, [gears.recorded(robot, truth, path, RATE) for path in paths]

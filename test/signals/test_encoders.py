@@ -168,6 +168,21 @@ def test_a_slip_is_named_with_time_and_size(robot: RobotModel, log: RawLog) -> N
     assert abs(told - 12.0) < 1.0
 
 
+def test_friction_before_the_gear_is_no_slip(robot: RobotModel, log: RawLog) -> None:
+    """A joint that goes one way for long bears friction of one sign, which bends no gear."""
+    assert log.effort is not None
+    link, effort = log.position.copy(), log.effort.copy()
+    side = np.where(log.time < 12.0, -1.0, 1.0) * np.where(log.time % 3.0 < 0.2, -1.0, 1.0)
+    link[:, 2] = 0.3 * np.cumsum(side) * 0.005
+    effort[:, 2] = 40.0 * np.sin(7.0 * log.time)
+    bent = link[:, 2] + effort[:, 2] / STIFFNESS
+    effort[:, 2] += 5.0 * side
+    turned = changed(replace(log, position=link, effort=effort), 2, bent)
+    assert not [n for n in repair(robot, turned).notes if 'slipped' in n]
+    slipped = np.where(log.time > 6.0, 2e-3, 0.0)
+    assert 'slipped' in refused(robot, changed(turned, 2, bent + slipped), 2)
+
+
 def test_a_constant_deflection_is_named(robot: RobotModel, log: RawLog) -> None:
     assert 'constant' in refused(robot, changed(log, 5, log.position[:, 5] + 0.01), 5)
 
