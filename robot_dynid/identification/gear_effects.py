@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.errors import DataError
 from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
-from robot_dynid.estimation.information import Information
-from robot_dynid.estimation.joint_covariance import GeneralisedLeastSquares
-from robot_dynid.estimation.least_squares import joint_weights, solve
+from robot_dynid.estimation.information import Information, triangle
+from robot_dynid.estimation.joint_covariance import (
+    CorrelationDetails,
+    GeneralisedLeastSquares,
+    whitened,
+)
+from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
 from robot_dynid.estimation.uncertainty.held_out import (
     errors_by_stretch,
     folds,
     held_out,
     surely_lower,
 )
+from robot_dynid.estimation.uncertainty.random_effects import with_random_effects
 from robot_dynid.friction.maxwell import LENGTHS
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import GearEffects, Springs
-from robot_dynid.regressor.elastic import OFFSET, STIFFNESS, Gear
+from robot_dynid.regressor.elastic import DAMPING, OFFSET, STIFFNESS, Gear
 from robot_dynid.regressor.gear_effects import (
     COSINE,
     SINE,
     STATES,
+    LoadedHysteresis,
     deflection,
     presses_per_radian,
 )
@@ -45,11 +49,8 @@ LEVEL = 0.999
 COVERED = 4.0
 #: searches of waves and states of hysteresis in turn: without states, waves are found too large
 ROUNDS = 2
-#: cut-offs beside that of a fit, which show what depends on it
-BESIDE = (2.0 / 3.0, 1.5)
-#: share of what the other kind of states changes that counts as deviation: it is known to predict
-#: worse. Chosen on simulated gears; `bench gears` says what it is worth
-KIND = 0.25
+#: lengths of the states that stand for hysteresis of another law, and their kind
+COUNT, OTHERS = 10, 'maxwell'
 
 
 def gear_effects(
@@ -95,45 +96,68 @@ def _least_error(
 
 def _lengths(gear: Gear, samples: Sequence[Samples]) -> tuple[float, ...]:
     """Return the lengths of operators that slip in some recording."""
-    covered = max(float(np.ptp(deflection(gear, one))) for one in samples)
+    covered = _covered(gear, samples)
     return tuple(length for length in LENGTHS if COVERED * length < covered)
 
 
-def with_spread(
+def _covered(gear: Gear, samples: Sequence[Samples]) -> float:
+    """Return the range of the deflection [rad] in the recording where it is largest."""
+    return max(float(np.ptp(deflection(gear, one))) for one in samples)
+
+
+def with_other_hysteresis(
     estimate: Estimate, experiment: Experiment, recordings: Sequence[Repaired],
     structure: Structure, settings: Preprocessing,
 ) -> Estimate:
-    """Return the estimate with its changes under other choices as terms of the covariance.
+    """Return the estimate as it is beside hysteresis that the law of the model is not.
 
-    Hysteresis of a real gear is no sum of the states of the model. What is left is alike in every
-    stretch of time, so leaving out stretches does not show it. But parameters that bear it change
-    with the kind of states, KIND of which counts, and with the cut-off, of which the mean square
-    of one below and one above does. Source: Buckland, Burnham, Augustin 1997 (uncertainty of
-    the model).
+    That is taken for states of many lengths, some of them wider under load, whose amplitudes are
+    random: their variance, one for each gear, is what the data makes of it, next to none where
+    the law is right. Stiffness and damping become what is most likely then, all else is least
+    squares beside them. What stays unsure is added to the covariance. An estimate that bounds
+    parameters keeps its values, and what would have changed is added, too. Source: Kennedy,
+    O'Hagan 2001 (what a model lacks, by its prior).
     """
-    robot, model = experiment.model.robot, experiment.model
-
-    def values(model: TorqueModel, share: float = 1.0) -> FloatArray:
-        own = replace(settings, cutoff=share * settings.cutoff)
-        samples = [prepare(robot, one, own) for one in recordings]
-        return GeneralisedLeastSquares().fit(Experiment.of(
-            model, samples, experiment.reversal_weights)).values
-
-    best, changes = values(model), []
-    for share in BESIDE:
-        with suppress(DataError):  # too short for a lower one
-            changes.append((values(model, share) - best) / np.sqrt(len(BESIDE)))
-    other = replace(structure, gears=tuple(map(_other_states, structure.gears)))
-    if other != structure:
-        changes.append(KIND * (values(other.torque_model(robot, model.reduction)) - best))
-    return replace(estimate, covariance=estimate.covariance + sum(
-        np.outer(change, change) for change in changes))
+    samples = [prepare(experiment.model.robot, one, settings) for one in recordings]
+    rows, groups, noise = _beside_other_hysteresis(Experiment.of(
+        experiment.model, samples, experiment.reversal_weights), structure, settings.cutoff)
+    change, unsure, shape = with_random_effects(rows, groups, noise)
+    of_gears = {gear.parameter(symbol) for gear in experiment.model.gears
+                for symbol in (STIFFNESS, DAMPING)}
+    own = [i for i, name in enumerate(estimate.names) if name in of_gears]
+    change = shape[:, own] @ np.linalg.pinv(shape[np.ix_(own, own)], hermitian=True) @ change[own]
+    if estimate.standard is not None:
+        return replace(estimate,
+                       covariance=estimate.covariance + unsure + np.outer(change, change))
+    return replace(estimate, values=estimate.values + change,
+                   covariance=estimate.covariance + unsure)
 
 
-def _other_states(effects: GearEffects) -> GearEffects:
-    """Return the effects with states of the other kind, of the same lengths."""
-    other = next(states for states in STATES if states != effects.states)
-    return replace(effects, states=other) if effects.lengths else effects
+def _beside_other_hysteresis(
+    experiment: Experiment, structure: Structure, cutoff: float
+) -> tuple[FloatArray, NDArray[np.int64], float]:
+    """Return equations [A, Z, y] with what states explain, their gears, variance of the noise.
+
+    By the low-pass of ``cutoff`` [Hz] the noise of one sample is much that of the next.
+    """
+    robot, gears = experiment.model.robot, experiment.model.gears
+    covered, steps = zip(*(
+        ([_covered(gear, [one]) for gear in gears], float(np.median(np.diff(one.time))))
+        for one in experiment.recordings), strict=True)
+    states = tuple(replace(one, states=OTHERS, lengths=tuple(np.geomspace(
+        0.5 * LENGTHS[0], max(LENGTHS[0], most / COVERED), COUNT).tolist()))
+        for most, one in zip(np.max(covered, axis=0), structure.gears, strict=True))
+    beside = LoadedHysteresis(robot, gears, states)
+    model = TorqueModel.of(robot, (*experiment.model.blocks, beside))
+    wide = Experiment.of(model, experiment.recordings, experiment.reversal_weights)
+    details = GeneralisedLeastSquares().fit(experiment).details
+    assert isinstance(details, CorrelationDetails)
+    omega = details.omega
+    tall = triangle(weighted_factor(whitened(wide, omega), np.ones(len(omega))))
+    groups = np.repeat(np.arange(len(gears)), len(beside.names) // len(gears))
+    alike = max(1.0, 1.0 / (2.0 * cutoff * min(steps)))
+    degrees = max(experiment.information.samples * len(omega) - tall.shape[1] + 1, 1)
+    return tall, groups, alike * float(tall[-1, -1]**2) / degrees
 
 
 @dataclass(frozen=True, eq=False)

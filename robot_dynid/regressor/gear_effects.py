@@ -198,10 +198,33 @@ class Hysteresis(KernelBlock):
     def kernel_columns(self, chosen: NDArray[np.int64]) -> RegressorColumns:
         """Return the columns of the ``chosen`` (k,) parameters: each is a row of the history."""
         rows = [gear.row for gear, own in zip(self.gears, self.effects, strict=True)
-                for _ in own.stops]
+                for _ in self.symbols(own)]
         return RegressorColumns(len(chosen), entries=tuple(
             (rows[index], column, HISTORY, index, 1.0)
             for column, index in enumerate(chosen.tolist())), past=len(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedHysteresis(Hysteresis):
+    """Hysteresis whose states are as wide everywhere, ``ra, ...``, or with the load, ``wa, ...``.
+
+    The load is the deflection over twice the largest of the lengths, from where nothing bends the
+    gear. For what hysteresis of no law of the model leaves over.
+    """
+
+    def symbols(self, effects: GearEffects) -> tuple[str, ...]:
+        """Return the parameters of one gear, without the number of the joint."""
+        return tuple(f'{kind}{stop[1:]}' for kind in 'rw' for stop in effects.stops)
+
+    def _operators(self, gear: Gear, effects: GearEffects, samples: Samples) -> FloatArray:
+        states = super()._operators(gear, effects, samples)
+        load = np.abs(deflection(gear, samples) - effects.unbent) / (2.0 * effects.lengths[-1])
+        return np.concatenate([states, load * states])
+
+    def generic(self, samples: Samples) -> FloatArray:
+        """Return a history (h, N) that is independent of that of `Hysteresis`, too."""
+        rng = np.random.default_rng(1)
+        return rng.uniform(-1.0, 1.0, (len(self.names), len(samples)))
 
 
 def presses_per_radian(robot: RobotModel, gear: Gear) -> float:

@@ -10,6 +10,7 @@ from tolerances import SAME_FORMULA
 
 from robot_dynid import load_robot
 from robot_dynid.regressor import GearEffects, Hysteresis, KinematicError, Springs
+from robot_dynid.regressor.gear_effects import LoadedHysteresis
 from robot_dynid.types import FloatArray, Samples
 
 ERROR, RATE, UNBENT = (3e-5, -2e-5), 200.0, 4e-4
@@ -88,3 +89,18 @@ def test_states_of_dahl_grow_exponentially_and_other_kinds_are_refused() -> None
     assert state == pytest.approx(1.0 - np.exp(-reach / 1e-3), abs=1e-12)
     with pytest.raises(ValueError, match='use maxwell or dahl'):
         GearEffects(None, (1e-3,), states='preisach')
+
+
+def test_states_under_load_are_wider_by_the_deflection() -> None:
+    """The second half of them is the first, times the deflection over twice the largest length."""
+    bend = UNBENT + 1e-3 * np.sin(np.linspace(0.0, 20.0, 2001))
+    robot, samples = bent(bend)
+    effects = GearEffects(None, (5e-5, 5e-4), UNBENT)
+    gears = Springs(robot).gears
+    plain = columns(Hysteresis(robot, gears, (effects,)), robot, samples)
+    block = LoadedHysteresis(robot, gears, (effects,))
+    both = columns(block, robot, samples)
+    assert block.names == ('ra2', 'rb2', 'wa2', 'wb2')
+    np.testing.assert_array_equal(both[:, :2], plain)
+    load = np.abs(samples.position[:, 3] - samples.position[:, 1] - UNBENT) / 1e-3
+    np.testing.assert_allclose(both[:, 2:], load * plain, rtol=1e-12, atol=1e-15)

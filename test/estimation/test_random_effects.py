@@ -1,0 +1,73 @@
+"""Random effects beside parameters: bias taken off, intervals that hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from robot_dynid.estimation.uncertainty.random_effects import with_random_effects
+from robot_dynid.types import FloatArray
+
+TRUTH, NOISE, GROUPS = np.array([2.0, -1.0, 0.5]), 0.1, np.repeat([0, 1], 6)
+
+
+def equations(seed: int, sizes: tuple[float, float]) -> FloatArray:
+    """Return [A, Z, y] of 400 samples whose effects look much like the parameters."""
+    rng = np.random.default_rng(seed)
+    base = rng.standard_normal((400, 3))
+    effects = base[:, GROUPS] + 0.4 * rng.standard_normal((400, len(GROUPS)))
+    amplitudes = np.array(sizes)[GROUPS] * rng.standard_normal(len(GROUPS))
+    y = base @ TRUTH + effects @ amplitudes + NOISE * rng.standard_normal(400)
+    return np.asarray(np.linalg.qr(np.column_stack([base, effects, y]), 'r'))
+
+
+def fit(tall: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return least squares, what is best beside effects, and its deviations."""
+    change, unsure, shape = with_random_effects(tall, GROUPS, NOISE**2)
+    plain = np.linalg.lstsq(tall[:, :3], tall[:, -1], rcond=None)[0]
+    np.testing.assert_allclose(shape, np.linalg.inv(tall[:, :3].T @ tall[:, :3]), rtol=1e-9)
+    return plain, plain + change, np.sqrt(np.diag(unsure + NOISE**2 * shape))
+
+
+def test_intervals_hold_beside_effects() -> None:
+    fits = [fit(equations(seed, (0.3, 0.0))) for seed in range(60)]
+    plain, best, deviation = (np.array(own) - truth for own, truth in zip(
+        zip(*fits, strict=True), (TRUTH, TRUTH, 0.0), strict=True))
+    assert np.mean(np.abs(best) < 1.96 * deviation) == pytest.approx(0.95, abs=0.04)
+    assert np.std(best[:, 0]) < 0.5 * np.std(plain[:, 0])
+
+
+def test_the_best_parameters_are_those_of_the_marginal_likelihood() -> None:
+    """With the variances that were found: generalised least squares with Z v Z^T + noise."""
+    tall = equations(1, (0.3, 0.1))
+    base, effects, y = tall[:, :3], tall[:, 3:-1], tall[:, -1]
+    change, unsure, shape = with_random_effects(tall, GROUPS, NOISE**2)
+
+    def covariance(variance: FloatArray) -> FloatArray:
+        return NOISE**2 * np.eye(len(y)) + (effects * variance[GROUPS]) @ effects.T
+
+    def likelihood(variance: FloatArray) -> float:
+        inverse = np.linalg.inv(covariance(variance))
+        inner = base.T @ inverse @ base
+        left = y - base @ np.linalg.solve(inner, base.T @ inverse @ y)
+        return float(-np.linalg.slogdet(covariance(variance))[1]
+                     - np.linalg.slogdet(inner)[1] - left @ inverse @ left)
+
+    grid = np.geomspace(1e-3, 1.0, 25)
+    best = max(((a, b) for a in grid for b in grid), key=lambda v: likelihood(np.array(v)))
+    inverse = np.linalg.inv(covariance(np.array(best)))
+    inner = np.linalg.inv(base.T @ inverse @ base)
+    plain = np.linalg.lstsq(base, y, rcond=None)[0]
+    deviation = np.sqrt(np.diag(inner))
+    assert np.all(np.abs(plain + change - inner @ base.T @ inverse @ y) < 0.1 * deviation)
+    np.testing.assert_allclose(np.sqrt(np.diag(unsure + NOISE**2 * shape)), deviation, rtol=0.1)
+
+
+def test_without_effects_nothing_changes() -> None:
+    """Nothing beyond what effects as small as the noise of one of them would make."""
+    for seed in range(5):
+        change, unsure, _ = with_random_effects(equations(seed, (0.0, 0.0)), GROUPS, NOISE**2)
+        assert np.all(np.abs(change) < 0.05)
+        assert np.all(np.sqrt(np.diag(unsure)) < 0.05)
+    change, unsure, _ = with_random_effects(equations(0, (0.3, 0.3)), GROUPS, NOISE**2)
+    assert np.abs(change[0]) > 0.2 and np.sqrt(unsure[0, 0]) < 0.1
