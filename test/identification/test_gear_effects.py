@@ -12,6 +12,7 @@ from tolerances import (
     GEAR_DAMPING,
     GEAR_LOOP,
     GEAR_WAVE,
+    SAME_FORMULA,
     SWIFT_DAMPING,
 )
 
@@ -24,7 +25,7 @@ from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.parameter_words import parameter_words
 from robot_dynid.identified.structure import Structure
 from robot_dynid.report.effects import elastic_joints
-from robot_dynid.signals.prepare import Preprocessing, prepare, repair
+from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.simulation.arm import measured
 from robot_dynid.simulation.truth import Noise, load_truth
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
@@ -53,12 +54,36 @@ def check(result: IdentificationResult, error: float, factor: float) -> None:
         assert 0.0 < gear.hysteresis_std < 0.2 * gear.hysteresis
 
 
+def check_deviations(result: IdentificationResult, logs: list[Repaired]) -> None:
+    """Hold the variances above those of the fit with the changes under other choices."""
+    structure, settings = result.choice.structure, result.choice.preprocessing
+    robot, reduction = result.model.robot, result.experiment.model.reduction
+    kinds = {'maxwell': 'dahl', 'dahl': 'maxwell'}
+    other = replace(structure, gears=tuple(
+        replace(one, states=kinds[one.states]) for one in structure.gears))
+
+    def values(structure: Structure, share: float) -> np.ndarray:
+        changed = replace(settings, cutoff=share * settings.cutoff)
+        return ESTIMATORS['gls'].fit(Experiment.of(
+            structure.torque_model(robot, reduction),
+            [prepare(robot, log, changed) for log in logs],
+            result.experiment.reversal_weights)).values
+
+    best = values(structure, 1.0)
+    low, high = ((values(structure, share) - best)**2 for share in (1.0 / 1.5, 1.5))
+    kind = (values(other, 1.0) - best)**2
+    plain = ESTIMATORS['elastic'].fit(result.experiment).std**2
+    least = plain + (low + high) / 2.0 + kind / 16.0
+    assert np.all(result.estimate.std**2 > (1.0 - SAME_FORMULA) * least)
+
+
 def test_damping_is_found_beside_hysteresis_and_kinematic_error() -> None:
     effects = {'error': ERROR, 'loop': LOOP, 'length': 1.5e-4}
     robot, _ = elastic_arm(**effects)
     result = identify(robot, recordings(**effects), 'elastic',
                       Recipe(friction='coulomb', cutoff=50.0, ripple='none'))
     check(result, ERROR, 2.0)
+    check_deviations(result, [repair(robot, log) for log in recordings(**effects)])
     assert result.estimate.method == 'elastic' and not result.estimate.details.instruments_taken
     model = result.model
     again = IdentifiedModel.from_yaml(model.to_yaml())
