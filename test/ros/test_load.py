@@ -253,6 +253,7 @@ class Life:
             process.kill()
             process.wait()
         else:
+            self.user.wait(lambda: children(self.node.process.pid))  # begun with the first goal
             (worker,) = children(self.node.process.pid)
             os.kill(worker, signal.SIGKILL)
         found = self.user.answer(self.result).result
