@@ -67,7 +67,8 @@ def run(example: Example, copy: Path) -> None:
     """Run a program, or the command line, with the package of the copy."""
     words = ['sh', '-e', '-c'] if example.language == 'sh' else [sys.executable, '-c']
     environment = {**os.environ, 'PYTHONPATH': str(copy),
-                   'PATH': os.pathsep.join([str(copy / 'scripts'), os.environ['PATH']])}
+                   'PATH': os.pathsep.join(map(str, (
+                       copy / 'scripts', Path(sys.executable).parent, os.environ['PATH'])))}
     done = subprocess.run([*words, example.text], env=environment, cwd=copy,
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

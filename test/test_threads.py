@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -110,6 +111,7 @@ def test_an_error_ends_the_rest(cores: int) -> None:
     done = []
 
     def work(x: int) -> int:
+        time.sleep(1e-3)  # or the others are done before the error is looked at
         done.append(x)
         return 1 // x
 

@@ -59,7 +59,7 @@ def test_the_whole_time_is_announced_part_by_part():
     segments = with_moves(HERE, excitation_segments(FOURIER, LIMITS, FULL), LIMITS, FULL)
     move, slow, fast, back = (segment.points.duration for segment in segments)
     assert (slow, fast) == (pytest.approx(5.2), pytest.approx(6.2))
-    assert total_duration(segments) == move + slow + fast + back
+    assert total_duration(segments) == pytest.approx(move + slow + fast + back)
     assert announcement(FOURIER.duration, segments) == (
         f'4 s of excitation, {move + slow + fast + back:.1f} s in all: move to start {move:.1f}, '
         f'first pass 5.2, warm up 2.2, excitation 4.0, return {back:.1f}')

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytest.importorskip('rclpy')
+
 SCRIPT = """
 import os
 import threading
