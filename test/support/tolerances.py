@@ -260,7 +260,7 @@ ATTENUATION: Final = 0.5
 GEAR_DAMPING, GEAR_LOOP, GEAR_WAVE = 0.4, 0.5, 0.08
 
 # The same damping where hysteresis is Bouc and Wen's, which no state of the model is.
-# Measured: 0 to 16 %; without gear effects several times D (`bench gears`).
+# Measured: 0 to 16 %; without the random effects beside the fit up to 244 %.
 FOREIGN_DAMPING: Final = 0.4
 
 # Damping beside kinematic error alone, whose law is the model's: three deviations of 1 %.
