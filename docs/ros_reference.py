@@ -26,6 +26,8 @@ PARTS = {'.msg': ('Message',), '.srv': ('Request', 'Response'),
          '.action': ('Goal', 'Result', 'Feedback')}
 #: place in a page where generated text stands
 PLACE = re.compile(r'^<!-- generated: (\w+) -->$', re.M)
+#: s without a change after which a graph is at rest
+AT_REST = 0.5
 #: what every node of rclpy has
 OF_RCLPY = re.compile(
     r'/rosout|/parameter_events|.*/(\w+_)?(parameters?|parameter_types)(_atomically)?|'
@@ -217,19 +219,25 @@ def quality(profile: Any) -> str:
 
 
 def of_graph(node: Any) -> list[Entity]:
-    """Return services and actions of a node, as soon as the graph knows them: all have actions."""
+    """Return services and actions of a node, as soon as the graph of its domain is at rest.
+
+    All have actions; services of its threads are of nodes beside it, some in a participant of
+    their own, and the domain has no others.
+    """
     from rclpy import action
 
     asked = {'serves action': action.get_action_server_names_and_types_by_node,
              'calls action': action.get_action_client_names_and_types_by_node}
-    found, end = list[Entity](), time.monotonic() + 20.0
-    while not found and time.monotonic() < end:
-        found = [Entity(side, used, kind) for side, ask in asked.items()
-                 for used, (kind,) in ask(node, node.get_name(), node.get_namespace())]
+    found, since = (list[Entity](), list[Entity]()), time.monotonic()
+    end = since + 20.0
+    while time.monotonic() < min(end, since + AT_REST if all(found) else end):
+        before, found = found, (
+            [Entity(side, used, kind) for side, ask in asked.items()
+             for used, (kind,) in ask(node, node.get_name(), node.get_namespace())],
+            [Entity('serves', used, kind) for used, (kind,) in node.get_service_names_and_types()])
+        since = since if found == before else time.monotonic()
         time.sleep(0.01)
-    # those of its threads are of nodes beside it; the domain has no others
-    return found + [Entity('serves', used, kind)
-                    for used, (kind,) in node.get_service_names_and_types()]
+    return [*found[0], *found[1]]
 
 
 def entities(name: str) -> list[Entity]:

@@ -1,8 +1,8 @@
 """Dynamics of the served model, many states per call, answered in threads of their own.
 
-Rollouts, which may take seconds, have threads apart from forward and inverse dynamics, whose
-requests are bounded to a fraction of a second. The computations run without the interpreter lock:
-they keep neither each other nor the joint states waiting.
+Rollouts, which may take seconds and whose answers are large, are apart from forward and inverse
+dynamics, whose requests are bounded to a fraction of a second. The computations run without the
+interpreter lock: they keep neither each other nor the joint states waiting.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class DynamicsServices:
         self._turns, self._closing = Turns('rollouts', WAITING), threading.Event()
         # one thread more than rollouts that wait or work: it refuses those beyond
         self._threads = ServiceThread(node, 'dynamics', require=require), ServiceThread(
-            node, 'rollouts', WAITING + 2, require)
+            node, 'rollouts', WAITING + 2, require, apart=True)
         dynamics, rollouts = self._threads
         dynamics.offer(ComputeForwardDynamics, 'forward_dynamics', self.forward)
         dynamics.offer(ComputeInverseDynamics, 'inverse_dynamics', self.inverse)
