@@ -77,10 +77,10 @@ KERNELS: dict[Any, int] = {
     gears.bent_along: 1, gears.hysteresis_along: 1, inverse_dynamics.inverse_dynamics: 1,
     kinematics.link_poses: 1, low_pass.zero_phase: 1, monitor.follow: 1,
     newton_euler.inverse_dynamics: 1, regressor.fill_regressor: 1,
-    regressor_gradient.rigid_pullback: 1, rollout.rollout: 1, rotors.rotor_effort: 1,
+    regressor_gradient.rigid_pullback: 1, rollout.rollout: 2, rotors.rotor_effort: 1,
     rotors.rotor_inertia: 1, shooting.solve_stage: 1, shooting.stage_gradient: 1,
     single_state.forward_dynamics: 1, single_state.inverse_dynamics: 1,
-    single_state.momentum: 1, single_state.rollout: 1, spline.cubic_spline: 1,
+    single_state.momentum: 1, single_state.rollout: 2, spline.cubic_spline: 1,
     triangle.add_equations: 1, triangle.add_rows: 1, triangle.solve_chosen: 1,
 }
 #: argument with which compiled code that is there stays; nodes and the robot come first then
@@ -111,17 +111,21 @@ def warm_up() -> None:
     friction.fill_sliding(table_of(law.table), square, square, square.copy())
     dry = AxisFriction.of(np.eye(2), (law, law), np.ones((2, 3)))
     dry.torque(state)
-    integrator = Integrator(robot, robot.nominal, np.zeros((2, 2)), dry)
+    single = np.ones(1)
+    one_gear = Gears((1,), single, single, single, single,
+                     states=np.array([[0.0, friction.STOP, 1.0, 1.0]]))
+    rigid = Integrator(robot, robot.nominal, np.zeros((2, 2)), dry)
+    elastic = Integrator(robot, robot.nominal, np.eye(3), AxisFriction.of(
+        np.eye(2, 3), (law, law), np.ones((2, 3))), one_gear)
     Derivatives(Mechanism(robot, robot.nominal, spinning, dry)).forward(state, state, state)
     simulate(*short_interval(robot), with_gradient=True)
     for count in (single_state.FEW, single_state.FEW + 1):
         some = np.zeros((count, 2))
         rigid_body.ForwardDynamics(robot, friction=dry)(some, some, some)
         rigid_body.InverseDynamics(robot, friction=dry)(some, some, some)
-        integrator(some, some, np.zeros((count, 1, 2)), 1e-3)
-    single = np.ones(1)
-    one_gear = Gears((1,), single, single, single, single,
-                     states=np.array([[0.0, friction.STOP, 1.0, 1.0]]))
+        rigid(some, some, np.zeros((count, 1, 2)), 1e-3)
+        beside = np.zeros((count, 3))  # with the motor
+        elastic(beside, beside, np.zeros((count, 1, 3)), 1e-3)
     one_gear.bent(np.zeros((3, 1)), 1e-3)
     GearStates(one_gear).along(np.zeros((1, 1)), np.ones(1, bool))
     levels = ContactLevels(np.ones(2), np.ones(2), np.ones(2))

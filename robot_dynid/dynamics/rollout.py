@@ -12,7 +12,6 @@ from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rotors import Rotors
 from robot_dynid.friction import AxisFriction
 from robot_dynid.kernels import rollout, single_state
-from robot_dynid.kernels.gears import GEAR_COLUMNS, STATE_COLUMNS
 from robot_dynid.kernels.newton_euler import LANES
 from robot_dynid.robot.model import Limits, RobotModel
 from robot_dynid.threads import shared_out, thread_count
@@ -142,7 +141,10 @@ class Integrator:
         own = Rotors.of(rotors)
         self._tree = (robot.geometry, parents, _constant(parameters), own.tables)
         self._gravity = _constant(robot.gravity)
-        self._friction = _tables_of(friction, gears, robot.n)
+        axes, straight, *others = friction.tables
+        self._friction = (_constant(axes), _constant(straight), *others)
+        self._gears = None if gears is None else (
+            _constant(gears.table(robot.n)), _constant(gears.states))
         limits, motors = limit_table(robot.limits), len(own.inertia) - robot.n
         open_ended = np.array([[-np.inf], [np.inf]])
         self._limits = _constant(np.hstack([limits, np.repeat(open_ended, motors, axis=1)]))
@@ -155,6 +157,7 @@ class Integrator:
         """
         result = Rollout.empty(self._joints, effort.shape)
         (motions, samples, _), steps = effort.shape, step_count(dt)
+        hysteresis = 0 if self._gears is None else len(self._gears[1])
         whole = PIECE // (LANES * samples * steps) if samples else 1
         beside = max(1, min(thread_count(), -(-motions // LANES), PIECE // (LANES * steps)))
         tiles = max(beside, whole)
@@ -162,7 +165,7 @@ class Integrator:
         most = max(1, PIECE // (LANES * beside))
         for k in range(0, motions, tiles * LANES):
             own = slice(k, min(k + tiles * LANES, motions))
-            state = q0[own], qd0[own], np.zeros((own.stop - k, len(self._friction[-1])))
+            state = q0[own], qd0[own], np.zeros((own.stop - k, hysteresis))
             for t in range(0, samples, length):
                 held = effort[own, t:t + length]
                 for done in range(0, steps, most):  # in one go but where a sample is very long
@@ -187,11 +190,12 @@ class Integrator:
         result = Rollout.empty(self._joints, effort.shape)
         found = (result.position, result.velocity, past)
         events = (result.limit_step, result.limit_joint, result.stop_step, result.stop_cause)
-        kernel = rollout if len(q0) > single_state.FEW else single_state
+        kernel, lanes = (rollout, LANES) if len(q0) > single_state.FEW else (single_state, 1)
 
         def compute(part: slice) -> None:
+            gears = _with_memory(self._gears, effort.shape[2], lanes)
             kernel.rollout(
-                self._tree, self._gravity, self._friction, self._limits,
+                self._tree, self._gravity, (*self._friction, gears), self._limits,
                 (_constant(q0[part]), _constant(qd0[part])), _constant(effort[part]),
                 (step, count), tuple(own[part] for own in found),
                 tuple(own[part] for own in events))
@@ -200,12 +204,14 @@ class Integrator:
         return result
 
 
-def _tables_of(friction: AxisFriction, gears: Gears | None, n: int) -> tuple[FloatArray, ...]:
-    """Return the tables of the kernel: axes with friction in steady sliding, and gears."""
-    own = (np.zeros((0, GEAR_COLUMNS)), np.zeros((0, STATE_COLUMNS))) if gears is None else (
-        gears.table(n), gears.states)
-    axes, straight, *others = friction.tables
-    return (_constant(axes), _constant(straight), *others, *map(_constant, own))
+def _with_memory(
+    tables: tuple[FloatArray, FloatArray] | None, n: int, lanes: int
+) -> tuple[FloatArray, ...] | None:
+    """Return ``tables`` of gears with what the kernel keeps of ``lanes`` motions; None of none."""
+    if tables is None:
+        return None
+    e, k = len(tables[0]), len(tables[1])
+    return (*tables, *(np.zeros((*rows, lanes)) for rows in ((e,), (k,), (e, 3), (n,), (1,))))
 
 
 def _constant(array: FloatArray) -> FloatArray:

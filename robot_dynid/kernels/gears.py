@@ -7,6 +7,11 @@ A gear bends by u = theta + e(theta) - q, e being its kinematic error; it transm
 and its motor bears (1 + de/dtheta) T. From the state at the begin of a step z is a function of u
 alone as long as u turns nowhere within the step: it grows with u, so a tangent in u is a spring
 beside K. T is taken on its tangent where the last round of Newton's method ended.
+
+``gears`` are None where a robot has none: numba compiles its kernels apart, without a trace of
+gears. Else they are table (e, GEAR_COLUMNS), states (k, STATE_COLUMNS), and what a step keeps of a
+tile: deflections (e, LANES) and states (k, LANES) at its begin, tangents (e, 3, LANES), the change
+(n, LANES) at which they are taken, and which motions (1, LANES) are off them.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.kernels.friction import STOP
-from robot_dynid.kernels.newton_euler import LANES, called, compiled, inlined
+from robot_dynid.kernels.newton_euler import LANES, compiled, inlined
 
 #: columns of a gear: coordinates of motor and link, K, D, s, turns w and sizes of the wave's
 #: sine and cosine
@@ -86,12 +91,14 @@ def _motion_of(gear, start, change, k):
     return q[m, k] + reach * theta_d, theta_d, q[j, k] + reach * q_d, q_d
 
 
-@called
+@inlined
 def _press_gears(gears, start, load, factor):
     """Take gears off ``load``, and add to the matrix what they resist changes of velocity.
 
     On their tangents at the change where the last round ended, which is ``gears[5]``.
     """
+    if gears is None:
+        return
     table, lines, guess = gears[0], gears[4], gears[5]
     duration, reach = start[1], start[3]
     for i in range(table.shape[0]):
@@ -109,12 +116,14 @@ def _press_gears(gears, start, load, factor):
             factor[j, j, k] += duration * slope
 
 
-@called
+@inlined
 def _change_gears(gears, start, change):
     """Return whether gears are off their tangents, which are taken at ``change`` next there.
 
     Lane by lane: a motion is the same whatever runs beside it.
     """
+    if gears is None:
+        return False
     table, states, _, _, lines, guess, off = gears
     for k in range(LANES):
         off[0, k] = 0.0
@@ -139,15 +148,19 @@ def _change_gears(gears, start, change):
 @inlined
 def _begin_gears(gears):
     """Forget the change where the last step ended."""
+    if gears is None:
+        return
     guess = gears[5]
     for n in range(guess.shape[0]):
         for k in range(LANES):
             guess[n, k] = 0.0
 
 
-@called
+@inlined
 def _carry_gears(gears, q, begins):
     """Move the states of hysteresis on to positions ``q``; where a motion begins they stay."""
+    if gears is None:
+        return
     table, states, bent, past = gears[:4]
     for i in range(table.shape[0]):
         gear = table[i]
@@ -162,11 +175,26 @@ def _carry_gears(gears, q, begins):
 
 
 @inlined
-def _gear_memory(table, states, n):
-    """Return the memory of gears for `_torque`: both tables, then what a step keeps of a tile."""
-    e = table.shape[0]
-    return (table, states, np.zeros((e, LANES)), np.zeros((states.shape[0], LANES)),
-            np.zeros((e, 3, LANES)), np.zeros((n if e > 0 else 0, LANES)), np.zeros((1, LANES)))
+def _take_gears(gears, q, before, place):
+    """Begin with the motions from ``place`` on at ``q`` (n, LANES), their states in ``before``."""
+    if gears is None:
+        return
+    past, (first, used) = gears[3], place
+    for k in range(LANES):
+        for e in range(past.shape[0]):
+            past[e, k] = before[first + k, e] if k < used else 0.0
+    _carry_gears(gears, q, True)
+
+
+@inlined
+def _put_gears(gears, place, after):
+    """Put the states of the motions from ``place`` on into ``after`` (K, k)."""
+    if gears is None:
+        return
+    past, (first, used) = gears[3], place
+    for k in range(used):
+        for e in range(past.shape[0]):
+            after[first + k, e] = past[e, k]
 
 
 @inlined

@@ -186,8 +186,7 @@ def _linear_step(friction, equations, start, lines, scratch, change, gears):  # 
             damping[k] = viscous + duration * slope[k]
             speed[k] = offset + duration * rest[k] + damping[k] * speed[k]
         _damp(axes[i], speed, damping, change, factor)
-    if gears[0].shape[0] > 0:
-        _press_gears(gears, start, change, factor)
+    _press_gears(gears, start, change, factor)
     _eliminate(factor, change, least)
     _substitute(factor, change)
 
@@ -200,14 +199,12 @@ def _implicit_step(friction, equations, start, lines, scratch, change, gears):  
     tangents at the speeds in ``lines`` and leaves there those at v + d.
     """
     _, _, row, other = scratch[0]
-    elastic = gears[0].shape[0] > 0
-    if elastic:
-        _begin_gears(gears)
+    _begin_gears(gears)
     for _ in range(MOST_CHANGES):
         if lines[STALE].max() > 0.0:
             _take_tangents(friction, lines)
         _linear_step(friction, equations, start, lines, scratch[0], change, gears)
-        turned = elastic and _change_gears(gears, start, change)
+        turned = _change_gears(gears, start, change)
         if not _change_tangents(friction, start[0], change, lines,
                                 (row, other, scratch[3], scratch[1], scratch[2])) and not turned:
             break

@@ -41,8 +41,6 @@ compiled = partial(Kernel, flags=FLAGS, stored=True)
 # Inlining lets the compiler see the constant row length of the work arrays, without which most of
 # the lane loops stay scalar; constants of a joint are read before the loops for the same reason.
 inlined = partial(Kernel, flags=FLAGS | {'forceinline': True}, stored=False)
-# Code that most robots have no use for is called: inlined, it makes the loops around it slower.
-called = partial(Kernel, flags=FLAGS, stored=False)
 
 
 def at_width(lanes: int, *passes: Any) -> tuple[Any, ...]:

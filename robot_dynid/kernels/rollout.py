@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.kernels.forward_dynamics import _eliminate, _first_loading, _mass_matrix
-from robot_dynid.kernels.gears import _carry_gears, _gear_memory
+from robot_dynid.kernels.gears import _carry_gears, _put_gears, _take_gears
 from robot_dynid.kernels.implicit_friction import (
     SIZES,
     _explicit_friction,
@@ -179,8 +179,8 @@ def _advance(h, state, stages):
 @inlined
 def _step(tree, axes, state, effort, h, memory):
     """Advance ``state`` (q, v) of a tile by ``h``; ``pivots`` get the least of mass matrices."""
-    links, passes, stages, equations, change, lines, pivots, scratch, pressing, gears = memory
-    friction, transmission, load_links = axes[:3], axes[3], axes[4]
+    links, passes, stages, equations, change, lines, pivots, scratch, pressing = memory
+    friction, transmission, load_links, gears = axes[:3], axes[3], axes[4], axes[5]
     matrix, load = equations
     factor, least, row, other = scratch[0]
     _first_speeds(friction, state[1], lines)
@@ -201,8 +201,7 @@ def _step(tree, axes, state, effort, h, memory):
             pivots[k] = min(pivots[k], least[k])
         _finish_stage(stage, h, stages, change)
     _advance(h, state, stages)
-    if gears[0].shape[0] > 0:
-        _carry_gears(gears, state[0], False)
+    _carry_gears(gears, state[0], False)
 
 
 @inlined
@@ -254,23 +253,19 @@ def _memory(joints, n, friction, gravity):
                np.zeros(LANES), np.zeros(LANES), np.zeros(LANES))
     pressing = np.zeros((joints, LANES)), np.zeros((axes, LANES)), _first_loading(friction)
     _set_sizes(friction, pressing[1], lines)
-    gears = _gear_memory(friction[5], friction[6], n)
-    return links, passes, stages, equations, change, lines, pivots, scratch, pressing, gears
+    return links, passes, stages, equations, change, lines, pivots, scratch, pressing
 
 
 @inlined
-def _take_start(start, past, place, memory):
+def _take_start(start, place, state, held):
     """Fill a tile with the motions from ``place`` on; lanes beyond the last one rest at zero."""
-    (q, v), held, gears = memory
+    q, v = state
     first, used = place
     for k in range(LANES):
         for j in range(q.shape[0]):
             q[j, k] = start[0][first + k, j] if k < used else 0.0
             v[j, k] = start[1][first + k, j] if k < used else 0.0
             held[j, k] = 0.0
-        for e in range(past.shape[1]):
-            gears[3][e, k] = past[first + k, e] if k < used else 0.0
-    _carry_gears(gears, q, True)
 
 
 @inlined
@@ -290,10 +285,11 @@ def _motions(model, start, effort, clock, results, memory):
     h, steps = clock
     count, samples, n = effort.shape
     state, held, step = memory
-    (q, v), gears, past = state, step[9], motion[2]
+    (q, v), gears = state, friction[5]
     for first in range(0, count, LANES):
         used = min(LANES, count - first)
-        _take_start(start, past, (first, used), (state, held, gears))
+        _take_start(start, (first, used), state, held)
+        _take_gears(gears, q, motion[2], (first, used))
         for t in range(samples):
             for k in range(used):
                 for j in range(n):
@@ -304,7 +300,7 @@ def _motions(model, start, effort, clock, results, memory):
                 _watch_limits(q, limits, limit_joint, limit_step, (first, used, t))
             _put(q, (first, used), motion[0][:, t])
             _put(v, (first, used), motion[1][:, t])
-        _put(gears[3], (first, used), past)
+        _put_gears(gears, (first, used), motion[2])
 
 
 @inlined
@@ -325,10 +321,10 @@ def rollout(tree, gravity, friction, limits, start, effort, clock, motion, event
     ``tree`` (geometry, parents, parameters (joints, 10), rotors as in _rotor_kernel) with n
     coordinates, those beyond the joints move by their rotors alone; ``friction``: axes (m, n),
     straight (m, 2), terms of steady sliding (t, COLUMNS) by axis, transmission (m, joints) and
-    parameters (joints, 10) of the links that load them, or (0, ...), gears (e, GEAR_COLUMNS) and
-    their states (k, STATE_COLUMNS); ``limits`` (2, n); ``start`` q, v (K, n); ``effort`` (K, T,
-    n), held for ``clock`` (internal step [s], internal steps per sample). Fills ``motion`` q, v
-    (K, T, n), moves its states (K, k) of gears on, and fills ``events`` (K,) each: sample and
-    joint of the first excess of a limit, sample and cause of a stop.
+    parameters (joints, 10) of the links that load them, or (0, ...), `gears` or None; ``limits``
+    (2, n); ``start`` q, v (K, n); ``effort`` (K, T, n), held for ``clock`` (internal step [s],
+    internal steps per sample). Fills ``motion`` q, v (K, T, n), moves its states (K, k) of gears
+    on, and fills ``events`` (K,) each: sample and joint of the first excess of a limit, sample and
+    cause of a stop.
     """
     _rollout(tree, gravity, friction, limits, start, effort, clock, motion, events)

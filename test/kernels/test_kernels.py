@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from nominal import nominal_model, states
@@ -160,10 +161,12 @@ def test_calls_with_any_arrays_compile_nothing(form: Any) -> None:
 
 def test_flags_of_the_compiler_have_one_owner(root: Path) -> None:
     wrong = {name: found for name, found in kernels(root).items()
-             if found not in (*ENTRIES, ['inlined'], ['called'])}
+             if found not in (*ENTRIES, ['inlined'])}
     assert set(wrong) == {'newton_euler.at_width'}, 'it makes kernels, and is none itself'
 
 
+@pytest.mark.skipif(numba.__version__.startswith('0.55.'),
+                    reason='LLVM 11 of numba 0.55 leaves such loops scalar')
 def test_short_loops_over_lanes_become_vector_instructions() -> None:
     def add(total: np.ndarray, rows: np.ndarray) -> None:
         for row in range(len(rows)):
