@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,14 @@ from robot_dynid.estimation.joint_covariance import (
     GeneralisedLeastSquares,
     whitened,
 )
-from robot_dynid.estimation.least_squares import joint_weights, solve, weighted_factor
+from robot_dynid.estimation.least_squares import (
+    batch_covariance,
+    joint_weights,
+    solve,
+    solve_rows,
+    weighted_factor,
+)
+from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
 from robot_dynid.estimation.uncertainty.held_out import (
     errors_by_stretch,
     folds,
@@ -53,11 +60,8 @@ COVERED = 4.0
 ROUNDS = 2
 #: cut-offs beside that of a fit, which show what depends on it
 BESIDE = (2.0 / 3.0, 1.5)
-#: share of what the other kind of states changes that counts as deviation: it is known to predict
-#: worse. Chosen on simulated gears; `bench gears` says what it is worth
-KIND = 0.25
-#: lengths of the states that stand for hysteresis of another law, and their kind
-COUNT, OTHERS = 10, 'maxwell'
+#: lengths of the states that stand for hysteresis of another law, of each kind
+COUNT = 7
 
 
 def gear_effects(
@@ -90,7 +94,45 @@ def gear_effects(
             for kind in kinds])
         if not any(one.stops and one.waves for one in effects):
             break
-    return effects if any(one != GearEffects() for one in effects) else ()
+    if not any(one != GearEffects() for one in effects):
+        return ()
+    return _with_error_of_fit(robot, structure, samples, effects)
+
+
+def _with_error_of_fit(
+    robot: RobotModel, structure: Structure, samples: Sequence[Samples],
+    effects: tuple[GearEffects, ...],
+) -> tuple[GearEffects, ...]:
+    """Return the effects, states moved by the kinematic error of a fit with all of them.
+
+    Waves act on motors and links alike, and what is left of both depends on each other: without
+    that an amplitude may be a tenth too small, which is half of the damping's error then.
+    """
+    if not any(one.waves and one.lengths for one in effects):
+        return effects
+    model = replace(structure, gears=effects).torque_model(robot)
+    fit = GeneralisedLeastSquares().fit(Experiment.of(model, samples))
+    values = dict(zip(fit.names, fit.values.tolist(), strict=True))
+    return tuple(replace(one, error=_error(gear, values)) if one.waves else one
+                 for gear, one in zip(model.gears, effects, strict=True))
+
+
+def _error(gear: Gear, values: Mapping[str, float]) -> tuple[float, float]:
+    """Return the kinematic error [rad] of a gear, by the values of its parameters."""
+    stiffness = values[gear.parameter(STIFFNESS)]
+    return (values[gear.parameter(SINE)] / stiffness, values[gear.parameter(COSINE)] / stiffness)
+
+
+def effects_left_out(
+    robot: RobotModel, structure: Structure, samples: Sequence[Samples], method: str
+) -> list[str]:
+    """Return a warning of the effects that the data shows and ``method`` leaves out, if any."""
+    gears, effects = Springs(robot).gears, gear_effects(robot, structure, samples)
+    joints = [robot.joints[gear.joint] for gear, one in zip(gears, effects, strict=False)
+              if one != GearEffects()]
+    return [f'{", ".join(joints)}: the method {method} leaves out kinematic error and hysteresis '
+            'of gears, which this data shows, and takes them for damping; the method elastic has '
+            'them'] if joints else []
 
 
 def _least_error(
@@ -112,41 +154,31 @@ def _covered(gear: Gear, samples: Sequence[Samples]) -> float:
     return max(float(np.ptp(deflection(gear, one))) for one in samples)
 
 
-def with_spread(
+def with_low_pass(
     estimate: Estimate, experiment: Experiment, recordings: Sequence[Repaired],
     structure: Structure, settings: Preprocessing,
 ) -> Estimate:
-    """Return the estimate with its changes under other choices as terms of the covariance.
+    """Return the estimate with its changes under other cut-offs as terms of the covariance.
 
-    Hysteresis of a real gear is no sum of the states of the model. What is left is alike in every
-    stretch of time, so leaving out stretches does not show it. But parameters that bear it change
-    with the kind of states, KIND of which counts, and with the cut-off, of which the mean square
-    of one below and one above does. Source: Buckland, Burnham, Augustin 1997 (uncertainty of
-    the model).
+    States of hysteresis are no linear function of the deflection, but move by one that has passed
+    the low-pass already: what that took off is missing, what noise it let through is too much, in
+    every stretch of time alike. The mean square of the changes by a cut-off below and one above
+    counts.
     """
     robot, model = experiment.model.robot, experiment.model
 
-    def values(model: TorqueModel, share: float = 1.0) -> FloatArray:
+    def values(share: float) -> FloatArray:
         own = replace(settings, cutoff=share * settings.cutoff)
         samples = [prepare(robot, one, own) for one in recordings]
         return GeneralisedLeastSquares().fit(Experiment.of(
             model, samples, experiment.reversal_weights)).values
 
-    best, changes = values(model), []
+    best, changes = values(1.0), []
     for share in BESIDE:
         with suppress(DataError):  # too short for a lower one
-            changes.append((values(model, share) - best) / np.sqrt(len(BESIDE)))
-    other = replace(structure, gears=tuple(map(_other_states, structure.gears)))
-    if other != structure:
-        changes.append(KIND * (values(other.torque_model(robot, model.reduction)) - best))
+            changes.append((values(share) - best) / np.sqrt(len(BESIDE)))
     return replace(estimate, covariance=estimate.covariance + sum(
         np.outer(change, change) for change in changes))
-
-
-def _other_states(effects: GearEffects) -> GearEffects:
-    """Return the effects with states of the other kind, of the same lengths."""
-    other = next(states for states in STATES if states != effects.states)
-    return replace(effects, states=other) if effects.lengths else effects
 
 
 def with_other_hysteresis(
@@ -155,53 +187,78 @@ def with_other_hysteresis(
 ) -> Estimate:
     """Return the estimate as it is beside hysteresis that the law of the model is not.
 
-    That is taken for states of many lengths, some of them wider under load, whose amplitudes are
-    random: their variance, one for each gear, is what the data makes of it, next to none where
-    the law is right. Stiffness and damping become what is most likely then, all else is least
-    squares beside them. What stays unsure is added to the covariance. An estimate that bounds
-    parameters keeps its values, and what would have changed is added, too. Source: Kennedy,
-    O'Hagan 2001 (what a model lacks, by its prior).
+    That is taken for states of all kinds and many lengths, also such that are wider under load or
+    on one side, whose amplitudes are random: their variance, one for each gear, is what the data
+    makes of it, next to none where the law is right. Stiffness and damping become what is most
+    likely then, with the covariance that they have beside these amplitudes; all else is least
+    squares with this stiffness and damping. An estimate that bounds parameters keeps its values,
+    and what would have changed is added to its covariance. Source: Kennedy, O'Hagan 2001 (what a
+    model lacks, by its prior).
     """
     samples = [prepare(experiment.model.robot, one, settings) for one in recordings]
-    rows, groups, noise = _beside_other_hysteresis(Experiment.of(
+    found = _beside_other_hysteresis(Experiment.of(
         experiment.model, samples, experiment.reversal_weights), structure, settings.cutoff)
-    change, unsure, shape = with_random_effects(rows, groups, noise)
     of_gears = {gear.parameter(symbol) for gear in experiment.model.gears
                 for symbol in (STIFFNESS, DAMPING)}
     own = [i for i, name in enumerate(estimate.names) if name in of_gears]
-    change = shape[:, own] @ np.linalg.pinv(shape[np.ix_(own, own)], hermitian=True) @ change[own]
+    follow = found.shape[:, own] @ np.linalg.pinv(
+        found.shape[np.ix_(own, own)], hermitian=True)
+    rest = np.eye(len(estimate.names))
+    rest[:, own] -= follow
+    change = follow @ found.change[own]
+    covariance = (rest @ estimate.covariance @ rest.T
+                  + follow @ found.covariance[np.ix_(own, own)] @ follow.T)
     if estimate.standard is not None:
-        return replace(estimate,
-                       covariance=estimate.covariance + unsure + np.outer(change, change))
-    return replace(estimate, values=estimate.values + change,
-                   covariance=estimate.covariance + unsure)
+        return replace(estimate, covariance=covariance + np.outer(change, change))
+    return replace(estimate, values=estimate.values + change, covariance=covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Beside:
+    """Parameters beside random effects: ``change`` (b,) from least squares, ``covariance`` (b, b).
+
+    ``shape`` (b, b) is the covariance of least squares by noise of variance one.
+    """
+
+    change: FloatArray
+    covariance: FloatArray
+    shape: FloatArray
 
 
 def _beside_other_hysteresis(
     experiment: Experiment, structure: Structure, cutoff: float
-) -> tuple[FloatArray, NDArray[np.int64], float]:
-    """Return equations [A, Z, y] with what states explain, their gears, variance of the noise.
+) -> _Beside:
+    """Return the parameters beside amplitudes of states, of one variance for each gear.
 
-    By the low-pass of ``cutoff`` [Hz] the noise of one sample is much that of the next.
+    Their covariance is by leaving out stretches of time, as that of least squares, and by what the
+    amplitudes may be. By the low-pass of ``cutoff`` [Hz] the noise of one sample is much that of
+    the next.
     """
     robot, gears = experiment.model.robot, experiment.model.gears
-    covered, steps = zip(*(
-        ([_covered(gear, [one]) for gear in gears], float(np.median(np.diff(one.time))))
-        for one in experiment.recordings), strict=True)
-    states = tuple(replace(one, states=OTHERS, lengths=tuple(np.geomspace(
-        0.5 * LENGTHS[0], max(LENGTHS[0], most / COVERED), COUNT).tolist()))
-        for most, one in zip(np.max(covered, axis=0), structure.gears, strict=True))
+    samples = list(experiment.recordings)
+    states = tuple(replace(one, lengths=tuple(np.geomspace(
+        0.5 * LENGTHS[0], max(LENGTHS[0], _covered(gear, samples)), COUNT).tolist()))
+        for gear, one in zip(gears, structure.gears, strict=True))
     beside = LoadedHysteresis(robot, gears, states)
     model = TorqueModel.of(robot, (*experiment.model.blocks, beside))
-    wide = Experiment.of(model, experiment.recordings, experiment.reversal_weights)
+    wide = Experiment.of(model, samples, experiment.reversal_weights)
     details = GeneralisedLeastSquares().fit(experiment).details
     assert isinstance(details, CorrelationDetails)
-    omega = details.omega
-    tall = triangle(weighted_factor(whitened(wide, omega), np.ones(len(omega))))
-    groups = np.repeat(np.arange(len(gears)), len(beside.names) // len(gears))
-    alike = max(1.0, 1.0 / (2.0 * cutoff * min(steps)))
-    degrees = max(experiment.information.samples * len(omega) - tall.shape[1] + 1, 1)
-    return tall, groups, alike * float(tall[-1, -1]**2) / degrees
+    white, ones = whitened(wide, details.omega), np.ones(len(details.omega))
+    tall = triangle(weighted_factor(white, ones))
+    alike = max(1.0, 1.0 / (2.0 * cutoff * min(
+        float(np.median(np.diff(one.time))) for one in samples)))
+    degrees = max(wide.information.samples * len(ones) - tall.shape[1] + 1, 1)
+    count = len(beside.names)
+    solution, pulled = with_random_effects(
+        tall, np.repeat(np.arange(len(gears)), count // len(gears)),
+        alike * float(tall[-1, -1]**2) / degrees)
+    scatter, _ = batch_covariance(
+        white, ones, solution, friction_scales(model, solution.values))
+    plain = solve_rows(np.delete(tall, np.s_[-count - 1:-1], axis=1))
+    own = slice(tall.shape[1] - 1 - count)
+    return _Beside(solution.values[own] - plain.values, (scatter + pulled)[own, own],
+                   plain.root @ plain.root.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +299,7 @@ class _Search:
             if not (yes and one.waves):
                 found.append(GearEffects())
                 continue
-            stiffness = values[gear.parameter(STIFFNESS)]
-            found.append(replace(one, error=(values[gear.parameter(SINE)] / stiffness,
-                                             values[gear.parameter(COSINE)] / stiffness)))
+            found.append(replace(one, error=_error(gear, values)))
         return tuple(found)
 
     def with_stops(self) -> tuple[FloatArray, tuple[GearEffects, ...]]:

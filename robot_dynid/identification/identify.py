@@ -38,7 +38,7 @@ from robot_dynid.identification.fit import (
     with_sequential_values,
 )
 from robot_dynid.identification.gathered import Gathered, Request, gather
-from robot_dynid.identification.gear_effects import with_other_hysteresis, with_spread
+from robot_dynid.identification.gear_effects import with_low_pass, with_other_hysteresis
 from robot_dynid.identification.gears import with_gears
 from robot_dynid.identification.motor_encoders import with_motor_encoders
 from robot_dynid.identification.recipe import Recipe
@@ -143,7 +143,7 @@ def fitted(
     deflected = fit_deflection(experiment, estimator, recipe, gathered.sweeps, watch)
     estimate = with_sequential_values(estimator.fit(experiment), deflected)
     if choice.structure.gears:
-        for allowing in (with_spread, with_other_hysteresis):
+        for allowing in (with_other_hysteresis, with_low_pass):
             estimate = allowing(
                 estimate, experiment, part, choice.structure, choice.preprocessing)
     estimate, refused = _with_refusals(estimate, experiment, held, estimator)

@@ -18,7 +18,7 @@ Lampaert, Swevers 2005 (operators); Dahl 1968.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_lowercase
 
 import numpy as np
@@ -206,20 +206,24 @@ class Hysteresis(KernelBlock):
 
 @dataclass(frozen=True, eq=False)
 class LoadedHysteresis(Hysteresis):
-    """Hysteresis whose states are as wide everywhere, ``ra, ...``, or with the load, ``wa, ...``.
+    """States of all kinds, as wide everywhere, ``b``, with the load, ``c``, by its side, ``d``.
 
-    The load is the deflection over twice the largest of the lengths, from where nothing bends the
-    gear. For what hysteresis of no law of the model leaves over.
+    Of every kind and length, ``bma, bda, cma, ...``. The load is the deflection from where nothing
+    bends the gear, over half of the largest length; its size widens the loop, and the load itself
+    makes it wider on one side than on the other. For what hysteresis of no law of the model leaves
+    over.
     """
 
     def symbols(self, effects: GearEffects) -> tuple[str, ...]:
         """Return the parameters of one gear, without the number of the joint."""
-        return tuple(f'{kind}{stop[1:]}' for kind in 'rw' for stop in effects.stops)
+        return tuple(f'{width}{kind[0]}{stop[1:]}' for width in 'bcd' for kind in STATES
+                     for stop in effects.stops)
 
     def _operators(self, gear: Gear, effects: GearEffects, samples: Samples) -> FloatArray:
-        states = super()._operators(gear, effects, samples)
-        load = np.abs(deflection(gear, samples) - effects.unbent) / (2.0 * effects.lengths[-1])
-        return np.concatenate([states, load * states])
+        states = np.concatenate([super(LoadedHysteresis, self)._operators(
+            gear, replace(effects, states=kind), samples) for kind in STATES])
+        load = 2.0 * (deflection(gear, samples) - effects.unbent) / effects.lengths[-1]
+        return np.concatenate([states, np.abs(load) * states, load * states])
 
     def generic(self, samples: Samples) -> FloatArray:
         """Return a history (h, N) that is independent of that of `Hysteresis`, too."""

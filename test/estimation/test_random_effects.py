@@ -23,10 +23,10 @@ def equations(seed: int, sizes: tuple[float, float]) -> FloatArray:
 
 def fit(tall: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return least squares, what is best beside effects, and its deviations."""
-    change, unsure, shape = with_random_effects(tall, GROUPS, NOISE**2)
     plain = np.linalg.lstsq(tall[:, :3], tall[:, -1], rcond=None)[0]
-    np.testing.assert_allclose(shape, np.linalg.inv(tall[:, :3].T @ tall[:, :3]), rtol=1e-9)
-    return plain, plain + change, np.sqrt(np.diag(unsure + NOISE**2 * shape))
+    solution, _ = with_random_effects(tall, GROUPS, NOISE**2)
+    deviation = NOISE * np.linalg.norm(solution.root, axis=1)
+    return plain, solution.values[:3], deviation[:3]
 
 
 def test_intervals_hold_beside_effects() -> None:
@@ -41,7 +41,7 @@ def test_the_best_parameters_are_those_of_the_marginal_likelihood() -> None:
     """With the variances that were found: generalised least squares with Z v Z^T + noise."""
     tall = equations(1, (0.3, 0.1))
     base, effects, y = tall[:, :3], tall[:, 3:-1], tall[:, -1]
-    change, unsure, shape = with_random_effects(tall, GROUPS, NOISE**2)
+    _, found, found_deviation = fit(tall)
 
     def covariance(variance: FloatArray) -> FloatArray:
         return NOISE**2 * np.eye(len(y)) + (effects * variance[GROUPS]) @ effects.T
@@ -57,17 +57,24 @@ def test_the_best_parameters_are_those_of_the_marginal_likelihood() -> None:
     best = max(((a, b) for a in grid for b in grid), key=lambda v: likelihood(np.array(v)))
     inverse = np.linalg.inv(covariance(np.array(best)))
     inner = np.linalg.inv(base.T @ inverse @ base)
-    plain = np.linalg.lstsq(base, y, rcond=None)[0]
     deviation = np.sqrt(np.diag(inner))
-    assert np.all(np.abs(plain + change - inner @ base.T @ inverse @ y) < 0.1 * deviation)
-    np.testing.assert_allclose(np.sqrt(np.diag(unsure + NOISE**2 * shape)), deviation, rtol=0.1)
+    assert np.all(np.abs(found - inner @ base.T @ inverse @ y) < 0.1 * deviation)
+    np.testing.assert_allclose(found_deviation, deviation, rtol=0.1)
+
+
+def test_the_pull_of_effects_and_noise_are_the_covariance() -> None:
+    tall = equations(2, (0.3, 0.1))
+    solution, pulled = with_random_effects(tall, GROUPS, NOISE**2)
+    of_noise = solution.root @ solution.root.T @ tall[:, :-1].T @ tall[:, :-1] @ solution.root
+    np.testing.assert_allclose(pulled + NOISE**2 * of_noise @ solution.root.T,
+                               NOISE**2 * solution.root @ solution.root.T, rtol=1e-6, atol=1e-12)
 
 
 def test_without_effects_nothing_changes() -> None:
     """Nothing beyond what effects as small as the noise of one of them would make."""
     for seed in range(5):
-        change, unsure, _ = with_random_effects(equations(seed, (0.0, 0.0)), GROUPS, NOISE**2)
-        assert np.all(np.abs(change) < 0.05)
-        assert np.all(np.sqrt(np.diag(unsure)) < 0.05)
-    change, unsure, _ = with_random_effects(equations(0, (0.3, 0.3)), GROUPS, NOISE**2)
-    assert np.abs(change[0]) > 0.2 and np.sqrt(unsure[0, 0]) < 0.1
+        plain, best, deviation = fit(equations(seed, (0.0, 0.0)))
+        assert np.all(np.abs(best - plain) < 0.05)
+        assert np.all(deviation < 0.05)
+    plain, best, deviation = fit(equations(0, (0.3, 0.3)))
+    assert np.abs(best - plain)[0] > 0.2 and deviation[0] < 0.1

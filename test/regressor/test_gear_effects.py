@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from tolerances import SAME_FORMULA
 
 from robot_dynid import load_robot
@@ -67,7 +68,7 @@ def test_the_area_of_a_loop_is_that_of_a_spring_that_slips() -> None:
     assert not operators[:3].any()
     deflection, last = samples.position[:, 3] - samples.position[:, 1], slice(4000, 6001)
     for operator, length in zip(operators[3], lengths, strict=True):
-        area = np.trapezoid(operator[last], deflection[last])
+        area = trapezoid(operator[last], deflection[last])
         assert area == pytest.approx(4.0 * max(reach - length, 0.0), rel=1e-3, abs=1e-9)
 
 
@@ -92,15 +93,18 @@ def test_states_of_dahl_grow_exponentially_and_other_kinds_are_refused() -> None
 
 
 def test_states_under_load_are_wider_by_the_deflection() -> None:
-    """The second half of them is the first, times the deflection over twice the largest length."""
+    """By its size, and by itself: on one side more than on the other."""
     bend = UNBENT + 1e-3 * np.sin(np.linspace(0.0, 20.0, 2001))
     robot, samples = bent(bend)
     effects = GearEffects(None, (5e-5, 5e-4), UNBENT)
     gears = Springs(robot).gears
-    plain = columns(Hysteresis(robot, gears, (effects,)), robot, samples)
+    plain = np.concatenate([columns(Hysteresis(robot, gears, (replace(effects, states=kind),)),
+                                    robot, samples) for kind in ('maxwell', 'dahl')], axis=1)
     block = LoadedHysteresis(robot, gears, (effects,))
-    both = columns(block, robot, samples)
-    assert block.names == ('ra2', 'rb2', 'wa2', 'wb2')
-    np.testing.assert_array_equal(both[:, :2], plain)
-    load = np.abs(samples.position[:, 3] - samples.position[:, 1] - UNBENT) / 1e-3
-    np.testing.assert_allclose(both[:, 2:], load * plain, rtol=1e-12, atol=1e-15)
+    found = columns(block, robot, samples)
+    assert block.names == tuple(f'{width}{kind}{length}2' for width in 'bcd' for kind in 'md'
+                                for length in 'ab')
+    np.testing.assert_array_equal(found[:, :4], plain)
+    load = (samples.position[:, 3] - samples.position[:, 1] - UNBENT) / 2.5e-4
+    np.testing.assert_allclose(found[:, 4:8], np.abs(load) * plain, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found[:, 8:], load * plain, rtol=1e-12, atol=1e-15)

@@ -22,12 +22,13 @@ NOISE = Noise(position_step=5e-6, motor_position_step=5e-6, velocity=1e-3, effor
 
 
 def elastic_arm(
-    error: float = 0.0, loop: float = 0.0, length: float = 2e-4
+    error: float = 0.0, loop: float = 0.0, length: float = 2e-4, fall: float = 0.0
 ) -> tuple[RobotModel, Truth]:
     """Return the planar arm with three elastic joints, and its truth without noise.
 
     Its gears have kinematic ``error`` [rad] and hysteresis of Dahl's kind over ``length`` [rad],
-    as wide as what bends them by ``loop`` [rad].
+    as wide as what bends them by ``loop`` [rad]. Friction at rest is twice that in motion, and
+    falls over ``fall`` [rad/s].
     """
     robot = load_robot('planar_3r')
     robot = replace(robot, drive=replace(robot.drive, elastic=(0, 1, 2)))
@@ -35,13 +36,16 @@ def elastic_arm(
         robot = replace(robot, drive=replace(robot.drive, gear_ratios=np.full(3, RATIO)))
     drives = {joint: HarmonicDrive(RATIO, k, d, error, loop * k, length)
               for joint, k, d in zip(robot.joints, K, D, strict=True)}
-    return robot, replace(load_truth(robot), noise=Noise(), drives=drives)
+    truth = replace(load_truth(robot), noise=Noise(), drives=drives)
+    if fall:
+        truth = replace(truth, stribeck=truth.coulomb, stribeck_speed=np.full(3, fall))
+    return robot, truth
 
 
 def recordings(
     seconds: float = 8.0, noise: Noise = NOISE, seed: int = 0, **effects: float
 ) -> list[RawLog]:
-    """Return two recordings of different motions; ``effects`` of gears as of `elastic_arm`."""
+    """Return two recordings of different motions; ``effects`` as of `elastic_arm`."""
     robot, truth = elastic_arm(**effects)
     found = []
     for number in range(2):

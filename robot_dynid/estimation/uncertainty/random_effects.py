@@ -2,9 +2,10 @@
 
 A model leaves over what its columns Z would explain, y = A p + Z b + noise, with amplitudes b of
 which nothing is known but that those of one group are alike: b ~ N(0, diag(v)), one variance per
-group, found from the data. p and b given y are normal, so p has a best estimate and a covariance,
-both in closed form. Sources: Patterson, Thompson 1971 (restricted maximum likelihood); Dempster,
-Laird, Rubin 1977 (its iteration); Robinson 1991 (best linear unbiased prediction).
+group, found from the data. With these, p and b are least squares with one more equation for each
+amplitude: that it is zero, as surely as its variance says. Sources: Patterson, Thompson 1971
+(restricted maximum likelihood); Dempster, Laird, Rubin 1977 (its iteration); Robinson 1991 (best
+linear unbiased prediction, from those equations).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynid.estimation.least_squares import solve_rows
+from robot_dynid.estimation.least_squares import Solution, solve_rows
 from robot_dynid.types import FloatArray
 
 #: rounds of the variances at most; at rest none changes by more than this share of it and of
@@ -22,29 +23,31 @@ ROUNDS, SETTLED = 500, 1e-3
 
 def with_random_effects(
     tall: FloatArray, groups: NDArray[np.int64], noise: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the change (b,) of parameters by effects, and its covariance, beside least squares.
+) -> tuple[Solution, FloatArray]:
+    """Return the solution for parameters and effects (b + k,), and how far effects pull it.
 
     ``tall`` (m, b + k + 1) are equations [A, Z, y] of white noise of variance ``noise``;
-    ``groups`` (k,) number those effects that have one variance. Returns the change (b,) of the
-    least-squares parameters, its covariance (b, b) given the data, and the covariance (b, b) of
-    least squares by noise of variance one.
+    ``groups`` (k,) number those effects that have one variance. The second is a covariance
+    (b + k, b + k): what comes from effects that are not zero, as they are held to be. The rest of
+    the covariance comes from noise, ``noise`` times that of least squares with noise one.
     """
     k = len(groups)
-    base, effects = tall[:, :-k - 1], tall[:, -k - 1:-1]
-    root = solve_rows(np.column_stack([base, tall[:, -1]])).root
-    seen = base @ root  # orthonormal
+    base = tall[:, :-k - 1]
+    seen = base @ solve_rows(np.column_stack([base, tall[:, -1]])).root  # orthonormal
     left = tall[:, -k - 1:] - seen @ (seen.T @ tall[:, -k - 1:])
     gram, target = left[:, :-1].T @ left[:, :-1] / noise, left[:, :-1].T @ left[:, -1] / noise
-    share = root @ (seen.T @ effects)
-    amplitudes, spread = _amplitudes(gram, target, groups)
-    return -share @ amplitudes, share @ spread @ share.T, root @ root.T
+    held = np.sqrt(noise / _variances(gram, target, groups)[groups])
+    zero = np.zeros((k, tall.shape[1]))
+    zero[:, -k - 1:-1] = np.diag(held)
+    solution = solve_rows(np.vstack([tall, zero]))
+    pulled = solution.root @ (solution.root.T[:, -k:] * held)
+    return solution, noise * pulled @ pulled.T
 
 
-def _amplitudes(
+def _variances(
     gram: FloatArray, target: FloatArray, groups: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the amplitudes (k,) given the data, and their covariance (k, k).
+) -> FloatArray:
+    """Return the variance of every group of amplitudes.
 
     ``gram`` (k, k) and ``target`` (k,) are of the equations that parameters leave over.
     """
@@ -62,4 +65,4 @@ def _amplitudes(
         variance = members.T @ (amplitudes**2 + np.diag(spread)) / count
         if np.all(np.abs(variance - before) <= SETTLED * (variance + of_noise)):
             break
-    return amplitudes, spread
+    return np.asarray(variance)
