@@ -11,6 +11,7 @@ from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.identification.by_recording import Like, Recorded
 from robot_dynid.identification.elastic_joints import with_elastic_joints
 from robot_dynid.identification.fit import identify_sweeps
+from robot_dynid.identification.gear_effects import effects_left_out
 from robot_dynid.identification.recipe import THREE, Recipe
 from robot_dynid.identification.recordings import Prepared, Recordings
 from robot_dynid.identification.reversal_weights import reversal_weights
@@ -29,7 +30,7 @@ from robot_dynid.identified.trained import Extent
 from robot_dynid.plausibility.gate import plausible_recordings
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.parts import Parts
-from robot_dynid.signals.prepare import Repaired
+from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.signals.windows import with_windows
 from robot_dynid.types import FloatArray, Progress, RawLog
 
@@ -107,6 +108,11 @@ def gather(
         choice = with_laws_of(estimator, experiment, choice, recipe.law_requests(robot))
         experiment, prepared = _experiment(recordings, part, choice, request, progress)
     notes, record = prepared.found(recipe)
+    if robot.drive.elastic and estimator.estimates_motion:
+        settings = replace(choice.preprocessing, decimate=False)
+        notes = [*notes, *effects_left_out(
+            robot, choice.structure, [prepare(robot, one, settings) for one in part],
+            estimator.name)]
     return Gathered(
         robot, choice, experiment, Extent.merged(tuple(prepared.extents.values())),
         replace(record, recordings=_sources(logs)), tuple(notes), findings, logs, part, sweeps,

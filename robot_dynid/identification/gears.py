@@ -10,6 +10,7 @@ import numpy as np
 from robot_dynid.estimation.estimate import interval_factor
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.gear_ratios import ratio_warnings
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identification.selection import choose
 from robot_dynid.identified.model import IdentifiedModel
@@ -28,6 +29,8 @@ from robot_dynid.types import FloatArray, RawLog
 
 #: a stiffness that comes out too small by more than this share gives a warning
 ATTENUATED = 0.01
+#: a share from which on noise tells more of it than the gear
+UNKNOWN = 0.5
 #: elasticity matters where a rigid model errs so many times as much
 MATTERS = 1.1
 
@@ -42,19 +45,20 @@ def with_gears(
     """
     if not model.torque_model.gears:
         return model, []
-    gears = gear_table(model, log, recordings[0])
+    raw = without_holes(plausible(model.robot, log)[0])[0]
+    gears = gear_table(model, raw, recordings[0])
     record = replace(model.record, gears=gears,
                      rigid_beside=rigid_beside(model, recordings, recipe))
-    return replace(model, record=record), _warnings(gears)
+    return replace(model, record=record), [
+        *gear_warnings(gears), *ratio_warnings(model, raw, recordings)]
 
 
 def gear_table(
-    model: IdentifiedModel, log: RawLog, repaired: Repaired
+    model: IdentifiedModel, raw: RawLog, repaired: Repaired
 ) -> tuple[GearRecord, ...]:
-    """Return one entry per elastic joint."""
+    """Return one entry per elastic joint; ``raw`` is the recording without holes."""
     robot = model.robot
     samples = prepare(robot, repaired, model.preprocessing)
-    raw = without_holes(plausible(robot, log)[0])[0]
     encoders, motors = encoders_of(robot, raw), raw.motor_position
     assert motors is not None
     periods = 1 if repaired.averaging is None else repaired.averaging.periods
@@ -111,13 +115,10 @@ def _known(model: IdentifiedModel, name: str) -> tuple[float, float]:
     return float(model.values[i]), float(model.std[i])
 
 
-def _warnings(gears: Sequence[GearRecord]) -> list[str]:
-    found = [
-        f'{gear.joint}: the model of its gear has kinematic error of '
-        f'{1e6 * gear.kinematic_error:.2g} microrad ({gear.stiffness * gear.kinematic_error:.2g} '
-        f'N m) and hysteresis of {gear.hysteresis:.2g} N m; forward dynamics of states by '
-        'themselves is without hysteresis, inverse with stiff gears and exports are without both'
-        for gear in gears if gear.kinematic_error or gear.hysteresis]
+def gear_warnings(gears: Sequence[GearRecord]) -> list[str]:
+    """Return warnings of gears: effects, damping below zero, deflections of noise."""
+    found = [f'{gear.joint}: {_effects(gear)}' for gear in gears
+             if gear.kinematic_error or gear.hysteresis]
     found += [
         f'{gear.joint}: the damping of its gear is {gear.damping:.3g} +- {reach:.2g} N m s/rad, '
         'below zero: no gear drives motion. The model gives to the gear what something else does: '
@@ -133,12 +134,26 @@ def _warnings(gears: Sequence[GearRecord]) -> list[str]:
             f'the noise of its encoders, {1e3 * gear.noise:.2g} mrad'
         ratio = gear.deflection_rms / (step or gear.noise)
         finer = 'take finer encoders' if step else 'average a periodic motion'
+        lost = 'is not known' if gear.attenuation > UNKNOWN else \
+            f'least squares finds about {100 * gear.attenuation:.1g} % too small'
         found.append(
             f'{gear.joint}: its gear deflects by {1e3 * gear.deflection_rms:.2g} mrad (root '
-            f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which least '
-            f'squares finds about {100 * gear.attenuation:.1g} % too small; load the joint '
-            f'more, or {finer}')
+            f'mean square), {ratio:.2g} times {what}: too little for its stiffness, which {lost}; '
+            f'load the joint more, or {finer}')
     return found
+
+
+def _effects(gear: GearRecord) -> str:
+    """Return in words which effects the model of a gear has, and where they are left out."""
+    waves = f'kinematic error of {1e6 * gear.kinematic_error:.2g} microrad ' \
+        f'({gear.stiffness * gear.kinematic_error:.2g} N m)'
+    loop = f'hysteresis of {gear.hysteresis:.2g} N m'
+    if not gear.hysteresis:
+        return f'the model of its gear has {waves}; inverse with stiff gears and exports are ' \
+            'without it'
+    has, it = (f'{waves} and {loop}', 'both') if gear.kinematic_error else (loop, 'it')
+    return f'the model of its gear has {has}; forward dynamics of states by themselves is ' \
+        f'without hysteresis, inverse with stiff gears and exports are without {it}'
 
 
 def rigid_beside(

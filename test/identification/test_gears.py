@@ -17,6 +17,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.uncertainty.held_out import held_out
+from robot_dynid.identification.gears import gear_warnings
 from robot_dynid.identification.identify import IdentificationResult
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.io.csv import write_csv
@@ -101,6 +102,18 @@ def test_damping_below_zero_is_told() -> None:
     told = [text for text in found.warnings if 'below zero' in text]
     assert [text.split(':')[0] for text in told] == list(elastic_arm()[0].joints)
     assert 'the damping of its gear is -' in told[0]
+
+
+def test_gears_are_told_by_the_effects_they_have() -> None:
+    gear = replace(fine().model.record.gears[0], attenuation=0.0)
+    waves, loop = {'kinematic_error': 4e-5}, {'hysteresis': 0.27}
+    (both,), (first,), (second,) = (gear_warnings([replace(gear, **effects)]) for effects in (
+        {**waves, **loop}, waves, loop))
+    assert 'kinematic error of 40 microrad (0.2 N m) and hysteresis of 0.27 N m;' in both
+    assert 'without both' in both and 'hysteresis' not in first and 'kinematic' not in second
+    assert gear_warnings([gear]) == []
+    (lost,) = gear_warnings([replace(gear, attenuation=2.0)])
+    assert 'its stiffness, which is not known; load' in lost
 
 
 def test_coarse_encoders_draw_the_stiffness_down_as_told() -> None:
