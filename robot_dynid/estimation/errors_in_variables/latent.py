@@ -23,7 +23,7 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
 )
 from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut, stretches_of
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
-from robot_dynid.estimation.experiment import Experiment, TorqueModel
+from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.selection_data import Named
 from robot_dynid.estimation.information import EXTRA, FILTERED, RAW, Batch, Information
 from robot_dynid.estimation.least_squares import (
@@ -125,7 +125,6 @@ class Latent(Estimator):
         short.
         """
         start = _start(experiment)
-        start = replace(start, warnings=(*start.warnings, *_left_out(experiment.model)))
         try:
             found = _Fitted.of(experiment, start)
             details, without = _compared(found)
@@ -136,8 +135,7 @@ class Latent(Estimator):
             return _kept(start, details, 'the misfit on stretches left out is not surely lower '
                          f'with the method latent than with {start.method}')
         estimate = _estimate(experiment, found, covariance(without))
-        return replace(estimate, details=details,
-                       warnings=(*estimate.warnings, *_left_out(experiment.model)))
+        return replace(estimate, details=details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +168,6 @@ class _Fitted:
         if not np.all(np.isfinite(fit.state.values)):
             raise np.linalg.LinAlgError
         return cls(start, problem, begun, fit, cut)
-
-
-def _left_out(model: TorqueModel) -> tuple[str, ...]:
-    """Return a warning of the effects of elastic gears that the method leaves out, if any."""
-    joints = ', '.join(model.robot.joints[gear.joint] for gear in model.gears)
-    return (f'{joints}: the method {Latent.name} leaves out kinematic error and hysteresis of '
-            f'gears; the method {ElasticJoints.name} looks for them',) if joints else ()
 
 
 def _start(experiment: Experiment) -> Estimate:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
-    SPEEDS,
     LatentFit,
     LatentProblem,
     Searched,
@@ -29,9 +28,12 @@ from robot_dynid.types import FloatArray, Progress
 
 #: laws whose dry friction falls from rest, and where they have the speed over which it does
 FALLING: dict[str, Path] = {'stribeck': ('speed',), 'coulomb+levelling': ('levelling', 'speed')}
-#: that speed [rad/s, m/s] to begin with, and the highest; the least in terms of the slowest speed
-#: of the equations that count; and that over which dry friction builds up at rest, any below these
-SPEED, FASTEST, SEEN, BUILT = 0.1, 1.0, 2.0, 2e-3
+#: that speed [rad/s, m/s] to begin with, the least, and the highest; the least in terms of what
+#: encoders tell from rest; and that over which dry friction builds up at rest, any below these
+SPEED, LEAST, FASTEST, SEEN, BUILT = 0.1, 0.04, 1.0, 2.0, 2e-3
+#: errors of equations as the search begins, in terms of those of the fit with another law: where
+#: motion and equations hold each other tightly, the motion keeps to the law that it comes from
+LOOSER = 30.0
 #: a speed that is sought is found where it is so many times away from its bounds
 INSIDE = 1.1
 #: rounds in which the motion of a stretch left out follows other parameters
@@ -118,14 +120,15 @@ def _tried(
         own[axis] = (name, law_from(name, {'width': BUILT}).reshaped({path: SPEED}))
     model = with_laws(problem.model, own)
     known = dict(zip(problem.model.reduction.names, fit.state.values, strict=True))
-    slowest = np.maximum(SPEEDS[-1], problem.slowest) if len(problem.slowest) else \
-        np.full(len(own), SPEEDS[-1])
-    searched = tuple(Searched((axis,), path, SEEN * slowest[axis], FASTEST) for axis in axes)
+    low = np.full(len(own), LEAST)
+    if len(problem.slowest):
+        low = np.maximum(low, SEEN * problem.slowest)
+    searched = tuple(Searched((axis,), path, float(low[axis]), FASTEST) for axis in axes)
     speeds = np.array([max(SPEED, one.low) for one in searched])
     other = LatentProblem(model, problem.stretches,
                           np.ones(len(model.reduction.names), dtype=bool), searched,
                           problem.slowest)
-    state = replace(fit.state, shapes=speeds, values=np.array(
+    state = replace(fit.state, shapes=speeds, errors=LOOSER * fit.state.errors, values=np.array(
         [known.get(parameter, 0.0) for parameter in model.reduction.names]))
     found = other.fit(state)
     finite(found.state.values)

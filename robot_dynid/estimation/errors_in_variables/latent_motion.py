@@ -30,12 +30,14 @@ from robot_dynid.types import FloatArray, Progress, Samples
 SPACING, SAMPLES, COARSE = 4e-3, 4, 3e-2
 #: equations with friction count where their axes turn faster than this [rad/s, m/s], round by
 #: round: around a reversal dry friction is unknown, and the first guess does not know when that is
-SPEEDS = (0.1, 0.05, 0.03, 0.02)
+SPEEDS = (0.1, 0.05, 0.03, 0.02, 0.014, 0.01)
 #: errors from which the weight of an equation falls (Cauchy's; 95 % efficient for normal errors)
 CAUCHY = 2.385
-#: least error of an equation in terms of its effort; a round lowers it to this share at most: as
-#: soon as motion and equations hold each other tightly, the shape hardly moves
+#: least error of an equation in terms of its effort; a round lowers it to this share at most
 EXACT, SLOWLY = 1e-3, 0.7
+#: share while the logarithm of a shape moves by more than this in a round: as soon as motion and
+#: equations hold each other tightly, the shape hardly moves
+HELD, MOVING = 0.95, 0.02
 #: by how much the error of a link behind a gear may be smaller than that of its motor
 TIGHTER = 5.0
 #: share of the errors of an equation that the motion may take up
@@ -266,7 +268,9 @@ class LatentProblem:
     ) -> LatentState:
         """Return the state after a step, its errors those above ``speed`` [rad/s]."""
         found = replace(self.stepped(state, condensed, self.step(condensed)), speed=speed)
-        errors = np.maximum(self._spread(found, condensed), SLOWLY * state.errors)
+        moved = np.max(np.abs(np.log(found.shapes / state.shapes)), initial=0.0)
+        share = HELD if moved > MOVING else SLOWLY
+        errors = np.maximum(self._spread(found, condensed), share * state.errors)
         return replace(found, errors=self._tied(errors))
 
     def condensed(self, state: LatentState) -> tuple[Condensed, ...]:
