@@ -11,6 +11,14 @@ import pytest
 from elastic_arms import elastic_arm
 
 from robot_dynid.estimation import ESTIMATORS, Estimate, Feasible, FeasibleEstimate, Status
+from robot_dynid.estimation.elastic import Deflected
+from robot_dynid.estimation.errors_in_variables.instrumental import (
+    WEAK_F,
+    InstrumentalVariables,
+    beside_instruments,
+    settled,
+)
+from robot_dynid.estimation.errors_in_variables.instruments import motion_cutoff
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.identified.structure import Structure
 from robot_dynid.plain import to_plain
@@ -22,6 +30,8 @@ from robot_dynid.types import RawLog
 
 #: the gears are so many times as stiff, and encoders have this noise [rad]: a tenth of deflections
 STIFFER, NOISE = 10.0, 2e-4
+#: speed [rad/s] over which friction falls from rest
+FALL = 0.02
 JOINTS = range(3)
 
 
@@ -37,17 +47,29 @@ def clean() -> RawLog:
         elastic_arms.K, elastic_arms.D = gears
 
 
-def experiment(log: RawLog) -> Experiment:
-    """Return the experiment of one recording, below 20 Hz."""
+def experiment(
+    log: RawLog, friction: str = 'coulomb', cutoff: float = 20.0, **settings: float
+) -> Experiment:
+    """Return the experiment of one recording, below a cut-off [Hz]."""
     robot, _ = elastic_arm()
-    model = Structure.uniform(robot, True, 'coulomb', {}).torque_model(robot)
-    return Experiment.of(model, [prepare(robot, repair(robot, log), Preprocessing(20.0))])
+    model = Structure.uniform(robot, True, friction, settings).torque_model(robot)
+    return Experiment.of(model, [prepare(robot, repair(robot, log), Preprocessing(cutoff))])
 
 
 def noisy(seed: int, size: float = NOISE) -> RawLog:
     """Return what coarse encoders see, with noise of a ``size`` [rad]."""
+    return with_noise(clean(), seed, size)
+
+
+def with_noise(log: RawLog, seed: int, size: float) -> RawLog:
     noise = Noise(1e-6, 1e-6, size, 50.0 * size, 1e-3)
-    return measured(clean(), elastic_arm()[0], noise, np.random.default_rng(seed))
+    return measured(log, elastic_arm()[0], noise, np.random.default_rng(seed))
+
+
+@cache
+def falling() -> RawLog:
+    """Return a motion with friction that falls from rest, without noise."""
+    return elastic_arms.recordings(6.0, Noise(), fall=FALL)[0]
 
 
 def stiffness(estimate: Estimate, joint: int) -> float:
@@ -87,6 +109,37 @@ def test_instruments_follow_the_stiffness_that_they_find() -> None:
         assert ours.details.instruments_taken
         found = ours.values[ours.names.index('Ia3')]
         assert abs(found - rotor) < 2.0 * rotor  # 0.9 and 1.3 of it, 6 and 11 by one fit
+
+
+@pytest.mark.parametrize('cutoff', [None, 40.0])
+def test_friction_that_falls_from_rest_is_its_own_instrument(cutoff: float | None) -> None:
+    """Along the smoothed motion it is elsewhere: F is 3 and 12, friction off by 6 and 11 %."""
+    data = falling_experiment(falling(), 50.0)
+    estimate, details = InstrumentalVariables(cutoff, bent(data)).fit_and_compare(data)
+    true = elastic_arm()[1].coulomb
+    found = np.array([estimate.values[estimate.names.index(f'fc{j + 1}')] for j in JOINTS])
+    assert details.first_stage_f > 10.0 * WEAK_F
+    assert np.all(np.abs(found / true - 1.0) < 0.025)
+
+
+@pytest.mark.parametrize('steep', [False, True])
+def test_friction_that_gains_little_is_not_its_own_instrument(steep: bool) -> None:
+    """Strong without it (F is 18.6, with it 18.7), or weak with it, too (0.01 and 4)."""
+    data = falling_experiment(with_noise(falling(), 0, 6.0 * NOISE), 20.0) if steep \
+        else experiment(noisy(0))
+    motors = bent(data)
+    along_motion, _ = beside_instruments(data, motion_cutoff(data.recordings), motors)
+    estimate = InstrumentalVariables(motors=motors).fit(data)
+    assert estimate.values == pytest.approx(settled(data, along_motion).values, rel=1e-9)
+
+
+def falling_experiment(log: RawLog, cutoff: float) -> Experiment:
+    return experiment(log, 'stribeck', cutoff, width=1e-3, speed=FALL)
+
+
+def bent(data: Experiment) -> Deflected:
+    """Put motors where least squares says."""
+    return Deflected(data.model, ESTIMATORS['gls'].fit(data).values)
 
 
 def test_with_precise_encoders_instruments_change_little() -> None:

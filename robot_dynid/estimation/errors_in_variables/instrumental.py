@@ -23,8 +23,8 @@ from robot_dynid.estimation.errors_in_variables.instruments import (
     motion_cutoff,
 )
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
-from robot_dynid.estimation.experiment import Experiment, Regression
-from robot_dynid.estimation.information import Information, merged_batch
+from robot_dynid.estimation.experiment import Experiment, Regression, TorqueModel
+from robot_dynid.estimation.information import Batch, Information, merged_batch
 from robot_dynid.estimation.least_squares import (
     WEIGHT_ROUNDS,
     estimate_of,
@@ -38,6 +38,7 @@ from robot_dynid.estimation.least_squares import (
 from robot_dynid.estimation.settings import number_setting
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.numbers import FREQUENCY, check_ranges
+from robot_dynid.regressor import JointFriction
 from robot_dynid.types import FloatArray, Samples
 
 #: instruments are weak below this first-stage F
@@ -93,7 +94,7 @@ class InstrumentalVariables(Estimator):
 
     ``instrument_cutoff`` [Hz] of the smoothed motion where no reference was recorded; None: chosen
     from the spectrum of the velocities. ``motors`` puts the motors of elastic joints where they
-    are free of noise, too.
+    are free of noise, too; friction may be its own instrument then.
     """
 
     instrument_cutoff: float | None = number_setting(
@@ -116,6 +117,9 @@ class InstrumentalVariables(Estimator):
         cutoff = self.instrument_cutoff or motion_cutoff(experiment.recordings)
         doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
         fit = settled(experiment, doubled)
+        if self.motors is not None:
+            own = _own_instruments(doubled, _friction(experiment.model))
+            fit = _preferred(fit, settled(experiment, own))
         plain = fit.least_squares
         changes, others = (OVERLAP * f.changes() for f in (fit, plain))
         solution = replace(solve(experiment.information, fit.weights), values=fit.values)
@@ -192,6 +196,39 @@ def _faded(rising: Information, falling: Information) -> Information:
     ends = [replace(batch, samples=0) for batch in down]
     pairs = [merged_batch(pair) for pair in zip(up[:-1], ends[1:], strict=True)]
     return replace(rising, batches=(ends[0], *pairs, up[-1]))
+
+
+def _friction(model: TorqueModel) -> NDArray[np.bool_]:
+    """Return a mask (b,) of the base parameters of friction."""
+    return np.repeat([isinstance(block, JointFriction) for block in model.blocks],
+                     [len(kept) for kept in model.kept_by_block])
+
+
+def _own_instruments(doubled: Information, own: NDArray[np.bool_]) -> Information:
+    """Return the information of [Z, A] where the columns ``own`` (b,) of Z are those of A."""
+    return replace(doubled, batches=tuple(_own_columns(doubled, own, b) for b in doubled.batches))
+
+
+def _own_columns(doubled: Information, own: NDArray[np.bool_], batch: Batch) -> Batch:
+    factors = []
+    for entered, factor in zip(doubled.structure[:, :len(own)], batch.factors, strict=True):
+        columns = np.flatnonzero(own[entered])
+        changed = factor.copy()
+        changed[:, columns] = factor[:, columns + int(entered.sum())]
+        factors.append(changed)
+    return replace(batch, factors=tuple(factors))
+
+
+def _preferred(along_motion: Fit, own: Fit) -> Fit:
+    """Return the fit with friction as its ``own`` instrument where that is a tenth as biased.
+
+    The bias of instruments is about 1 / F of that of least squares, and at most all of it; a tenth
+    counts as strong (Staiger, Stock 1997). Friction that falls steeply from rest is elsewhere
+    along a smoothed motion: a weak instrument. Its own is strong, but has the encoders' noise, so
+    it must bring that bias to a tenth.
+    """
+    weakest, before = (float(fit.f.min(initial=np.inf)) for fit in (own, along_motion))
+    return own if weakest > WEAK_F * max(before, 1.0) else along_motion
 
 
 def settled(experiment: Experiment, doubled: Information) -> Fit:
