@@ -23,7 +23,10 @@ from robot_dynid.setting_up.drivers import OTHER, Driver, driver_named, names, s
 
 #: begins the files that are written, so that they may be replaced
 MARK = '# Written by robot-dynid init'
-UNKNOWN = 'unknown'
+UNKNOWN, NONE, ALL = 'unknown', 'none', 'all'
+#: what elastic joints need
+BENDING = ('elastic_joints need the effort of motors (sensor: motor) with gravity in it, which '
+           'bends the gears')
 #: gravity [m/s^2] in the base frame by how the base is mounted
 MOUNTINGS = {'floor': (0.0, 0.0, -9.81), 'ceiling': (0.0, 0.0, 9.81)}
 #: s in which a joint reaches its speed limit where its acceleration is not known
@@ -154,6 +157,13 @@ class Question:
                 'why': self.why}
 
 
+ELASTIC = Question(
+    'elastic_joints', 'Joints with two encoders, on motor and link: none, all, or [names]', (),
+    NONE, 'topic motor_states beside joint_states; stiffness and damping of gears are identified')
+RATIOS_OF_TWO_ENCODERS = ('motor states that are not divided by them yet are divided; kinematic '
+                          'error of the gears goes by them, and rotor axes')
+
+
 def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
     """Return all questions about an arm; what is suggested follows from the ``answers`` so far."""
     own, because = suggested(arm.urdf)
@@ -181,10 +191,12 @@ def questions(arm: Arm, answers: Mapping[str, Any]) -> list[Question]:
         asked.append(Question(
             'drive_gains', 'Torque of the joint over current [N m/A], joint: gain for each, or '
             'unknown', (), UNKNOWN, 'unknown ones are found from a weighed payload'))
-    return [*asked, *_questions_of_the_arm(arm, driver)]
+    bending = answers.get('sensor', sensor) == MOTOR and kind != 'gravity_compensated_torque'
+    elastic = bending and answers.get('elastic_joints', NONE) not in (NONE, [])
+    return [*asked, *([ELASTIC] if bending else []), *_questions_of_the_arm(arm, driver, elastic)]
 
 
-def _questions_of_the_arm(arm: Arm, driver: Driver | None) -> list[Question]:
+def _questions_of_the_arm(arm: Arm, driver: Driver | None, elastic: bool) -> list[Question]:
     """Return the questions that no effort is in."""
     return [
         Question('base_link', 'Link that stands still', (), arm.base, 'the root of the URDF'),
@@ -195,7 +207,8 @@ def _questions_of_the_arm(arm: Arm, driver: Driver | None) -> list[Question]:
         Question('acceleration', 'Acceleration limits [rad/s^2, m/s^2]: one number, joint: number '
                  'for each, or unknown', (), UNKNOWN, f'unknown: speed limit in {RAMP:g} s'),
         Question('gear_ratios', 'Turns of the motor per turn of the joint, joint: ratio for each, '
-                 'or unknown', (), UNKNOWN, 'they are needed for torque ripple and rotor axes'),
+                 'or unknown', (), UNKNOWN, RATIOS_OF_TWO_ENCODERS if elastic else
+                 'they are needed for torque ripple and rotor axes'),
         Question('rotor_axes', 'Axes of the rotors in the frames of the links before the joints, '
                  'joint: [x, y, z], or unknown', (), UNKNOWN,
                  'unknown: rotors count by their inertia along the joint alone'),
@@ -227,10 +240,12 @@ def completed(arm: Arm, answers: Mapping[str, Any]) -> dict[str, Any]:
                 raise UsageError(f'{question.key}: {shown(given)} is none of '
                                  f'{", ".join(question.choices)}')
             found[question.key] = given
-    unknown = sorted(set(answers) - set(found))
+    left = {one.key: one.suggestion for one in questions(arm, {})}  # as --questions lists them
+    unknown = sorted(key for key in set(answers) - set(found) if answers[key] != left.get(key))
     if unknown:
+        bending = f'; {BENDING}' if ELASTIC.key in unknown else ''
         raise UsageError(f'nobody asked for {", ".join(unknown)}; questions are '
-                         f'{", ".join(found)}')
+                         f'{", ".join(found)}{bending}')
     _checked(arm, found)
     return found
 
@@ -251,7 +266,22 @@ def _checked(arm: Arm, answers: Mapping[str, Any]) -> None:
                 raise UsageError(f'{key}: give joint: number for each of {", ".join(joints)}, or '
                                  f'{UNKNOWN}; is {shown(given)}')
             allowed.read(given, key)
+    elastic_joints(joints, answers)
     gravity(answers['mounting'])
+
+
+def elastic_joints(joints: Sequence[str], answers: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return those of the ``joints`` that have two encoders, in order.
+
+    Raises UsageError for others.
+    """
+    given = answers.get(ELASTIC.key, NONE)
+    if given in (NONE, ALL):
+        return tuple(joints) if given == ALL else ()
+    if not isinstance(given, list) or not set(map(str, given)) <= set(joints):
+        raise UsageError(f'{ELASTIC.key}: give {NONE}, {ALL}, or a list of {", ".join(joints)}; '
+                         f'is {shown(given)}')
+    return tuple(joint for joint in joints if joint in given)
 
 
 def gravity(mounting: Any) -> tuple[float, ...]:
@@ -301,9 +331,14 @@ def robot_yaml(arm: Arm, answers: Mapping[str, Any], urdf: str,
              f'{answers["mounting"] if isinstance(answers["mounting"], str) else "as given"}']
     lines += _effort_lines(answers, driver, joints, gains)
     ratios, axes = answers['gear_ratios'], answers['rotor_axes']
+    elastic = elastic_joints(joints, answers)
     lines.append(f'gear_ratios: {_mapping(ratios)}' if isinstance(ratios, Mapping) else
-                 f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # not known; they show the '
-                 'frequencies of torque ripple')
+                 f'# gear_ratios: {{{joints[0]}: 101.0, ...}}    # not known; ' + (
+                     'motor states must come divided by them' if elastic else
+                     'they show the frequencies of torque ripple'))
+    if elastic:
+        lines += ['# encoders on motor (topic motor_states) and link: docs/two_encoders.md',
+                  f'elastic_joints: [{", ".join(map(_quoted, elastic))}]']
     if isinstance(axes, Mapping):
         lines.append(f'rotor_axes: {_mapping(axes)}')
     if float(answers['payload']) > 0.0:
@@ -365,11 +400,13 @@ def _limit_lines(arm: Arm, answers: Mapping[str, Any], joints: Sequence[str]) ->
 
 def recipe_yaml(answers: Mapping[str, Any]) -> str:
     """Return the text of a recipe with comments: what is safe, and the rest from the data."""
+    rigid = answers.get(ELASTIC.key, NONE) in (NONE, [])
     lines = [f'{MARK}: what identify shall do. All keys: docs/recipe.md; what is not written is '
              'chosen from the data.',
              'friction: auto    # law of every joint by held-out error; or coulomb, maxwell+load, '
              'none ...',
-             'estimator: {name: wls}    # feasible: parameters that bodies can have, for a URDF']
+             f'estimator: {{name: {"wls" if rigid else "elastic"}}}    # feasible: parameters '
+             'that bodies can have, for a URDF']
     if answers['sensor'] == LINK:
         lines.append('# sensors behind the gears show neither rotors nor friction of the motors: '
                      'both are left out')

@@ -1,4 +1,4 @@
-"""A first recording against a robot YAML: names, units, kind of effort, and what to change."""
+"""A first recording against a robot YAML: names, units, effort, encoders; and what to change."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from robot_dynid.plausibility.effort import Data, fitted
 from robot_dynid.plausibility.excerpt import excerpt
 from robot_dynid.plausibility.finding import Severity
 from robot_dynid.robot.model import EFFORT_KINDS, RobotModel
-from robot_dynid.setting_up.diagnosis import ERROR, OK, Diagnosis, of_finding
+from robot_dynid.setting_up.diagnosis import ERROR, OK, WARN, Diagnosis, of_finding
 from robot_dynid.setting_up.live import gate_findings
+from robot_dynid.signals.alignment import without_holes
+from robot_dynid.signals.encoders import encoders_of
+from robot_dynid.signals.plausible import plausible
 from robot_dynid.types import RawLog
 
 #: share of the effort that the nominal links must explain for its size to say something of gains
@@ -34,7 +37,36 @@ def recording_diagnoses(robot: RobotModel, paths: Sequence[str]) -> list[Diagnos
                                    'the recording as those of the URDF'))
             continue
         found += [of_finding(one, path) for one in findings]
-        found.append(kind_diagnosis(robot, log))
+        found += [kind_diagnosis(robot, log), *encoder_diagnoses(robot, log)]
+    return found
+
+
+def encoder_diagnoses(robot: RobotModel, log: RawLog) -> list[Diagnosis]:
+    """Return whether motor and link encoders of elastic joints fit: there, ratio, sign, slip.
+
+    Of a robot without elastic joints: whether others have such encoders in the recording.
+    """
+    name, elastic = 'motor encoders', [robot.joints[j] for j in robot.drive.elastic]
+    if log.motor_position is None:
+        return [] if not elastic else [Diagnosis(
+            name, ERROR, log.source, f'no motor positions of {", ".join(elastic)}', 'record the '
+            'topic motor_states (columns motor_position.<joint>), or leave out elastic_joints')]
+    encoders = dict(zip(robot.joints, encoders_of(
+        robot, without_holes(plausible(robot, log)[0])[0]), strict=True))
+    fitting = [joint for joint, one in encoders.items() if not one.refused]
+    found = [Diagnosis(name, ERROR, f'{log.source} of {joint}', encoders[joint].refused, 'correct '
+                       'it, or leave the joint out of elastic_joints')
+             for joint in elastic if joint not in fitting]
+    notes = [f'{joint}: {encoders[joint].note}' for joint in elastic if encoders[joint].note]
+    if any(encoders[joint].factor == 1.0 for joint in elastic):
+        notes.append('motor states on the joint side do not show whether gear_ratios are right')
+    if elastic and not found:
+        found.append(Diagnosis(name, OK, log.source, '; '.join(
+            [f'those of {", ".join(elastic)} follow their joints in size and sign', *notes])))
+    rigid = [joint for joint in fitting if joint not in elastic]
+    if rigid:
+        found.append(Diagnosis(name, WARN, log.source, f'{", ".join(rigid)} have motor positions, '
+                               'too', 'name them in elastic_joints where gears give'))
     return found
 
 

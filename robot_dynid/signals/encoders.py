@@ -239,7 +239,7 @@ def _offset(track: Track, so_far: Encoder) -> Encoder:
         return replace(so_far, refused='the motor lags behind the joint it drives: motor and link '
                                        'side are swapped, or the effort has the wrong sign')
     line, deviation = _line(track, deflection, columns)
-    if abs(line[0]) <= OFFSET * deviation:
+    if abs(line[0]) <= max(OFFSET * deviation, CONSTANT):  # else rounding may be one
         return so_far
     offset = f'offset of {line[0]:+.3g} rad against the joint removed' \
         if abs(line[0]) > spread else ''

@@ -32,6 +32,11 @@ from robot_dynid.setting_up.description import (
     robot_yaml,
 )
 from robot_dynid.setting_up.drivers import OTHER, driver_named, drivers, names, suggested
+from robot_dynid.simulation.arm import Arm, measured, record
+from robot_dynid.simulation.truth import load_truth
+from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
+from robot_dynid.trajectories.limits import motion_limits
+from robot_dynid.types import RawLog
 
 TORQUE = {'driver': OTHER, 'effort_kind': 'torque'}
 #: URDFs of example-robot-data, and the joints of the arm in them
@@ -168,6 +173,10 @@ def test_every_fact_of_a_driver_has_its_source() -> None:
     ({'acceleration': -1.0}, 'acceleration must be positive'),
     ({'acceleration': {'elbow_joint': 1.0}}, 'give one number for each of shoulder_pan_joint'),
     ({'gear_ratios': 101.0}, 'gear_ratios: give joint: number'),
+    ({'elastic_joints': ['knee']}, 'elastic_joints: give none, all, or a list of shoulder_pan'),
+    ({'elastic_joints': 'elbow_joint'}, "is 'elbow_joint'"),
+    ({'elastic_joints': 'all', 'sensor': 'link'}, 'nobody asked for .* the effort of motors'),
+    ({'elastic_joints': 'all', 'effort_kind': 'gravity_compensated_torque'}, 'gravity in it'),
     ({'tip_link': 'base_link', 'base_link': 'forearm_link'}, 'is not below base_link'),
     ({'colour': 'red'}, 'nobody asked for colour')])
 def test_answers_that_cannot_be_are_named(
@@ -211,6 +220,16 @@ def test_the_sensor_of_a_driver_is_suggested(root: Path) -> None:
     assert by_driver == {'franka_ros2': 'link', OTHER: 'motor'}, 'before the kind is known'
 
 
+def test_a_rigid_arm_answers_one_question_more_than_one_that_cannot_be_elastic(root: Path) -> None:
+    arm = read_arm(root / 'urdf' / 'ur10e.urdf')
+    rigid = [one.key for one in questions(arm, TORQUE)]
+    assert [one.key for one in questions(arm, {**TORQUE, 'sensor': 'link'})] == [
+        key for key in rigid if key != 'elastic_joints']
+    why = {given: next(one.why for one in questions(arm, {**TORQUE, 'elastic_joints': given})
+                       if one.key == 'gear_ratios') for given in ('none', 'all')}
+    assert 'motor states that are not divided' in why['all'] and 'divided' not in why['none']
+
+
 def test_a_urdf_without_an_arm_is_refused(tmp_path: Path) -> None:
     path = tmp_path / 'table.urdf'
     path.write_text('<robot name="table"><link name="top"/></robot>')
@@ -236,18 +255,24 @@ def test_questions_are_listed_as_a_file_of_answers(
     assert main(['init', urdf, '--questions', '--json']) == 0
     found = json.loads(capsys.readouterr().out)['questions']
     assert [one['key'] for one in found if one['required']] == ['driver', 'effort_kind']
+    listed.write_text(text.replace('effort_kind: ', 'effort_kind: gravity_compensated_torque '))
+    assert 'elastic_joints: none' in text, 'asked of those whose kind of effort is not known yet'
+    assert main(['init', urdf, '--answers', str(listed), '--out', out]) == 0
 
 
 def test_a_terminal_is_asked(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    terminal = io.StringIO('\n\nlots\ncurrent\n' + '\n' * 20)  # Enter confirms, or is asked again
+    # Enter confirms, or is asked again; then sensor, drive_gains and elastic_joints
+    terminal = io.StringIO('\n\nlots\ncurrent\n\n\n[elbow_joint, wrist_1_joint]\n' + '\n' * 20)
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, 'stdin', terminal)
     assert main(['init', str(root / 'urdf' / 'ur10e.urdf')]) == 0
     robot = load_robot(tmp_path / 'ur10e.yaml')
     assert robot.drive.kind == 'current', 'what was answered at last'
+    assert robot.drive.elastic == (2, 3) and robot.drive.gear_ratios is None
+    assert 'estimator: {name: elastic}' in (tmp_path / 'ur10e.recipe.yaml').read_text()
     assert 'NOT KNOWN' in (tmp_path / 'ur10e.yaml').read_text()
     terminal = io.StringIO('\n')
     terminal.isatty = lambda: True  # type: ignore[method-assign]
@@ -291,6 +316,49 @@ def test_a_first_recording_says_what_to_change(
     gains = load_robot(tmp_path / 'arm.yaml').drive.gains
     np.testing.assert_allclose(np.asarray(gains)[1:3], 10.0, rtol=0.2)
     assert 'provisional' in (tmp_path / 'arm.yaml').read_text()
+
+
+def test_two_encoders_are_described_and_held_against_a_recording(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip('mujoco')
+    example = root / 'examples' / 'arm_two_encoders.yaml'
+    theirs = load_robot(example)
+    truth = load_truth(theirs, example)
+    log = measured(record(Arm(theirs, truth), random_fourier(
+        motion_limits(theirs).scaled(0.5), FourierOptions(6.0, 3), np.random.default_rng(2)),
+        100.0), theirs, truth.noise, np.random.default_rng(0))
+    ratios = dict.fromkeys(theirs.joints, 100)
+    two = {**TORQUE, 'elastic_joints': 'all', 'gear_ratios': ratios}
+    data, arm = tmp_path / 'run.csv', root / 'examples' / 'arm.urdf'
+
+    def diagnosed(changed: RawLog, answers: dict[str, Any]) -> tuple[int, list[dict[str, str]]]:
+        data.unlink(missing_ok=True)
+        write_csv(data, changed)
+        code = start(tmp_path, arm, answers, '--data', str(data), '--json')
+        found = json.loads(capsys.readouterr().out)['diagnoses']
+        return code, [one for one in found if one['name'] == 'motor encoders']
+
+    motor = log.motor_position
+    assert motor is not None
+    code, (fit,) = diagnosed(log, two)
+    assert code == 0 and fit['level'] == 'ok' and 'do not show whether gear_ratios' in fit['what']
+    robot = load_robot(tmp_path / 'arm.yaml')
+    assert robot.drive.elastic == theirs.drive.elastic
+    np.testing.assert_array_equal(robot.drive.gear_ratios, theirs.drive.gear_ratios)
+    bare = replace(log, motor_velocity=None)
+    code, (fit,) = diagnosed(replace(bare, motor_position=100.0 * motor), two)
+    assert code == 0 and 'elbow: divided by the gear ratio 100' in fit['what']
+    assert 'do not show' not in fit['what']
+    code, wrong = diagnosed(replace(bare, motor_position=motor * [-1.0, 1.0, 1000.0]), two)
+    assert code == 1 and [one['level'] for one in wrong] == ['error', 'error']
+    assert 'correct its sign' in wrong[0]['what'] and wrong[0]['where'].endswith('of turn')
+    assert wrong[1]['what'].endswith('the gear ratio in the robot YAML is 100: correct it')
+    code, (lost,) = diagnosed(replace(bare, motor_position=None), two)
+    assert code == 1 and lost['what'] == 'no motor positions of turn, shoulder, elbow'
+    code, both = diagnosed(bare, {**TORQUE, 'elastic_joints': ['elbow']})
+    assert code == 0 and [one['level'] for one in both] == ['ok', 'warning']
+    assert both[1]['what'] == 'turn, shoulder have motor positions, too'
 
 
 def test_collision_meshes_that_are_missing_are_told(

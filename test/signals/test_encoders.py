@@ -10,6 +10,7 @@ from tolerances import DEFLECTION, OFFSET
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.signals.encoders import Encoder, encoders_of
 from robot_dynid.signals.prepare import Preprocessing, Repaired, prepare, repair
 from robot_dynid.types import FloatArray, RawLog
 
@@ -72,6 +73,18 @@ def test_good_encoders_pass_without_a_word(robot: RobotModel, log: RawLog) -> No
     assert not [n for n in repaired.notes if 'motor' in n]
     assert log.effort is not None
     assert np.max(np.abs(deflection(repaired) - log.effort / STIFFNESS)) < DEFLECTION
+
+
+def test_rounding_is_no_offset(robot: RobotModel, log: RawLog) -> None:
+    """Of a joint that nothing bends: both encoders count the same, but for a few steps."""
+    assert log.effort is not None
+    step, joint = 5e-6, 5
+    counted = step * np.round(log.position[:, joint] / step)
+    motor = counted + step * (np.random.default_rng(1).random(len(counted)) < 0.05)
+    effort, link = log.effort.copy(), log.position.copy()
+    effort[:, joint], link[:, joint] = 1e-3 * np.sin(3.0 * log.time), counted
+    found = encoders_of(robot, changed(replace(log, effort=effort, position=link), joint, motor))
+    assert found[joint] == Encoder()
 
 
 def test_channels_reach_the_samples_filtered_alike(robot: RobotModel, log: RawLog) -> None:
