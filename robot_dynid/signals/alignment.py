@@ -29,8 +29,10 @@ SIDE_ROWS, SIDE_DEVIATIONS = 20, 6.0
 MOST_CLOCK_STEPS = 100
 #: channels that need not have values for every joint
 OPTIONAL = ('motor_position', 'motor_velocity', 'joint_torque')
+#: the topic of the controller begins and ends beside that of the joint states
+REFERENCE = 'reference_position'
 #: channels that do not come with the state of the joints
-APART = ('reference_position', 'external_torque')
+APART = (REFERENCE, 'external_torque')
 
 
 def clock_steps(time: FloatArray) -> NDArray[np.int64]:
@@ -211,8 +213,11 @@ def without_holes(log: RawLog) -> tuple[RawLog, list[str]]:
                 raise DataError(f'{log.source}: {name}.{log.joints[j]} holds no finite value; '
                                 'record it, or leave the joint out of the robot')
             repaired[~good, j] = np.interp(log.time[~good], log.time[good], values[good, j])
-            notes.append(f'{log.source}: {name}.{log.joints[j]}: {int((~good).sum())} values that '
-                         'are not finite replaced by interpolation')
+            first, last = np.flatnonzero(good)[[0, -1]]
+            holes = bad[first:last, j] if name == REFERENCE else bad[:, j]
+            if holes.any():
+                notes.append(f'{log.source}: {name}.{log.joints[j]}: {int(holes.sum())} values '
+                             'that are not finite replaced by interpolation')
         filled[name] = repaired
     return replace(log, **filled), notes
 

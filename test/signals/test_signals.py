@@ -15,6 +15,7 @@ from robot_dynid.signals.alignment import (
     split_at_gaps,
     typical_step,
     uniform,
+    without_holes,
     without_stale_rows,
 )
 from robot_dynid.signals.derivatives import derivative
@@ -239,6 +240,18 @@ def test_slow_recordings_may_pause_for_ten_steps(pause, parts):
     log = recording(np.where(time > 2.0, time + pause - 0.05, time))
     found, notes = split_at_gaps(log, 0.05)
     assert (len(found), len(notes)) == (parts, parts - 1)
+
+
+def test_a_reference_that_begins_later_is_no_hole():
+    """The controller publishes less often than joint states come."""
+    log = recording(regular())
+    reference = log.position + 0.01
+    reference[:3] = reference[-2:] = np.nan
+    filled, notes = without_holes(replace(log, reference_position=reference))
+    assert notes == [] and np.isfinite(filled.reference_position).all()
+    reference[50, 0] = np.nan
+    _, notes = without_holes(replace(log, reference_position=reference))
+    assert len(notes) == 1 and ': 1 values that are not finite' in notes[0]
 
 
 def test_rows_are_stale_even_where_the_reference_goes_on():
