@@ -141,7 +141,12 @@ def _about_motion(
     coupled = ' '.join(pair for pair, _ in _coupled(model.robot, validation)).split()
     heavy, left = ([joint for joint in _not_for(joints, use, model) if joint not in coupled]
                    for use in (GRAVITY, FEED_FORWARD))
-    if left:
+    fitted = model.record.residual
+    if left and fitted is not None and fitted.loops == 'three':
+        yield NextAction(f'fit friction and links at once, with a law from the data: much of the '
+                         f'effort of {", ".join(left)} is left by the friction of sweeps (recipe '
+                         'without loops: three)', _identify(model, names))
+    elif left:
         yield NextAction(f'record sweeps at constant velocity: much of the effort of '
                          f'{", ".join(left)} is left, and friction is the largest part of what '
                          'models miss', _design(names, 'constant-velocity', 'sweeps.yaml'))

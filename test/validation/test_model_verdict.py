@@ -21,6 +21,7 @@ from robot_dynid.identification.identify import IdentificationResult, identify
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.by_parameters import effort_by_parameters
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.record import DeflectionRecord
 from robot_dynid.identified.suitability import (
     ACTIONS,
     CONTACT,
@@ -173,6 +174,11 @@ def test_what_is_left_in_motion_decides_on_feed_forward(arm, unseen, share, good
     assert [of(verdict, j, FEED_FORWARD).ok for j in range(3)] == [True, good, True]
     assert of(verdict, JOINT, FEED_FORWARD).value == share
     assert any('constant-velocity' in one.command for one in verdict.actions) is not good
+    swept = replace(arm[2].model, record=replace(
+        arm[2].model.record, residual=DeflectionRecord(loops='three')))
+    actions = judged(swept, with_motion(unseen, share, 1.0)).actions
+    assert not any('constant-velocity' in one.command for one in actions)
+    assert any('without loops: three' in one.words for one in actions) is not good
 
 
 @pytest.mark.parametrize(('share', 'good'), around(AS_GOOD))
