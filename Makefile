@@ -1,4 +1,5 @@
-# One command each; `make demo` and `make test` build the environment first when it is needed.
+# One command each; what needs the environment builds it first. ROS_WHEELS=jazzy builds it with the
+# wheels of that ROS 2 where none is sourced.
 PYTHON ?= python3
 ENV = . .venv/env.sh &&
 # A file in one worker, so that what its tests share is made once; the long ones first. A worker
@@ -7,7 +8,9 @@ GROUPS = --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 # A test that hangs, even inside a library, says where after these seconds, and fails.
 LIMIT = -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
-.PHONY: setup demo test soak bench trust versions docs clean
+# one suite at a time, also under `make -j`
+.NOTPARALLEL:
+.PHONY: setup demo test test-static test-core test-ros test-alone soak bench trust versions docs clean
 
 setup:
 	@$(PYTHON) tools/ros_env/setup.py
@@ -15,11 +18,20 @@ setup:
 demo: setup
 	$(ENV) robot-dynid demo
 
-test: setup
+test: test-static test-core test-ros test-alone
+
+test-static: setup
 	$(ENV) ruff check .
 	$(ENV) mypy
+
+test-core: setup
 	$(ENV) pytest -n auto $(GROUPS) $(LIMIT) -m 'not ros and not soak'
+
+test-ros: setup
 	$(ENV) pytest -n 2 $(GROUPS) $(LIMIT) -m 'ros and not soak and not alone' test/ros
+
+# They measure time: nothing else may run
+test-alone: setup
 	$(ENV) pytest $(LIMIT) -m 'alone and not soak' test/ros
 
 soak: setup
@@ -34,7 +46,8 @@ bench: setup
 trust: setup
 	$(ENV) python -m robot_dynid_evaluation.trust
 
-# The tests without ROS under the oldest and the newest Python and NumPy; TESTS=words of pytest.
+# The tests without ROS under the oldest and the newest Python and NumPy, those with ROS under
+# another ROS 2; TESTS=words of pytest, for those without ROS only.
 versions:
 	@$(PYTHON) tools/versions.py $(TESTS)
 

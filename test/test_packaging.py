@@ -95,9 +95,12 @@ def test_versions_agree(installed: dict[str, Any]) -> None:
         assert f'<version>{installed["version"]}</version>' in (ROOT / name).read_text()
 
 
-def test_declared_ranges_admit_the_pinned_versions(installed: dict[str, Any]) -> None:
+@pytest.mark.parametrize('wheels', ['ros_jazzy', 'ros_kilted'])
+def test_declared_ranges_admit_the_pinned_versions(
+    installed: dict[str, Any], wheels: str
+) -> None:
     """`make setup` installs all extras, each at the version pinned."""
-    core, ros, tests = (read(f'requirements/{name}.txt') for name in ('core', 'ros', 'test'))
+    core, ros, tests = (read(f'requirements/{name}.txt') for name in ('core', wheels, 'test'))
     assert set(core) == set(declared(installed, *PLAIN))
     ranges = declared(installed, *installed['extras_require'])
     for name in ranges:

@@ -89,7 +89,7 @@ def test_every_requirement_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_versions_are_pinned_once() -> None:
     files: dict[str, str] = {}
-    for name in ('core', 'ros', 'test', 'docs'):
+    for name in ('core', 'ros_kilted', 'build', 'test', 'docs'):
         for distribution, versions in pinned(name).items():
             assert distribution not in files, f'{distribution}: in {files[distribution]}, too'
             files[distribution] = name

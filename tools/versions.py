@@ -1,8 +1,9 @@
-"""Run the tests without ROS under other versions of Python and NumPy; `make versions`.
+"""Run the tests under other versions of Python, NumPy and ROS 2; `make versions`.
 
 Each version has an environment of its own in out/versions, made anew when its requirements change.
-A Python that is neither on the path nor one of pyenv is said to be absent. Words are given to
-pytest: ``make versions TESTS=test/signals``.
+A Python that is neither on the path nor one of pyenv is said to be absent. Tests with ROS run in a
+copy of the sources, with wheels of another ROS 2. Words are given to pytest, and choose among the
+tests without ROS: ``make versions TESTS=test/signals``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +45,9 @@ VERSIONS = (
         (*NEWEST, f'{ROOT}[report,simulation]'))),
 )
 
+#: wheels of the other ROS 2, and the Python that it comes with
+ROS_WHEELS, ROS_PYTHON = 'jazzy', '3.12'
+
 
 def interpreter(python: str) -> str | None:
     """Return the program of a Python: on the path, or the newest of pyenv; None for none."""
@@ -70,8 +76,9 @@ def environment(version: Version, program: str) -> Path:
     return folder
 
 
-def tested(folder: Path, words: list[str]) -> int:
-    """Run the tests in an environment; return the exit code of pytest."""
+def tested(version: Version, words: list[str], program: str) -> int:
+    """Run the tests in the environment of a version; return the exit code of pytest."""
+    folder = environment(version, program)
     kept = {key: value for key, value in os.environ.items() if key not in (
         'PYTHONPATH', 'VIRTUAL_ENV', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')}
     # the processes that tests start in other folders find the sources, which are not installed
@@ -84,23 +91,47 @@ def tested(folder: Path, words: list[str]) -> int:
     return subprocess.run(command, cwd=ROOT, check=False, env=kept).returncode
 
 
+def tested_with_ros(program: str) -> int:
+    """Run the tests with ROS in a copy of the sources; return the exit code of make."""
+    listed = ('git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard')
+    names = subprocess.check_output(listed, cwd=ROOT, text=True).split('\0')
+    copy = PLACE / ROS_WHEELS
+    for old in (path for path in copy.glob('*') if path.name != '.venv'):
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for name in filter(None, names):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    kept = {key: value for key, value in os.environ.items()
+            if key in ('HOME', 'LANG', 'PATH', 'TMPDIR')}
+    kept |= {'ROBOT_DYNID_DATA': os.environ.get(
+        'ROBOT_DYNID_DATA', str(ROOT.parent / 'shared' / 'data'))}
+    command = ('make', 'test-ros', 'test-alone', f'ROS_WHEELS={ROS_WHEELS}', f'PYTHON={program}')
+    return subprocess.run(command, cwd=copy, check=False, env=kept).returncode
+
+
+def outcome(python: str, run: Callable[[str], int]) -> str:
+    """Return how ``run`` of the program of a Python ended, in words."""
+    program = interpreter(python)
+    if program is None:
+        return 'absent: not on the path, and none of pyenv'
+    try:
+        code = run(program)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f'FAILED to install or compile: {error}'
+    return 'passed' if code == 0 else f'FAILED with code {code}'
+
+
 def main() -> int:
     """Run the tests under every version that is here; return 1 where one fails."""
-    results = []
-    for version in VERSIONS:
-        program = interpreter(version.python)
-        if program is None:
-            results.append((version, 'absent: not on the path, and none of pyenv'))
-            continue
-        try:
-            code = tested(environment(version, program), sys.argv[1:])
-        except (OSError, subprocess.CalledProcessError) as error:
-            results.append((version, f'FAILED to install or compile: {error}'))
-            continue
-        results.append((version, 'passed' if code == 0 else f'FAILED with code {code}'))
-    for version, text in results:
-        print(f'Python {version.python}, {version.name}: {text}')
-    return int(any('FAILED' in text for _, text in results))
+    words = sys.argv[1:]
+    results = {
+        f'Python {one.python}, {one.name}': outcome(one.python, partial(tested, one, words))
+        for one in VERSIONS}
+    if not words:
+        results[f'Python {ROS_PYTHON}, ROS 2 {ROS_WHEELS}'] = outcome(ROS_PYTHON, tested_with_ros)
+    for name, text in results.items():
+        print(f'{name}: {text}')
+    return int(any('FAILED' in text for text in results.values()))
 
 
 if __name__ == '__main__':

@@ -25,7 +25,9 @@ WORKSPACE = VENV / 'workspace'
 STATE = VENV / 'setup.json'
 REQUIREMENTS = ROOT / 'requirements'
 PIP_FILES = ('pip.txt',)
-WHEEL_FILES = ('core.txt', 'ros.txt', 'test.txt')
+#: ROS 2 of the wheels, where none is sourced: `make setup ROS_WHEELS=jazzy`
+ROS_WHEELS = os.environ.get('ROS_WHEELS', 'kilted')
+WHEEL_FILES = ('core.txt', f'ros_{ROS_WHEELS}.txt', 'build.txt', 'test.txt')
 SYSTEM_FILES = ('system_ros.txt',)
 STAND_IN = ROOT / 'tools' / 'ros_env' / 'control_msgs'
 PACKAGES = (ROOT / 'robot_dynid_interfaces', ROOT)
@@ -95,6 +97,9 @@ def check_system(system_ros: bool) -> None:
             f'Python {sys.version.split()[0]} is too old: 3.10 or newer is needed. '
             'Name a newer one: make setup PYTHON=python3.12'
         )
+    known = sorted(path.stem[4:] for path in REQUIREMENTS.glob('ros_*.txt'))
+    if not system_ros and ROS_WHEELS not in known:
+        raise SetupError(f'ROS_WHEELS={ROS_WHEELS}: there are wheels of {" and ".join(known)}')
     missing = missing_tools(system_ros)
     if missing:
         tools = ', '.join(tool for tool, _ in missing)
