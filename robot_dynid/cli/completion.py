@@ -16,8 +16,10 @@ EXAMPLES = (
     'robot-dynid completion fish > ~/.config/fish/completions/robot-dynid.fish',
 )
 SHELLS = 'bash', 'zsh', 'fish'
-#: zsh completes nothing before this, which plugins may have done
-ZSH = '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n'
+#: zsh completes nothing before these, which plugins may have done; argcomplete before 3 speaks
+#: bash only
+ZSH = ('(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n'
+       '(( $+functions[complete] )) || { autoload -Uz bashcompinit && bashcompinit; }\n')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

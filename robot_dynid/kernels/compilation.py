@@ -128,16 +128,18 @@ def _store(dispatcher: Any) -> None:
 def _read_only(function: Any) -> Any:
     """Return the stored code of a function in folders that cannot be written.
 
-    As in an image of a container whose build compiled the kernels (numba 0.60 to 0.68).
+    As in an image of a container whose build compiled the kernels (numba 0.55 to 0.68; those of
+    older versions have an underscore before their names).
     """
     from numba.core import caching
 
-    def as_they_are(locator: Any) -> Any:
+    def as_they_are(name: str) -> Any:
+        locator = getattr(caching, name, None) or getattr(caching, f'_{name}')
         return type('ReadOnly', (locator,), {'ensure_cache_path': lambda self: None})
 
-    places = [as_they_are(caching.InTreeCacheLocator)]
+    places = [as_they_are('InTreeCacheLocator')]
     if _compiler().config.CACHE_DIR:
-        places.insert(0, as_they_are(caching.UserProvidedCacheLocator))
+        places.insert(0, as_they_are('UserProvidedCacheLocator'))
     form = type('ReadOnly', (caching.CompileResultCacheImpl,), {'_locator_classes': places})
     storage = type('ReadOnly', (caching.FunctionCache,), {
         '_impl_class': form, 'save_overload': lambda self, signature, data: None})
