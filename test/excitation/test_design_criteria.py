@@ -47,10 +47,10 @@ def test_predicted_deviations_are_those_of_least_squares(name):
                              np.random.default_rng(2))
     score, scorer = criteria.score(fourier), criteria.score
     rows = scorer.observation.rows(fourier.sample(np.linspace(0.0, 20.0, 2000)))
-    factor = np.linalg.qr(rows)
+    q, r = np.linalg.qr(rows)
     worst = scorer.names.index(score.least_known)
     noise = np.random.default_rng(0).standard_normal((len(rows), 400))
-    found = np.linalg.solve(factor.R, factor.Q.T @ noise)[worst] / scorer.sizes[worst]
+    found = np.linalg.solve(r, q.T @ noise)[worst] / scorer.sizes[worst]
     assert np.std(found) == pytest.approx(score.largest_deviation, rel=0.1)
 
 

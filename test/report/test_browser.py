@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import NO_BROWSER, Page, browser, browser_path
+from browser import NO_BROWSER, Page, PageError, browser, browser_path
 from synthetic_recordings import recording
 
 from robot_dynid.collision.scene import scene_of
@@ -42,7 +42,7 @@ DESK, PHONE = (1280, 900), (390, 844)
 #: all that is chosen from the data otherwise
 PRESCRIBED = {'friction': 'coulomb', 'ramp_width': 0.02, 'effort_lag': 0.0, 'ripple': 'none',
               'adaptation': 'none', 'residual': 'none'}
-PLOTS = "[...document.querySelectorAll('.plot')]"
+PLOTS = "[...document.querySelectorAll('div.plot')]"
 DRAWN = f"{PLOTS}.every((p) => p.querySelector('.main-svg') && p.data.length)"
 OPEN = "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
 THEME = 'document.documentElement.dataset.theme'
@@ -51,7 +51,7 @@ OVER = """[...document.querySelectorAll('header *, main *')].filter((e) => !e.cl
   && e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.outerHTML.slice(0, 120))"""
 #: titles of axes that lie on each other, and values of sheets that are broken into lines
 SMALL = """(() => { const found = [];
-  for (const plot of document.querySelectorAll('.plot')) {
+  for (const plot of document.querySelectorAll('div.plot')) {
     const boxes = [...plot.querySelectorAll('[class^=g-y] text')].map(
       (e) => e.getBoundingClientRect()).filter((b) => b.height).sort((a, b) => a.top - b.top);
     boxes.forEach((b, i) => { if (i && b.top < boxes[i - 1].bottom - 1 &&
@@ -63,7 +63,7 @@ SMALL = """(() => { const found = [];
     if (text.getBoundingClientRect().height > 32) found.push(value.textContent);
   }
   return found; })()"""
-COLOURS = """(() => { const p = document.querySelector('.plot'); return [
+COLOURS = """(() => { const p = document.querySelector('div.plot'); return [
   getComputedStyle(document.body).backgroundColor, p.layout.paper_bgcolor, p.layout.font.color,
   p.data[0].marker?.color] })()"""
 
@@ -149,11 +149,16 @@ QUICK = 'elastic', 'contact', 'compare', 'design'
 
 @pytest.fixture(scope='module')
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    program = browser_path()
-    if program is None:
-        pytest.skip(NO_BROWSER)
-    with browser(program, tmp_path_factory.mktemp('profile')) as found:
+    with browser(program(), tmp_path_factory.mktemp('profile')) as found:
         yield found
+
+
+def program() -> str:
+    """Return the path of the browser; skips where there is none."""
+    path = browser_path()
+    if path is None:
+        pytest.skip(NO_BROWSER)
+    return path
 
 
 @pytest.fixture(scope='module', params=[
@@ -240,3 +245,10 @@ def test_the_theme_is_switched_kept_and_left_for_paper(page: Page, tmp_path: Pat
     assert page.run(THEME) == 'dark'  # as it was left
     page.run('localStorage.clear()')
     assert page.errors == []
+
+
+def test_a_page_whose_process_dies_is_not_waited_for(tmp_path: Path) -> None:
+    with (browser(program(), tmp_path) as dying,
+          pytest.raises(PageError, match='the process of the page has died')):
+        dying.call('Page.navigate', url='chrome://crash')
+        dying.run('1')

@@ -20,7 +20,7 @@ NO_BROWSER = ('no chromium: on Debian, apt-get install chromium; reports were no
               'browser')
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 #: a browser that is silent for so long is dead; a busy machine is no reason to fail
-PATIENCE = 900.0
+PATIENCE = 300.0
 FLAGS = ('--headless=new', '--no-sandbox', '--remote-debugging-pipe', '--hide-scrollbars',
          '--no-first-run', '--disable-extensions', '--disable-background-networking',
          '--disable-component-update', '--disable-dev-shm-usage', '--mute-audio',
@@ -57,7 +57,7 @@ class Page:
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         self._session = self.call('Target.attachToTarget', targetId=target,
                                   flatten=True)['sessionId']
-        for domain in ('Page', 'Runtime', 'Log', 'Network'):
+        for domain in ('Inspector', 'Page', 'Runtime', 'Log', 'Network'):
             self.call(f'{domain}.enable')
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -88,6 +88,8 @@ class Page:
 
     def _event(self, event: dict[str, Any]) -> None:
         name, told = event.get('method'), event.get('params', {})
+        if name == 'Inspector.targetCrashed':
+            raise PageError('the process of the page has died')
         if name == 'Runtime.exceptionThrown':
             self.errors.append(str(told['exceptionDetails']))
         elif name == 'Runtime.consoleAPICalled' and told['type'] in ('error', 'assert'):

@@ -10,7 +10,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import lz4.frame
@@ -264,12 +264,13 @@ def db3_mutated(rng: np.random.Generator, data: bytes) -> bytes:
     """Return a database with any damage, or with other rows, types, tables or views."""
     if rng.random() < 0.6:
         return mutated(rng, data)
-    base = sqlite3.connect(':memory:')
-    try:
-        base.deserialize(data)
-        base.executescript(STATEMENTS[int(rng.integers(len(STATEMENTS)))])
-        return base.serialize()
-    except (sqlite3.Error, sqlite3.Warning, ValueError):
-        return mutated(rng, data)
-    finally:
-        base.close()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'changed.db3'
+        path.write_bytes(data)
+        try:
+            with closing(sqlite3.connect(path)) as base:
+                base.executescript(STATEMENTS[int(rng.integers(len(STATEMENTS)))])
+                base.commit()
+        except (sqlite3.Error, sqlite3.Warning, ValueError):
+            return mutated(rng, data)
+        return path.read_bytes()

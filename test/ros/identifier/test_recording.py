@@ -27,6 +27,7 @@ from robot_dynid.ros.identifier import recorder, recording
 from robot_dynid.ros.identifier.diagnostics import diagnosis
 from robot_dynid.ros.identifier.recording import Channel, Recording, folder_name
 
+UNNUMBERED = ' (this middleware does not tell whether messages were lost on the way)'
 NOT_RECORDING = 'nothing is being recorded; start a recording first'
 
 
@@ -55,6 +56,12 @@ class Stage:
         self.publish(count)
         Spinner(self.node).wait(lambda: self.recording.count('joint_states') == count)
         return path
+
+    def needs_numbers(self) -> None:
+        """Skip where the middleware does not say which message is which."""
+        self.record(1)
+        if UNNUMBERED in self.recording.stop()[1]:
+            pytest.skip('messages have no numbers: a ROS before Kilted')
 
     def level(self) -> tuple[int, str]:
         """Return level and message of the diagnostics."""
@@ -89,8 +96,9 @@ def test_a_second_stop_finishes_what_a_full_disk_did_not_take(stage: Stage) -> N
         assert not whole
         assert said in both
         assert f'recorded 200 messages of /joint_states in {second}' in both
-    assert stage.recording.stop() == (
-        True, f'recorded 300 messages of /joint_states in {first}')
+    whole, last = stage.recording.stop()
+    assert whole and last.removesuffix(UNNUMBERED) == \
+        f'recorded 300 messages of /joint_states in {first}'
     assert stage.level()[0] == 0
     with pytest.raises(UsageError, match=NOT_RECORDING):
         stage.recording.stop()
@@ -120,6 +128,7 @@ def test_a_node_that_ends_says_where_the_messages_are(
 @pytest.mark.ros
 def test_messages_that_never_came_in_are_counted(stage: Stage) -> None:
     """Nobody takes them for a while, so that the queue of 1000 runs over, as under load."""
+    stage.needs_numbers()
     path = stage.record(100)
     with stage.recording.lock:
         stage.publish(3500)
@@ -203,6 +212,7 @@ def test_motor_states_are_recorded_whenever_they_are_published(
 
 @pytest.mark.ros
 def test_motor_states_that_never_came_in_are_counted(stage: Stage) -> None:
+    stage.needs_numbers()
     publisher = motor_states(stage)
     stage.record(10)
     publisher.publish(JointState(name=['joint_1'], position=[0.0]))
