@@ -17,6 +17,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 PATIENCE = 60.0  # s: a loaded machine is slow, a broken one never gets there
+SILENCE = 10.0  # s: as long is nothing lost on the way without being sent again
 
 
 def destroy(*nodes: Any) -> None:
@@ -53,6 +54,20 @@ class Spinner:
         """Spin until there is an answer, and return it."""
         self.wait(future.done)
         return future.result()
+
+    def accepted(self, client: ActionClient, goal: Any, **words: Any) -> Any:
+        """Send a goal of this process to the node of another until it is answered.
+
+        A server lets a goal go, without an answer, where it has not found within 0.1 s who reads
+        its answers (rmw_fastrtps); a client finds the server first at times.
+        """
+        for _ in range(int(PATIENCE / SILENCE)):
+            sent, end = client.send_goal_async(goal, **words), time.monotonic() + SILENCE
+            while not sent.done() and time.monotonic() < end:
+                self._executor.spin_once(timeout_sec=0.01)
+            if sent.done():
+                return sent.result()
+        raise AssertionError('no answer to a goal')
 
 
 @contextmanager

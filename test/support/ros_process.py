@@ -58,9 +58,15 @@ def running(module: str, parameters: Mapping[str, Any] | None = None) -> Iterato
 
 @contextmanager
 def ended(node: NodeProcess) -> Iterator[NodeProcess]:
-    """Interrupt a node at the end of the block; it must end cleanly."""
+    """Interrupt a node at the end of the block; it must end cleanly.
+
+    What it said is written where the block fails.
+    """
     try:
         yield node
+    except BaseException:
+        sys.stderr.write(node.output)
+        raise
     finally:
         code = node.stop()
     assert code in (0, -signal.SIGKILL, -signal.SIGTERM), f'exit code {code}: {node.output}'

@@ -92,12 +92,13 @@ def test_a_fault_is_found_and_refuses_the_first_motion(
     off: dict[str, Any] = {}
     end = time.monotonic() + FIRST
     while set(off) != {name} and time.monotonic() < end:  # the fault has yet to be seen
-        checked = spinner.answer(asked.send_goal_async(
-            Check.Goal(), lambda message: told.append(message.feedback.item.name)))
+        checked = spinner.accepted(
+            asked, Check.Goal(),
+            feedback_callback=lambda message: told.append(message.feedback.item.name))
         found = spinner.answer(checked.get_result_async()).result
         items.update(item.name for item in found.items)  # of those before it, too
         off = {item.name: item for item in found.items if item.level != DiagnosticStatus.OK}
-    handle = spinner.answer(client.send_goal_async(Excite.Goal(options=QUICK)))
+    handle = spinner.accepted(client, Excite.Goal(options=QUICK))
     result = spinner.answer(handle.get_result_async()).result
     spinner.answer(parameters.set_parameters([Parameter('fault', value='none')]))
     client.destroy()

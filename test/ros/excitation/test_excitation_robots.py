@@ -7,6 +7,7 @@ the numbers mean, and that a bag says the same.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,7 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
-import rclpy
-from in_process import Spinner, destroy
+from in_process import Spinner
 from rclpy.action import ActionClient
 from ros_process import running
 
@@ -41,19 +41,14 @@ PARAMETERS = {
 ARM = {'state_rate': 100.0, 'effort_noise': 0.0}
 
 
-def excited(name: str, folder: Path) -> Excite.Result:
-    """Return how the excitation of a simulated robot ended."""
+def excited(user: Any, name: str, folder: Path) -> Excite.Result:
+    """Return how the excitation of a simulated robot ended that a node asked for."""
     with running('simulated_robot', {'robot': name, 'start_position': START[name], **ARM}), \
             running('excitation', {'robot': name, 'recording_directory': folder, **PARAMETERS}):
-        rclpy.init()
-        user = rclpy.create_node('user')
         client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(user)
         spinner.wait(client.server_is_ready)
-        handle = spinner.answer(client.send_goal_async(Excite.Goal(options=MOTION)))
-        result = spinner.answer(handle.get_result_async()).result
-        destroy(user)
-        rclpy.shutdown()
-    return result
+        handle = spinner.accepted(client, Excite.Goal(options=MOTION))
+        return spinner.answer(handle.get_result_async()).result
 
 
 def standing_effort(robot: RobotModel, log: RawLog) -> None:
@@ -66,11 +61,12 @@ def standing_effort(robot: RobotModel, log: RawLog) -> None:
     assert np.all(np.abs(log.effort[0] - holding) < friction + 0.05)
 
 
-@pytest.mark.usefixtures('ros_domain')
 @pytest.mark.parametrize('name', START)
-def test_an_excitation_of_a_robot_unlike_the_others(name: str, tmp_path: Path) -> None:
+def test_an_excitation_of_a_robot_unlike_the_others(
+    name: str, node: Any, tmp_path: Path
+) -> None:
     robot = load_robot(name)
-    result = excited(name, tmp_path)
+    result = excited(node, name, tmp_path)
     assert result.code == Code.SUCCESS, result.message
     log = read_bag(result.recording, robot.joints)
     standing_effort(robot, log)
