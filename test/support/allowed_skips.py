@@ -21,6 +21,8 @@ ALLOWED = {
     'no chromium: ': 'reports are opened where a browser is: 270 MB, and 460 packages it needs',
     'messages have no numbers: a ROS before Kilted': 'losses are told as unknown there',
     'LLVM 11 of numba 0.55': 'slower by it, not other: the oldest of the declared range',
+    'no zsh: ': 'completion is typed into the shells that are there',
+    'no fish: ': 'completion is typed into the shells that are there',
     'no compiler: ': 'generated code is compiled where a compiler is',
     'no other description of this arm': 'packages of vendors, example-robot-data, pybullet',
     'the last link has no mass': 'one of the random robots',
