@@ -82,14 +82,15 @@ class ElasticJoints(Estimator):
             return plain
         own = _stiffnesses(experiment.model)
         if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
-            return without_undetermined(_by_least_squares(plain), own, ())
+            return without_undetermined(_by_least_squares(plain), own, (), _deviations(plain))
         other, compared = _by_instruments(experiment, plain, own)
         if least_squares_biased(compared.bias_of_least_squares, other.degrees_of_freedom, own):
             chosen = replace(other, method=self.name,
                              details=DetailsByInstruments(**vars(compared)))
         else:
             chosen = _by_least_squares(plain)
-        return without_undetermined(chosen, own, compared.left_to_least_squares)
+        return without_undetermined(
+            chosen, own, compared.left_to_least_squares, _deviations(plain))
 
 
 def _by_instruments(
@@ -98,19 +99,28 @@ def _by_instruments(
     """Return the estimate by instruments beside its comparison with least squares.
 
     The instruments are of the ``plain`` estimate, and where its stiffnesses, ``own`` by name, are
-    biased, of that by instruments, until they stay.
+    biased, of that by instruments, until they stay. Noise of encoders makes gears too soft, never
+    too stiff: no motor bends further than least squares says.
     """
-    found, places = plain, [plain.names.index(name) for name in own]
+    places = [plain.names.index(name) for name in own]
+    least = np.abs(plain.values[places])
+    bending = plain.values
     for _ in range(ROUNDS):
-        before = found
+        before = bending
         found, compared = InstrumentalVariables(
-            motors=Deflected(experiment.model, before.values)).fit_and_compare(experiment)
-        deviation = np.sqrt(np.diag(found.covariance))[places]
-        change = np.abs(found.values - before.values)[places]
-        if np.all(change <= SETTLED * deviation) or not least_squares_biased(
+            motors=Deflected(experiment.model, before)).fit_and_compare(experiment)
+        bending = found.values.copy()
+        bending[places] = np.maximum(bending[places], least)
+        change = np.abs(bending - before)[places]
+        if np.all(change <= SETTLED * _deviations(found)[places]) or not least_squares_biased(
                 compared.bias_of_least_squares, found.degrees_of_freedom, own):
             break
     return found, compared
+
+
+def _deviations(estimate: Estimate) -> FloatArray:
+    """Return the deviations (b,) of all base parameters, of those not excited, too."""
+    return np.asarray(np.sqrt(np.diag(estimate.covariance)))
 
 
 def _by_least_squares(plain: Estimate) -> Estimate:
@@ -178,15 +188,16 @@ def least_squares_biased(
 
 
 def without_undetermined(
-    estimate: Estimate, own: dict[str, str], weak: Sequence[str]
+    estimate: Estimate, own: dict[str, str], weak: Sequence[str], least: FloatArray
 ) -> Estimate:
     """Name the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
 
     The deflection that is seen must follow that of the model (instruments are not weak) and bear
-    torque (K is above zero): else a stiffer gear explains the data as well.
+    torque (K is above zero): else a stiffer gear explains the data as well. ``least`` (b,) are the
+    deviations by least squares, which no instruments are below: there is rounding.
     """
     factor = student_quantile(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
-    deviation = np.sqrt(np.diag(estimate.covariance))
+    deviation = np.maximum(_deviations(estimate), least)
     undetermined = []
     for name in own:
         i = estimate.names.index(name)

@@ -91,7 +91,8 @@ def test_bias_is_significant_by_the_quantile_of_its_batches(degrees: int) -> Non
 def test_stiffness_counts_by_the_quantile_of_its_batches(degrees: int) -> None:
     quantile, own = TABLE[degrees][0], {'K1': 'elbow', 'K2': 'wrist'}
     for ratio, beyond in ((0.97 * quantile, False), (1.03 * quantile, True)):
-        found = without_undetermined(estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [])
+        found = without_undetermined(
+            estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [], np.zeros(1))
         assert (found.status is Status.OK) == beyond
         # two gears share a level of 10 %
         rows = [Bias(name, bias, 0.5) for name, bias in (('K1', 0.0), ('K2', -0.5 * ratio))]
