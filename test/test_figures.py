@@ -177,3 +177,18 @@ def test_figures_effect_by_effect(ur10e_data: Path) -> None:
     assert_there('docs/identification.md', [
         row(head, [found[column] for found in own], '#.3g')
         for head, (own, column) in names.items()])
+
+
+def test_figures_of_two_months(ur10e_data: Path, tmp_path: Path) -> None:
+    months = {'january': files(ur10e_data / 'test')[:1], 'february': files(ur10e_data / 'train')}
+    for name, data in months.items():
+        printed('identify', *data, '--robot', 'ur10e', '--out', str(tmp_path / f'{name}.yaml'))
+    result = printed('compare', *(str(tmp_path / f'{name}.yaml') for name in months))
+    (changes,) = result['changes'].values()
+    robot = list(dict.fromkeys(change['joint'] for change in changes))
+    keys = 'before', 'size', 'most', 'half_interval', 'probability'
+    named = [change for change in changes if change['changed']]
+    assert {change['effect'] for change in named} == {'friction'}
+    assert_there('docs/fleet.md', [
+        row(str(robot.index(change['joint']) + 1), [change[key] for key in keys], '.4g')
+        for change in named])
