@@ -195,8 +195,8 @@ def test_the_motion_is_eliminated_from_the_equations_of_both() -> None:
         """Return all residuals over their deviations, for a change of values and motion."""
         here = replace(state, values=state.values + change[:values], coefficients=(
             coefficients + change[values:].reshape(coefficients.shape),))
-        [(one, motion, *made)] = short.along(here, short.motions_of(here))
-        misfit, counts = short.weighted(one, motion, here, tuple(made))
+        [along] = short.along(here, short.motions_of(here))
+        misfit, counts = along.misfit(here.values), along.counts
         if not frozen:  # weights are those before the step
             frozen.append(counts / here.errors / np.sqrt(
                 1.0 + (misfit / (CAUCHY * here.errors)) ** 2))

@@ -20,7 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.estimation.errors_in_variables.coordinate_equations import CoordinateEquations
-from robot_dynid.estimation.errors_in_variables.motion_spline import ORDERS, MotionSpline
+from robot_dynid.estimation.errors_in_variables.motion_spline import (
+    DEGREE,
+    ORDERS,
+    MotionSpline,
+)
 from robot_dynid.estimation.experiment import Regression, TorqueModel
 from robot_dynid.friction.law import Path
 from robot_dynid.regressor import Block, JointFriction
@@ -42,7 +46,8 @@ HELD, MOVING = 0.95, 0.02
 TIGHTER = 5.0
 #: share of the errors of an equation that the motion may take up
 ABSORBED = 0.9
-#: rounds at most; they end where the errors stay, and the logarithms of the shapes to this
+#: rounds at most; they end where the errors and the logarithms of the shapes stay to this, and
+#: the parameters to the root of it in their deviations
 ROUNDS, SETTLED = 30, 3e-3
 #: step of the logarithm of a shape for its derivative; largest change of it in a round; deviation
 #: of such changes, for shapes that the data leaves open
@@ -93,10 +98,14 @@ class Stretch:
 
     @property
     def around(self) -> int:
-        """Number of samples around a reversal that do not count either, about two knots."""
+        """Number of samples around a reversal that do not count either.
+
+        Dry friction makes the acceleration jump there. A spline does that within as many intervals
+        as a coefficient acts on; held to the equations there, it would ring far beside them.
+        """
         step = float(np.median(np.diff(self.stamps)))
         length = (self.time[-1] - self.time[0]) / self.splines[0].intervals
-        return 2 * int(np.ceil(length / step)) + 1
+        return DEGREE * int(np.ceil(length / step)) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +128,8 @@ class Condensed:
 class LatentState:
     """Coefficients (c, m) of the splines, parameters ``values`` (b,), the ``shapes`` (s,).
 
-    ``errors`` (m,) [N m] of the equations, and the ``speed`` [rad/s] above which they count.
+    ``errors`` (m,) [N m] of the equations, and the ``speed`` [rad/s] above which they count; of
+    every stretch (M, m), 1 where an equation ``counted`` in all rounds before, () for no such.
     """
 
     coefficients: tuple[FloatArray, ...]
@@ -127,6 +137,36 @@ class LatentState:
     shapes: FloatArray
     errors: FloatArray
     speed: float
+    counted: tuple[FloatArray, ...] = ()
+
+    def of(self, members: Sequence[int]) -> LatentState:
+        """Return the state of some of the stretches."""
+        return replace(self, coefficients=tuple(self.coefficients[i] for i in members),
+                       counted=tuple(self.counted[i] for i in members) if self.counted else ())
+
+
+@dataclass(frozen=True, eq=False)
+class AlongStretch:
+    """Equations along the ``motion`` of a ``stretch``: ``columns`` (m, b + s, M) and ``counts``.
+
+    The last columns are those of the logarithms of shapes; ``counts`` (M, m) are 1 where an
+    equation counts.
+    """
+
+    stretch: Stretch
+    motion: list[FloatArray]
+    equations: CoordinateEquations
+    columns: FloatArray
+    counts: FloatArray
+
+    @property
+    def effort(self) -> FloatArray:
+        """Measured efforts (M, m) [N m] of the equations."""
+        return self.stretch.effort @ self.equations.rows.T
+
+    def misfit(self, values: FloatArray) -> FloatArray:
+        """Return what is left (M, m) [N m] with parameters (b,)."""
+        return self.effort - np.tensordot(values, self.columns[:, :len(values)], (0, 1)).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +257,10 @@ class LatentProblem:
             before = state
             condensed = self.condensed(before)
             state = self.better(before, condensed, SPEEDS[min(number, len(SPEEDS) - 1)])
-            if number >= len(SPEEDS) and self._settled(before, state):
-                break
+            if number >= len(SPEEDS):
+                if self._settled(before, state, condensed):
+                    break
+                state = replace(state, counted=self._counting(state))
         motion = tuple(one.splines[0].motion(c) for one, c in zip(
             self.stretches, state.coefficients, strict=True))
         return LatentFit(state, self.condensed(state), number + 1, motion)
@@ -231,7 +273,7 @@ class LatentProblem:
         """
         rest = [i for i in range(len(self.stretches)) if i not in group]
         own = replace(self, stretches=tuple(self.stretches[i] for i in rest))
-        here = replace(state, coefficients=tuple(state.coefficients[i] for i in rest))
+        here = state.of(rest)
         before: tuple[FloatArray, FloatArray] | None = None
         for _ in range(REFIT):
             condensed = own.condensed(here)
@@ -245,7 +287,7 @@ class LatentProblem:
                 change = step - np.clip(share, -MIXED, 0.0) * (before[0] + off)
             before = change, step
             here = own.stepped(here, condensed, change)
-        return replace(here, coefficients=state.coefficients)
+        return replace(here, coefficients=state.coefficients, counted=state.counted)
 
     def stepped(
         self, state: LatentState, condensed: Sequence[Condensed], change: FloatArray
@@ -268,17 +310,26 @@ class LatentProblem:
     ) -> LatentState:
         """Return the state after a step, its errors those above ``speed`` [rad/s]."""
         found = replace(self.stepped(state, condensed, self.step(condensed)), speed=speed)
+        found = self.with_best_motion(found)
         moved = np.max(np.abs(np.log(found.shapes / state.shapes)), initial=0.0)
         share = HELD if moved > MOVING else SLOWLY
         errors = np.maximum(self._spread(found, condensed), share * state.errors)
         return replace(found, errors=self._tied(errors))
 
+    def with_best_motion(self, state: LatentState) -> LatentState:
+        """Return the state with the motion of its parameters, after one step of it alone.
+
+        A step of both changes products of both, which is much beside small errors of equations.
+        """
+        return replace(state, coefficients=tuple(c + one.own.reshape(c.shape) for c, one in zip(
+            state.coefficients, self.condensed(state), strict=True)))
+
     def condensed(self, state: LatentState) -> tuple[Condensed, ...]:
         """Linearise at ``state`` and eliminate the motion, stretch by stretch."""
         found = []
-        for (one, motion, equations, columns), c in zip(
+        for along, c in zip(
                 self.along(state, self.motions_of(state)), state.coefficients, strict=True):
-            found.append(self._eliminated(one, (c, motion), state, (equations, columns)))
+            found.append(self._eliminated(c, state, along))
         return tuple(found)
 
     def step(self, condensed: Sequence[Condensed]) -> FloatArray:
@@ -295,11 +346,9 @@ class LatentProblem:
         of Gauss-Newton go. Errors of equations count as Cauchy's: large ones by their logarithm.
         """
         own = replace(self, stretches=tuple(self.stretches[i] for i in members))
-        here = replace(state, coefficients=tuple(state.coefficients[i] for i in members))
+        here = state.of(members)
         for _ in range(rounds):
-            moved = tuple(c + one.own.reshape(c.shape) for c, one in zip(
-                here.coefficients, own.condensed(here), strict=True))
-            here = replace(here, coefficients=moved)
+            here = own.with_best_motion(here)
         return own._unlikely(here)
 
     def _recordings(self) -> Iterator[tuple[int, int]]:
@@ -325,11 +374,10 @@ class LatentProblem:
 
     def along(
         self, state: LatentState, motions: Sequence[list[FloatArray]]
-    ) -> Iterator[tuple[Stretch, list[FloatArray], CoordinateEquations, FloatArray]]:
-        """Yield every stretch with its motion and the columns (m, b, N) of its equations.
+    ) -> Iterator[AlongStretch]:
+        """Yield the equations along every stretch.
 
-        The last columns are those of the logarithms of shapes. Stretches that follow each other
-        make one motion, for friction that depends on the past.
+        Stretches that follow each other make one motion, for friction that depends on the past.
         """
         equations = self._equations(state.shapes)
         for first, stop in self._recordings():
@@ -337,12 +385,23 @@ class LatentProblem:
             samples = _joined(equations.model, own, motions[first:stop])
             regression = Regression(equations.model, samples)
             by_shapes = self._by_shapes(equations, samples, state)
-            for one, motion in zip(own, motions[first:stop], strict=True):
+            for i, one in enumerate(own, first):
                 rows = slice(start, start + len(one.stamps))
                 start = rows.stop
                 columns = np.tensordot(equations.rows, regression.columns(rows), (1, 0))
                 columns = np.concatenate([columns, by_shapes[:, :, rows]], axis=1)
-                yield one, motion, equations, columns
+                counts = self._counts(one, motions[i], state.speed)
+                if state.counted:
+                    counts = counts * state.counted[i]
+                yield AlongStretch(one, motions[i], equations, columns, counts)
+
+    def _counting(self, state: LatentState) -> tuple[FloatArray, ...]:
+        """Return (M, m) of every stretch: where an equation counts, and has all along.
+
+        One that counts in every other round, for the motion keeps off its reversal only where it
+        does not, would shake the motion for ever.
+        """
+        return tuple(one.counts for one in self.along(state, self.motions_of(state)))
 
     def _by_shapes(
         self, equations: CoordinateEquations, samples: Samples, state: LatentState
@@ -367,16 +426,6 @@ class LatentProblem:
                     found[:, k] += into[:, axis, None] * torque
         return found
 
-    def weighted(
-        self, one: Stretch, motion: Sequence[FloatArray], state: LatentState,
-        made: tuple[CoordinateEquations, FloatArray],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return misfits (N, m) [N m] of the equations, and which of them count (N, m)."""
-        equations, columns = made
-        modelled = np.tensordot(state.values, columns[:, :len(state.values)], (0, 1)).T
-        misfit = one.effort @ equations.rows.T - modelled
-        return misfit, self._counts(one, motion, state.speed)
-
     def _counts(self, one: Stretch, motion: Sequence[FloatArray], speed: float) -> FloatArray:
         """Return (N, m) 1 where an equation counts: none of its axes is about to reverse."""
         slowest = np.maximum(self.slowest, speed) if len(self.slowest) else speed
@@ -395,17 +444,16 @@ class LatentProblem:
         return found
 
     def _eliminated(
-        self, one: Stretch, latent: tuple[FloatArray, list[FloatArray]], state: LatentState,
-        made: tuple[CoordinateEquations, FloatArray],
+        self, coefficients: FloatArray, state: LatentState, along: AlongStretch
     ) -> Condensed:
         from scipy.linalg import solveh_banded
 
-        (equations, columns), (coefficients, motion) = made, latent
-        misfit, counts = self.weighted(one, motion, state, made)
+        one, columns, counts = along.stretch, along.columns, along.counts
+        misfit = along.misfit(state.values)
         weights = counts / state.errors / np.sqrt(1.0 + (misfit / (CAUCHY * state.errors)) ** 2)
         by_values = (columns[:, self._sought] * weights.T[:, None, :]).transpose(2, 0, 1)
-        position, velocity, acceleration = motion
-        slopes = equations.slopes((position, velocity, acceleration), state.values)
+        position, velocity, acceleration = along.motion
+        slopes = along.equations.slopes((position, velocity, acceleration), state.values)
         seen, told = one.splines
         by_motion = np.sum([told.local(slope * weights[:, :, None], order)
                             for order, slope in enumerate(slopes)], axis=0)
@@ -437,11 +485,10 @@ class LatentProblem:
         It is larger than what is left of it by what the motion takes up.
         """
         sizes, scale = [], []
-        along = self.motions_of(state) if motions is None else motions
-        for one, motion, equations, columns in self.along(state, along):
-            misfit, counts = self.weighted(one, motion, state, (equations, columns))
-            sizes.append(np.where(counts > 0.0, np.abs(misfit), np.nan))
-            scale.append(one.effort[:, :misfit.shape[1]])
+        for along in self.along(state, self.motions_of(state) if motions is None else motions):
+            misfit = along.misfit(state.values)
+            sizes.append(np.where(along.counts > 0.0, np.abs(misfit), np.nan))
+            scale.append(along.stretch.effort[:, :misfit.shape[1]])
         every = np.concatenate(sizes)
         none = np.isnan(every).all(axis=0)
         every[:, none] = 0.0
@@ -457,12 +504,12 @@ class LatentProblem:
         """Return the negative logarithm of the likelihood per sample, but for constants."""
         off, counted = np.zeros_like(state.errors), np.zeros_like(state.errors)
         seen, samples = 0.0, 0
-        for (one, motion, equations, columns), c in zip(
+        for along, c in zip(
                 self.along(state, self.motions_of(state)), state.coefficients, strict=True):
-            misfit, counts = self.weighted(one, motion, state, (equations, columns))
-            off += np.sum(counts * CAUCHY**2 * np.log1p(
-                (misfit / (CAUCHY * state.errors)) ** 2), axis=0)
-            counted += counts.sum(axis=0)
+            one = along.stretch
+            off += np.sum(along.counts * CAUCHY**2 * np.log1p(
+                (along.misfit(state.values) / (CAUCHY * state.errors)) ** 2), axis=0)
+            counted += along.counts.sum(axis=0)
             at = one.splines[0].motion(c)
             seen += sum(float(np.sum(((k.values - at[k.order]) / k.deviation) ** 2))
                         for k in one.channels)
@@ -489,21 +536,25 @@ class LatentProblem:
         """Return the parameters (b,) by least squares along motions."""
         count = int(self.chosen.sum())
         normal, right = np.zeros((count, count)), np.zeros(count)
-        for one, motion, equations, columns in self.along(state, motions):
-            counts = self._counts(one, motion, state.speed)
-            weights = (counts / state.errors).T
-            own = columns[:, :len(self.chosen)][:, self.chosen] * weights[:, None, :]
-            target = (one.effort @ equations.rows.T).T * weights
+        for along in self.along(state, motions):
+            weights = (along.counts / state.errors).T
+            own = along.columns[:, :len(self.chosen)][:, self.chosen] * weights[:, None, :]
+            target = along.effort.T * weights
             normal += np.einsum('man,mbn->ab', own, own)
             right += np.einsum('man,mn->a', own, target)
         every: FloatArray = np.zeros(len(self.chosen))
         every[self.chosen] = _solved(normal, right)
         return every
 
-    def _settled(self, before: LatentState, state: LatentState) -> bool:
-        """Return whether a round has changed neither errors nor shapes."""
-        same = np.allclose(before.errors, state.errors, rtol=SETTLED)
-        return bool(same and np.allclose(before.shapes, state.shapes, rtol=SETTLED))
+    def _settled(
+        self, before: LatentState, state: LatentState, condensed: Sequence[Condensed]
+    ) -> bool:
+        """Return whether a round has changed neither errors nor shapes nor parameters."""
+        change = (state.values - before.values)[self.chosen]
+        normal = np.sum([one.normal for one in condensed], axis=0)[:len(change), :len(change)]
+        return bool(change @ normal @ change < SETTLED
+                    and np.allclose(before.errors, state.errors, rtol=SETTLED)
+                    and np.allclose(before.shapes, state.shapes, rtol=SETTLED))
 
 
 def _solved(normal: FloatArray, right: FloatArray) -> FloatArray:
