@@ -18,14 +18,19 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
+    EXACT,
+    SPEEDS,
     Channel,
     LatentFit,
     LatentProblem,
+    LatentState,
     Searched,
     Stretch,
 )
+from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.identified.structure import Structure
+from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray, Progress, Samples
 from robot_dynid_evaluation.papers import Row, compared, known, matched, shown
 from robot_dynid_evaluation.papers.elastic_joints_arm import (
@@ -100,6 +105,7 @@ def rows(progress: Progress) -> list[Row]:
     arm = replace(arm, excess=1.0)
     motion = record(arm, lambda *_: None)
     found += draw_rows(arm, motion, ', no excess at rest')
+    found += bound_rows(arm, motion)
     found += wanted_draw_rows(arm, motion)
     arm = puma()
     motion = record(arm, lambda stage, share: progress(stage, 0.5 + 0.2 * share))
@@ -185,6 +191,37 @@ def draw_rows(arm: ElasticArm, motion: Motion, which: str) -> list[Row]:
             f'2R, identify at {ratio:g} dB{which}: {len(DRAWS)} draws of the noise', None,
             ' '.join(f'{error:.3g}' for error in errors), 'normalised mean errors'))
     return found
+
+
+def bound_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
+    """Return the errors that noise leaves to the best unbiased estimate from positions."""
+    what = 'by the information of motion and parameters at once (Cramer, Rao), the law known'
+    return [shown(
+        f'2R, least error that noise of {ratio:g} dB leaves, no excess at rest; '
+        'without damping and offsets of gears', None,
+        ' '.join(f'{least_error(arm, motion, ratio, only):.2g}' for only in (False, True)), what)
+        for ratio in LOGGED_RATIOS]
+
+
+def least_error(arm: ElasticArm, motion: Motion, ratio: float, only: bool) -> float:
+    """Return the mean relative error that positions with noise at a ``ratio`` [dB] leave.
+
+    ``only`` the parameters of the paper are sought, or all that `identify` seeks.
+    """
+    model = model_of(arm, 'coulomb', {'width': CREEP})
+    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
+    stretch = Stretch(motion.time, (Channel(0, motion.position, spread),), motion.time,
+                      np.hstack([motion.effort, motion.effort]))
+    sought = chosen_of(model) if only else np.ones(len(model.reduction.names), dtype=bool)
+    problem = LatentProblem(model, (stretch,), sought, slowest=Cut((stretch,), spread).slowest(
+        axes_of(model.robot).matrix))
+    true = arm.base(model)
+    state = LatentState((stretch.splines[0].fitted(motion.position),), true, np.zeros(0),
+                        EXACT * stretch.effort.std(axis=0), SPEEDS[-1])
+    information = problem.condensed(state)[0].normal
+    deviation, size = np.sqrt(np.diag(np.linalg.inv(information))), np.abs(true[sought])
+    there = size > 0.0
+    return float(np.sqrt(2.0 / np.pi) * np.mean(deviation[there] / size[there]))
 
 
 def wanted_draw_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
