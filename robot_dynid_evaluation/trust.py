@@ -2,7 +2,8 @@
 
 Each of them keeps a record, a JSON file of its figures, in the folder that the environment
 variable ROBOT_DYNID_TRUST names; ``python -m robot_dynid_evaluation.trust`` (`make trust`) makes
-the page of the records in docs/trust. A record that lacks a figure is refused.
+the page of the records in docs/trust, and its charts beside them. A record that lacks a figure is
+refused.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.version import VERSION
+from robot_dynid_evaluation.svg import Curve, Panel, chart
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS, PAGE = ROOT / 'docs' / 'trust', ROOT / 'docs' / 'trust.md'
@@ -30,9 +32,12 @@ RECORDS, PAGE = ROOT / 'docs' / 'trust', ROOT / 'docs' / 'trust.md'
 VARIABLE = 'ROBOT_DYNID_TRUST'
 #: of every record
 HEAD = ('kind', 'part', 'date', 'seconds', 'machine', 'version', 'figures')
-MARK = b'<!-- Written by `make trust`'
+COMMENT = 'Written by `make trust`'
+MARK = f'<!-- {COMMENT}'.encode()
 #: what scale is extrapolated to: hours, recordings
 FAR_HOURS, FAR_COUNT = 24.0, 10_000
+#: points of a line that is extrapolated, less one: it is bent over logarithmic axes
+STEPS = 24
 
 Figures = Mapping[str, Any]
 Cells = tuple[str, ...]
@@ -53,6 +58,7 @@ class Kind:
     columns: tuple[str, ...]
     rows: Callable[[str, Figures], Iterator[Cells]]
     columns_of_rows: tuple[str, ...] = ()
+    panels: Callable[[Figures], tuple[Panel, ...]] | None = None
 
 
 def number(value: float) -> str:
@@ -112,6 +118,31 @@ def _many(part: str, figures: Figures) -> Iterator[Cells]:
                number(row['seconds']), number(row['processor s']), number(row['peak MB']))
 
 
+def _scale(figures: Figures) -> tuple[Panel, ...]:
+    """Return time and memory over hours and over recordings, with straight lines far beyond."""
+    rows = figures['rows']
+    found = []
+    for name, title, straight in (('processor s', 'processor time [s]', True),
+                                  ('seconds', 'time [s]', True),
+                                  ('peak MB', 'memory [MB]', False)):
+        for unit, far, words in (('hours', FAR_HOURS, 'one recording of so many hours'),
+                                 ('recordings', FAR_COUNT, 'recordings of 20 s')):
+            curves = []
+            for workers, own in _by_workers(rows, unit):
+                label = f'{workers} worker{"s" if workers > 1 else ""}'
+                points = tuple((float(row[unit]), float(row[name])) for row in own)
+                curves.append(Curve(label, points))
+                if straight and len(points) > 2:
+                    offset, slope, _ = line(*zip(*points, strict=True))
+                    grid = [points[0][0] * (far / points[0][0]) ** (i / STEPS)
+                            for i in range(STEPS + 1)]
+                    curves.append(Curve(label, tuple(
+                        (x, offset + slope * x) for x in grid), dashed=True))
+            if curves:
+                found.append(Panel(words, title, tuple(curves)))
+    return tuple(found)
+
+
 def _health(part: str, figures: Figures) -> Iterator[Cells]:
     for row in figures['rows']:
         yield (row['plant'], number(row['days']), row['what'], number(row['arms']),
@@ -165,7 +196,7 @@ KINDS = {
         'peak of this process, and that of the largest worker times their number.',
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
-        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB')),
+        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB'), _scale),
 }
 
 
@@ -246,7 +277,20 @@ def page(found: Sequence[Mapping[str, Any]]) -> str:
                       for cells in kind.rows(record['part'], record['figures'])]
         lines += ['', *(_growth(own[0]['figures']['rows']) if name == 'many' else ()),
                   *_measured(own, kind), '']
+        if kind.panels is not None:
+            lines += [f'![{kind.title}: points are measured, dashed lines are those of the table '
+                      f'and their like](trust/{name}.svg)', '']
     return '\n'.join(lines)
+
+
+def charts(found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the charts of records, by the names of their files."""
+    drawn = {}
+    for name, kind in KINDS.items():
+        own = [record for record in found if record['kind'] == name]
+        if own and kind.panels is not None:
+            drawn[f'{name}.svg'] = chart(kind.panels(own[0]['figures']), 2, COMMENT)
+    return drawn
 
 
 def _measured(own: Sequence[Mapping[str, Any]], kind: Kind) -> Iterator[str]:
@@ -268,10 +312,8 @@ def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield '| over | workers | processor time | off the line, at most | far beyond, of one core |'
     yield '|---|---|---|---|---|'
     grown = []
-    for unit, far, many in (('hours', FAR_HOURS, False), ('recordings', FAR_COUNT, True)):
-        for workers in sorted({row['workers'] for row in rows}):
-            own = sorted((row for row in rows if row['workers'] == workers
-                          and (row['recordings'] > 1) == many), key=lambda row: float(row[unit]))
+    for unit, far in (('hours', FAR_HOURS), ('recordings', FAR_COUNT)):
+        for workers, own in _by_workers(rows, unit):
             if len({row[unit] for row in own}) < 3:
                 continue
             offset, slope, off = line([float(row[unit]) for row in own],
@@ -286,6 +328,17 @@ def _growth(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 '| over | workers | from, to | times as much data | times the memory |',
                 '|---|---|---|---|---|', *grown)
     yield ''
+
+
+def _by_workers(
+    rows: Sequence[Mapping[str, Any]], unit: str
+) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
+    """Yield rows over hours of one recording, or over recordings, by the number of workers."""
+    for workers in sorted({row['workers'] for row in rows}):
+        own = [row for row in rows if row['workers'] == workers
+               and (row['recordings'] > 1) == (unit == 'recordings')]
+        if own:
+            yield workers, sorted(own, key=lambda row: float(row[unit]))
 
 
 def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]:
@@ -319,9 +372,12 @@ def _version() -> str:
 
 
 def main() -> int:
-    """Write the page; return the exit code."""
+    """Write the page and its charts; return the exit code."""
     try:
-        atomic_write(PAGE, page(records()), MARK)
+        found = records()
+        for name, text in charts(found).items():
+            atomic_write(RECORDS / name, text, MARK)
+        atomic_write(PAGE, page(found), MARK)
     except (DataError, UsageError) as error:
         print(error, file=sys.stderr)
         return 1
