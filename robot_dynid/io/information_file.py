@@ -36,9 +36,12 @@ FILE_BYTES, CONTENT_BYTES = 1 << 30, 4 << 30
 DIGEST = 'digest'
 
 
-def save_information(info: RecordedInformation, path: str | Path) -> str:
+def save_information(
+    info: RecordedInformation, path: str | Path, mark: bytes | None = MARK
+) -> str:
     """Write information to a file and return the SHA-256 of its bytes.
 
+    A file that is replaced must have the ``mark`` of such files; None: any file is replaced.
     Raises UsageError for a target that cannot be, DynIdError when it cannot be written.
     """
     arrays: dict[str, Any] = {'structure': info.information.structure}
@@ -61,7 +64,7 @@ def save_information(info: RecordedInformation, path: str | Path) -> str:
     content = {**first, **arrays}
     buffer = BytesIO()
     np.savez_compressed(buffer, **content, **{DIGEST: _digest(content)})
-    return atomic_write(path, buffer.getvalue(), MARK)
+    return atomic_write(path, buffer.getvalue(), mark)
 
 
 def load_information(path: str | Path) -> RecordedInformation:

@@ -34,11 +34,12 @@ class InformationFolder:
         return found, ''
 
     def save(self, made: RecordedInformation, source: str, digest: str) -> None:
-        """Keep the information of a recording; a file is there whole or not at all."""
-        place = self._place(source, digest)
-        if place.is_file():  # it was looked at, and is none that can be used
-            place.unlink()
-        save_information(made, place)
+        """Keep the information of a recording; a file is there whole or not at all.
+
+        What has its name was looked at, and is none that can be used, or was made meanwhile by
+        another process, which may read it at any time: it is replaced, and never missing.
+        """
+        save_information(made, self._place(source, digest), mark=None)
 
     def _place(self, source: str, digest: str) -> Path:
         file = file_of(source.partition(', ')[0])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -240,6 +241,26 @@ def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Pa
         found = reduced(files([str(copy)]), recorded)
         assert recorded.taken == 0
         require_alike(found, reduced([load_log(copy, ROBOT)]))
+
+
+def test_two_that_keep_the_same_never_miss_it(
+    whole: RecordedInformation, tmp_path: Path
+) -> None:
+    keeper = InformationFolder(str(tmp_path))
+    digest, key = 'a' * 64, 'the choices'
+    made = replace(whole, record=replace(
+        whole.record, recipe_digest=key, recording_digests=(digest,)))
+    keeper.save(made, 'run.csv', digest)
+    with ThreadPoolExecutor(2) as others:
+        saved = [others.submit(keeper.save, made, 'run.csv', digest) for _ in range(20)]
+        while not all(one.done() for one in saved):
+            found, wrong = keeper.load('run.csv', digest, key)
+            assert found is not None, wrong
+        assert all(one.exception() is None for one in saved)
+    [file] = tmp_path.iterdir()
+    file.write_bytes(b'something else')
+    keeper.save(made, 'run.csv', digest)
+    assert keeper.load('run.csv', digest, key)[0] is not None
 
 
 Capture = pytest.CaptureFixture[str]
