@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_outputs, report_mark, reported
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from robot_dynid.identification.by_recording import Keeper, Recorded
     from robot_dynid.identification.recipe import Recipe
     from robot_dynid.io.recording_file import RecordingFile
+    from robot_dynid.report.fleet import ArmStatus
     from robot_dynid.robot.model import RobotModel
     from robot_dynid.signals.parts import Parts
 
@@ -43,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_workers(parser)
     parser.add_argument('--report', metavar='R.html', help='report to write')
     parser.add_argument('--out', metavar='FOLDER', help='folder for a model of each arm')
+    parser.add_argument('--diagnostics', action='store_true',
+                        help='publish the condition of every arm on /diagnostics, once (ROS 2)')
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -51,10 +54,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     from robot_dynid.fleet.reduced import ArmRecording
     from robot_dynid.identification.recipe import Recipe, read_recipe
     from robot_dynid.io.fleet_list import fleet_recordings
-    from robot_dynid.report.fleet import fleet_report
+    from robot_dynid.report.fleet import arm_statuses, fleet_report
     from robot_dynid.robot.robot_file import load_robot
 
     started = time.perf_counter()
+    publish = _publisher() if arguments.diagnostics else None
     rate = RATE if arguments.rate is None else arguments.rate
     if not 0.0 < rate < 1.0:
         raise UsageError(f'--rate {rate:g}: a share between 0 and 1 is needed')
@@ -76,6 +80,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         found = fleet(made.model, made, rate)
         written = _written(arguments.out, found, made, recipe, progress)
         chapters = reported(arguments, lambda: fleet_report(found, made.left_out))
+    statuses = arm_statuses(found)
+    if publish is not None and not publish(statuses):
+        terminal.caution('nobody who listens to /diagnostics has the conditions of the arms')
     return {
         'robot': robot.name, 'recordings': len(made.recordings),
         'sessions': sum(len(arm.sessions) for arm in found.arms), 'rate': rate,
@@ -84,9 +91,17 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
                     for one in found.watched],
         'arms': {arm.name: {'sessions': len(arm.sessions), 'model': written.get(arm.name),
                             'characteristics': _levels(found, arm)} for arm in found.arms},
-        'spread': _spread(found), 'left_out': dict(made.left_out), 'report': arguments.report,
+        'spread': _spread(found), 'diagnostics': [_diagnostics(one) for one in statuses],
+        'left_out': dict(made.left_out), 'report': arguments.report,
         'chapters': chapters, 'seconds': time.perf_counter() - started,
     }
+
+
+def _publisher() -> Callable[[Sequence[ArmStatus]], bool]:
+    """Return what publishes on /diagnostics; raises MissingDependency without ROS 2."""
+    from robot_dynid.ros.fleet.statuses import publish
+
+    return publish
 
 
 def _reduced(
@@ -167,6 +182,12 @@ def _finding(found: Fleet, one: Finding) -> dict[str, Any]:
             'size': one.size, 'half_interval': one.half_interval,
             'since': None if one.since is None else day(one.since),
             'probability': one.probability, 'cause': one.cause, 'by_session': by_session}
+
+
+def _diagnostics(one: ArmStatus) -> dict[str, Any]:
+    """Return the condition of an arm as `diagnostic_msgs/DiagnosticStatus` has it."""
+    return {'level': 'warn' if one.changed else 'ok', 'name': one.arm, 'hardware_id': one.arm,
+            'message': one.message, 'values': dict(one.values)}
 
 
 def _levels(found: Fleet, arm: Arm) -> dict[str, Any]:

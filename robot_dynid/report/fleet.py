@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import numpy as np
@@ -19,7 +20,7 @@ from robot_dynid.document import (
 )
 from robot_dynid.fleet.changes import OUTLIER, TREND
 from robot_dynid.fleet.characteristics import Characteristic
-from robot_dynid.fleet.fleet import Finding, Fleet
+from robot_dynid.fleet.fleet import Arm, Finding, Fleet
 from robot_dynid.report import figures
 from robot_dynid.report.figures import Spec, axis
 
@@ -48,6 +49,33 @@ def fleet_report(fleet: Fleet, left_out: Mapping[str, str]) -> Report:
         Chapter('What changed', (_findings(fleet),)),
         Chapter('How arms differ', (_spreads(fleet),)),
         Chapter('What it is based on', (_sessions(fleet, left_out),))))
+
+
+@dataclass(frozen=True)
+class ArmStatus:
+    """Condition of an arm as diagnostics have it: whether it ``changed``, in words, details."""
+
+    arm: str
+    changed: bool
+    message: str
+    values: Mapping[str, str]
+
+
+def arm_statuses(fleet: Fleet) -> tuple[ArmStatus, ...]:
+    """Return the conditions of all arms of a ``fleet``, with what was found about each."""
+    return tuple(_status(fleet, arm) for arm in fleet.arms)
+
+
+def _status(fleet: Fleet, arm: Arm) -> ArmStatus:
+    own = [one for one in fleet.findings if one.arm == arm.name]
+    told = {f'{one.characteristic.part}: {one.characteristic.words}': one for one in own}
+    message = '; '.join(f'{what} {size(one)}' for what, one in told.items())
+    return ArmStatus(arm.name, bool(own), message or 'as expected', {
+        **{what: f'{one.pattern}{"" if one.since is None else f" since {day(one.since)}"}, '
+                 f'{size(one)}, by chance {number(one.probability, 2)}, perhaps {one.cause}'
+           for what, one in told.items()},
+        'sessions': str(len(arm.sessions)), 'last session': day(arm.sessions[-1].time),
+        'false among the arms named': f'{100.0 * fleet.rate:g} % at most'})
 
 
 def said(one: Finding) -> tuple[str, ...]:

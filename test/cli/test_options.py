@@ -100,7 +100,7 @@ OPTIONS = [
     ('information', '--robot --recipe --like --out --json',
      'test_recorded_information.py::test_from_the_command_line'),
     ('fleet', '--robot --recipe --rate --workers --scheduler --information --report --out '
-              '--json', 'test_fleet.py::test_the_command_finds_a_changed_arm'),
+              '--diagnostics --json', 'test_fleet.py::test_the_command_finds_a_changed_arm'),
     ('repair', '--json', 'test_repair.py::test_command_prints_what_was_done'),
     ('check', '--node --timeout --json', 'test_check.py::test_a_robot_in_order_is_ready'),
     ('session', '--yes --accuracy --swings --longest --options --data --node --timeout --json',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from synthetic_recordings import recording
 
+from robot_dynid.cli import fleet as command
 from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.fleet.causes import CAUSES, cause
@@ -25,6 +27,7 @@ from robot_dynid.fleet.reduced import ArmRecording, choosing
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.fleet_list import fleet_recordings, serial_of, time_in_name
+from robot_dynid.report.fleet import ArmStatus
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.bench.fleet import (
@@ -161,9 +164,11 @@ def write_fleet(folder: Path) -> None:
 
 
 def test_the_command_finds_a_changed_arm(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fleet(tmp_path / 'fleet')
+    published: list[ArmStatus] = []
+    monkeypatch.setattr(command, '_publisher', lambda: published.extend)  # nobody listens
     last = tmp_path / 'fleet' / 'SN3' / '2026-03-04.csv'
     shutil.copy(last, last.with_name('z.csv'))
     recipe, page, out = (str(tmp_path / name) for name in ('r.yaml', 'f.html', 'models'))
@@ -171,13 +176,22 @@ def test_the_command_finds_a_changed_arm(
                             'ripple: none, adaptation: none}')
     words = ['--robot', 'planar_3r', '--recipe', recipe, '--information', str(tmp_path / 'kept')]
     options = ['--rate', '0.1', '--report', page, '--json']
-    assert main(['fleet', f'{tmp_path}/fleet/*', *words, *options, '--workers', '2']) == 0
-    parallel = json.loads(capsys.readouterr().out)
+    assert main(['fleet', f'{tmp_path}/fleet/*', *words, *options, '--workers', '2',
+                 '--diagnostics']) == 0
+    printed = capsys.readouterr()
+    parallel = json.loads(printed.out)
+    assert 'nobody who listens' in printed.err
+    assert [one.arm for one in published] == ['SN0', 'SN1', 'SN2', 'SN3']
+    assert [one['level'] for one in parallel['diagnostics']] == [
+        'warn' if one.changed else 'ok' for one in published]
+    named = {one['arm'] for one in parallel['findings']}
+    assert {one.arm for one in published if one.changed} == named
     files = tmp_path / 'list.txt'
     files.write_text('fleet/SN[0-3]/*.csv\nfleet/SN0/2026-03-01.csv\n')
     assert main(['fleet', f'@{files}', *words, *options, '--out', out]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result['findings'] == parallel['findings']
+    assert result['diagnostics'] == parallel['diagnostics']
     assert result['spread'] == parallel['spread']
     [copy] = result['left_out'].values()
     assert 'is a copy of' in copy
@@ -185,6 +199,12 @@ def test_the_command_finds_a_changed_arm(
     assert best['arm'] == 'SN0', result['findings']
     assert best['part'] == 'joint_2' and best['since'] == '2026-03-03' and best['size'] > 0.1
     assert best['kind'] in ('dry', 'friction')
+    first = result['diagnostics'][0]
+    assert first['name'] == first['hardware_id'] == 'SN0'
+    what = f'{best["part"]}: {best["words"]}'
+    assert f'{what} +' in first['message']
+    assert first['values'][what].startswith('step since 2026-03-03, +')
+    assert first['values']['last session'] == '2026-03-04'
     days = {one['day']: one['value'] for one in best['by_session']}
     assert list(days) == [f'2026-03-0{k}' for k in (1, 2, 3, 4)]
     assert min(days['2026-03-03'], days['2026-03-04']) > 0.1 + max(
@@ -203,6 +223,16 @@ def test_the_command_finds_a_changed_arm(
     Path(recipe).write_text('windows: {a.csv: [[0, 1]]}')
     assert main(['fleet', str(files), *words]) == 2
     assert 'name those of a fleet' in capsys.readouterr().err
+
+
+def test_without_ros_there_are_no_diagnostics(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith('robot_dynid.ros')]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'rclpy', None)
+    assert main(['fleet', 'recordings', '--robot', 'planar_3r', '--diagnostics']) == 1
+    assert 'this needs ROS 2, and rclpy cannot be imported' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('name', 'date'), [
