@@ -12,6 +12,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from multiprocessing.connection import Connection
 from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -53,11 +54,14 @@ class Processes:
     """So many processes of this machine, each with one thread of its own.
 
     Where one is killed, the tasks that were lost with it are given to new ones. All of them end
-    with this process, however that ends.
+    with this process, however that ends; and at once, in the middle of their tasks, where an error
+    or Ctrl-C ends the block.
     """
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self._context = multiprocessing.get_context('spawn')
+        self._line, self._begin = self._context.Pipe(duplex=False)
         self._pool = self._begun()
 
     def __enter__(self) -> Processes:
@@ -68,6 +72,8 @@ class Processes:
         trace: TracebackType | None,
     ) -> None:
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        self._begin.close()
+        self._line.close()
 
     def results(
         self, task: Callable[[Item], Found], items: Iterable[Item]
@@ -85,8 +91,7 @@ class Processes:
 
     def _begun(self) -> ProcessPoolExecutor:
         # a copy of a process with threads (fork) may wait for ever for what one of them held
-        return ProcessPoolExecutor(
-            self.count, multiprocessing.get_context('spawn'), _begin_worker)
+        return ProcessPoolExecutor(self.count, self._context, _begin_worker, (self._line,))
 
 
 class Cluster:
@@ -193,16 +198,14 @@ def _done(future: Future[Any]) -> bool:
         future.exception(), BrokenExecutor)
 
 
-def _begin_worker() -> None:
+def _begin_worker(line: Connection) -> None:
     """Prepare a worker: one thread, deaf to Ctrl-C, which the first process answers."""
     limit_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_first, daemon=True).start()
+    Thread(target=_end_with, args=(line,), daemon=True).start()
 
 
-def _end_with_the_first() -> None:
-    """End this process when the one that began it has ended, even if it was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGKILL)
+def _end_with(line: Connection) -> None:
+    """End this process when the first one closes its end of a ``line``, or has ended."""
+    line.poll(None)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from worker_tasks import KilledOnce, ReadRows, refused, slow_at_first, threads
+from worker_tasks import KilledOnce, ReadRows, own_process, refused, slow_at_first, threads
 
 from robot_dynid import workers as module
 from robot_dynid.errors import DynIdError, MissingDependency, UsageError
@@ -92,6 +92,17 @@ def test_a_task_that_kills_every_worker_ends_the_work(
         list(workers.results(KilledOnce(tmp_path, 1, always=True), range(3)))
 
 
+def ended(worker: int) -> None:
+    """Wait until a process has ended, for less than a task of `own_process` may take."""
+    until = time.monotonic() + 30.0
+    while Path(f'/proc/{worker}').exists() and time.monotonic() < until:
+        if Path(f'/proc/{worker}/stat').read_text().split()[2] == 'Z':
+            break  # it has ended, and nobody has asked for its exit code
+        time.sleep(0.02)
+    else:
+        assert not Path(f'/proc/{worker}').exists()
+
+
 def test_workers_end_with_the_process_that_began_them() -> None:
     program = ('import os, time\nfrom robot_dynid.workers import Processes\n'
                'if __name__ == "__main__":\n'
@@ -103,13 +114,16 @@ def test_workers_end_with_the_process_that_began_them() -> None:
     first.kill()
     first.wait()
     first.stdout.close()
-    until = time.monotonic() + 30.0
-    while Path(f'/proc/{worker}').exists() and time.monotonic() < until:
-        if Path(f'/proc/{worker}/stat').read_text().split()[2] == 'Z':
-            break  # it has ended, and nobody has asked for its exit code
-        time.sleep(0.02)
-    else:
-        assert not Path(f'/proc/{worker}').exists()
+    ended(worker)
+
+
+@pytest.mark.parametrize('error', [KeyboardInterrupt, DynIdError])
+def test_an_error_does_not_wait_for_what_is_under_way(error: type[BaseException]) -> None:
+    with pytest.raises(error), Processes(1) as workers:
+        found = workers.results(own_process, (0.0, 60.0))
+        worker = next(found)
+        raise error
+    ended(worker)
 
 
 def test_scratch_space_is_read_by_other_processes(two: Processes) -> None:

@@ -61,3 +61,9 @@ class ReadRows:
 def threads(_: int) -> int:
     """Return the number of threads that a call uses here."""
     return thread_count()
+
+
+def own_process(seconds: float) -> int:
+    """Return the number of the process, after a while."""
+    time.sleep(seconds)
+    return os.getpid()
