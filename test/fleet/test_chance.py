@@ -94,6 +94,8 @@ def test_a_season_of_all_arms_is_taken_off_and_a_change_of_one_is_not() -> None:
     off = np.array([one.values[-13:] - path.values[-13:] for one, path in zip(
         found, plain, strict=True)])
     assert np.std(off, axis=1).max() < 0.5  # a median of 50 of them is known to 0.18
+    taken = [path.values - one.values for path, one in zip(paths, found, strict=True)]
+    assert np.median(np.concatenate(taken)) == pytest.approx(0.0, abs=1e-12), 'levels stay'
     assert without_season(paths[:LEAST_UNITS - 1], days[:LEAST_UNITS - 1])[0] is paths[0]
     step = np.mean(found[0].values[9:]) - np.mean(found[0].values[:9])
     assert step == pytest.approx(8.0, abs=1.5)

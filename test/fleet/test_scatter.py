@@ -57,6 +57,22 @@ def test_levels_of_arms_hold_against_a_few_that_are_off() -> None:
     assert levels(np.ones(1), np.ones(1)).spread == np.inf
 
 
+def test_few_arms_show_the_spread_without_bias() -> None:
+    rng = np.random.default_rng(7)
+    squares = [levels(0.1 * rng.standard_normal(4), np.full(4, 1e-6)).spread**2
+               for _ in range(1000)]
+    assert np.mean(squares) == pytest.approx(0.1**2, rel=0.13)  # five deviations of so many
+
+
+def test_the_level_of_an_arm_is_its_mean_with_the_variance_of_both_scatters() -> None:
+    """Of equal weights: the variance is that of the arm, and of the fleet with its freedom."""
+    values = np.random.default_rng(8).standard_normal(9)
+    for freedom in (0.0, 4.0):
+        found = level(Path(values, np.ones(9)), DayToDay(0.0, freedom))
+        pooled = (freedom + 8.0 * np.var(values, ddof=1)) / (freedom + 8.0)
+        assert found == (pytest.approx(np.mean(values)), pytest.approx(pooled / 9.0))
+
+
 def test_without_changes_probabilities_are_what_they_say() -> None:
     rng = np.random.default_rng(2)
     usual, time = DayToDay(DAILY, MANY), np.arange(12.0)
@@ -150,6 +166,15 @@ def test_rates_are_those_of_the_papers() -> None:
     assert not rejected(np.array([]), 0.05).any()
     assert simes(chances) == pytest.approx(15 * 0.0001, rel=SAME_FORMULA)
     assert simes(np.array([])) == 1.0
+
+
+def test_what_is_said_of_an_arm_pays_for_the_choice_of_arm_and_part() -> None:
+    """One of four arms, one of its two parts, one of the two numbers of this."""
+    none = [np.array([0.9])]
+    arms = [[np.array([1e-6, 0.01]), np.array([0.02])], none, none, none]
+    [(numbers, miss), (other, usual)], *_ = discovered(arms, 0.05)
+    assert numbers.tolist() == [True, False] and not other.any()
+    assert (miss, usual) == (pytest.approx(0.05 / 4.0 / 2.0 / 2.0), 0.05)
 
 
 def test_of_arms_by_chance_no_more_are_named_than_the_rate_says() -> None:
