@@ -17,6 +17,7 @@ from robot_dynid.identification.by_recording import (
     Keeper,
     Recorded,
     RecordedInformation,
+    contents,
     merged,
 )
 from robot_dynid.identification.recipe import Recipe
@@ -24,7 +25,6 @@ from robot_dynid.identification.recorded_information import excerpt, identify_in
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.uncertainty import correlation_factor
 from robot_dynid.signals.parts import Parts
-from robot_dynid.signals.windows import file_of
 from robot_dynid.types import Progress, RawLog
 
 #: recordings, evenly from all arms and times, that decide filters and friction laws for all
@@ -108,7 +108,7 @@ def reduced(
     recipe, progress = recipe or Recipe(), progress or (lambda *_: None)
     recorded, keeper = workers
     found, left_out = list[KeptRecording](), dict[str, str]()
-    known: dict[str, str] = {}
+    known: dict[tuple[str, ...], str] = {}
     every = recorded.each(like.robot, listed[1], (like.like, recipe), progress)
     for one, made in zip(listed[0], every, strict=True):
         if made.information is None:
@@ -116,7 +116,7 @@ def reduced(
             continue
         record = made.information.record
         [digest] = record.recording_digests
-        first = known.setdefault(f'{digest} {one.source[len(file_of(one.source)):]}', one.source)
+        first = known.setdefault(contents(made.information.information), one.source)
         if first != one.source:
             left_out[one.source] = f'{one.source}: is a copy of {first}'
             continue

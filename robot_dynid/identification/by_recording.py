@@ -6,10 +6,11 @@ information merges in the order of the recordings: the sum does not depend on wh
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -169,13 +170,29 @@ def checked(parts: Iterable[RecordedInformation]) -> Iterator[RecordedInformatio
                 raise UsageError(f'{name} counts twice: it is in the information of '
                                  f'{known[digest]}, too; leave one of them out')
         known |= dict(zip(part.record.recording_digests, names, strict=False))
+        own_contents = contents(part.information)
+        for content in own_contents:
+            if content in known:
+                raise UsageError(f'{", ".join(names)}: a recording counts twice: with another '
+                                 f'name or in another file it is in the information of '
+                                 f'{known[content]}, too; leave one of them out')
+        known |= dict.fromkeys(own_contents, ', '.join(names))
         yield part
 
 
+def contents(information: Information) -> tuple[str, ...]:
+    """Return a digest of the equations of every recording: copies have the same."""
+    found: dict[int, Any] = {}
+    for batch in information.batches:
+        own = found.setdefault(batch.recording, hashlib.sha256())
+        for factor in batch.factors:
+            own.update(np.ascontiguousarray(factor).tobytes())
+    return tuple(one.hexdigest() for one in found.values())
+
+
 def check_alike(first: RecordedInformation, part: RecordedInformation) -> None:
-    """Raise UsageError where two parts do not belong together."""
-    for _ in checked((first, part)):
-        pass
+    """Raise UsageError where two parts are not of one robot, reduced with the same choices."""
+    _compare(first, _choices(first), part, _choices(part))
 
 
 def _choices(part: RecordedInformation) -> tuple[str, str]:

@@ -88,7 +88,7 @@ def said(one: Finding) -> tuple[str, ...]:
 def size(one: Finding) -> str:
     """Return size and interval of a finding with unit."""
     if one.characteristic.relative:
-        return f'{100.0 * one.size:+.2g} ± {100.0 * one.half_interval:.2g} %'
+        return f'{100.0 * one.size:+.3g} ± {100.0 * one.half_interval:.2g} %'
     return f'{one.size:+.3g} ± {one.half_interval:.2g} {one.characteristic.unit}'
 
 

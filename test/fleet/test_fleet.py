@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-import shutil
 import sys
 import weakref
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from robot_dynid.cli.main import main
 from robot_dynid.errors import UsageError
 from robot_dynid.fleet.causes import CAUSES, cause
 from robot_dynid.fleet.chance import ByChance
-from robot_dynid.fleet.changes import OUTLIER
+from robot_dynid.fleet.changes import OUTLIER, STEP, Evidence
 from robot_dynid.fleet.characteristics import Characteristics, Reading
 from robot_dynid.fleet.fleet import Fleet, ReducedRecording, fleet, judged
 from robot_dynid.fleet.reduced import ArmRecording, choosing
@@ -123,6 +123,20 @@ def test_changes_are_as_likely_as_the_bulk_says(
                 if one.pattern != OUTLIER and one.probability > 0.0]
 
 
+def test_of_two_tests_of_one_claim_the_stronger_counts_twice(
+    small: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(pattern: str, probability: float) -> Evidence:
+        return Evidence(pattern, 1.0, 0.1, 10.0, probability)
+
+    monkeypatch.setattr('robot_dynid.fleet.fleet.by_chance', lambda chances: ByChance())
+    monkeypatch.setattr('robot_dynid.fleet.fleet.change', lambda *_: said(STEP, 0.01))
+    monkeypatch.setattr('robot_dynid.fleet.fleet.outliers', lambda values, *_: [
+        said(OUTLIER, 0.03)] * len(values))
+    found = with_friction(small, np.zeros((12, 8, 3))).findings
+    assert {(one.pattern, one.probability) for one in found} == {(STEP, 0.02)}
+
+
 def test_readings_are_base_parameters(small: Fleet) -> None:
     """With nothing off, characteristics are zero where they are shares, and give the fit back."""
     model = torque_model(ROBOT)
@@ -170,7 +184,8 @@ def test_the_command_finds_a_changed_arm(
     published: list[ArmStatus] = []
     monkeypatch.setattr(command, '_publisher', lambda: published.extend)  # nobody listens
     last = tmp_path / 'fleet' / 'SN3' / '2026-03-04.csv'
-    shutil.copy(last, last.with_name('z.csv'))
+    with gzip.open(last.with_name('z.csv.gz'), 'wb') as file:  # the same in another file
+        file.write(last.read_bytes())
     recipe, page, out = (str(tmp_path / name) for name in ('r.yaml', 'f.html', 'models'))
     Path(recipe).write_text('{cutoff: 12.0, friction: coulomb, ramp_width: 0.02, effort_lag: 0.0, '
                             'ripple: none, adaptation: none}')
@@ -187,7 +202,7 @@ def test_the_command_finds_a_changed_arm(
     named = {one['arm'] for one in parallel['findings']}
     assert {one.arm for one in published if one.changed} == named
     files = tmp_path / 'list.txt'
-    files.write_text('fleet/SN[0-3]/*.csv\nfleet/SN0/2026-03-01.csv\n')
+    files.write_text('fleet/SN[0-3]/*.csv*\nfleet/SN0/2026-03-01.csv\n')
     assert main(['fleet', f'@{files}', *words, *options, '--out', out]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result['findings'] == parallel['findings']

@@ -74,8 +74,16 @@ def test_it_adds_up(early: RecordedInformation, late: RecordedInformation) -> No
 def test_rows_of_the_sum_do_not_grow(
     early: RecordedInformation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def another(number: int) -> RecordedInformation:
+        """Return the same of other recordings: those of one may not count twice."""
+        scaled = tuple(replace(one, factors=tuple(
+            (1.0 + 1e-9 * number) * factor for factor in one.factors))
+            for one in early.information.batches)
+        return replace(early, information=replace(early.information, batches=scaled))
+
     monkeypatch.setattr(by_recording, 'MERGED_ROWS', 5 * len(LOGS[0].time))
-    kept = [len(by_recording.merged([early] * count).excerpt) for count in (1, 2, 3, 20, 40)]
+    kept = [len(by_recording.merged(map(another, range(count))).excerpt)
+            for count in (1, 2, 3, 20, 40)]
     assert kept == [2, 4, 3, 5, 5]
 
 
@@ -111,6 +119,10 @@ def test_what_does_not_belong_together_is_refused(
                for one, digest in ((early, ('a', 'b')), (late, ('c', 'a')))]
     with pytest.raises(UsageError, match='counts twice'):
         digests[0].merged(digests[1])
+    again = information(ROBOT, [LOGS[3], LOGS[1]], RECIPE, early)
+    named = replace(again, record=replace(again.record, recordings=('x.csv', 'y.csv.gz')))
+    with pytest.raises(UsageError, match=r'y\.csv\.gz: a recording counts twice.*seed 1'):
+        early.merged(named)
 
 
 def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> None:
