@@ -152,6 +152,18 @@ def test_damage_is_noticed(early: RecordedInformation, tmp_path: Path) -> None:
         except ModelError:
             continue
         np.testing.assert_array_equal(found[0], expected[0])
+    path.write_bytes(content)
+    with np.load(path) as archive:  # what is whole, but has another number in it
+        arrays = dict(archive)
+    arrays['factors_0'] = 1.01 * arrays['factors_0']
+    with path.open('wb') as file:
+        np.savez_compressed(file, **arrays)
+    with pytest.raises(ModelError, match='its digest is not that of its content'):
+        load_information(path)
+    other = ('Izz9', *early.information.names[1:])
+    save_information(replace(early, information=replace(early.information, names=other)), path)
+    with pytest.raises(ModelError, match='parameters are not those of its robot'):
+        load_information(path)
     for spoiled in (content[:len(content) // 2], b'', b'PK', content[:200]):
         path.write_bytes(spoiled)
         with pytest.raises(ModelError, match=r'early\.info'):

@@ -127,6 +127,16 @@ def test_a_step_in_friction_is_found_and_nothing_else(model: IdentifiedModel) ->
     assert 'dry (Coulomb) friction' in found[0].sentence
 
 
+def test_what_was_long_before_a_change_is_forgotten(model: IdentifiedModel) -> None:
+    """After some memories the change is there whole, however long it was not before."""
+    arm = EverydayArm(model, model.values, noise=0.1)
+    health = fed(Health(model, HealthSettings(memory=60.0)), arm, 20 * MINUTE)
+    fed(health, arm.scaled(('fv2', 'fc2'), 1.2), 5 * MINUTE)
+    place = model.names.index('fc2')
+    found = health.identification.departure[place] / model.values[place]
+    assert found == pytest.approx(0.2, rel=0.25)
+
+
 def test_a_load_left_on_is_found(model: IdentifiedModel) -> None:
     arm = EverydayArm(model, model.values)
     health = fed(fed(Health(model), arm, 2 * MINUTE),
