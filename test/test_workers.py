@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -63,24 +65,33 @@ def test_what_a_killed_worker_had_is_done_by_another(tmp_path: Path) -> None:
 def test_a_worker_may_be_killed_while_tasks_are_handed_out(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An executor that is found to be broken refuses the next task at once."""
-    refused_ones, begun = [4, 5], []
+    """An executor that is found to be broken refuses the next task at once; results in between
+    show that tasks are not what kills.
+    """
+    refused_ones, begun, done = [4, 5, 10], [], list[int]()
+    monkeypatch.setattr(module, 'LOST', 2)
 
-    class Refusing(ThreadPoolExecutor):
+    class Refusing:
         def __init__(self, *_: object) -> None:
             begun.append(self)
-            super().__init__(1)
 
-        def submit(self, task: Any, /, item: int) -> Future[int]:
+        def submit(self, task: Any, item: int) -> Future[int]:
             if item in refused_ones:
                 refused_ones.remove(item)
                 raise BrokenProcessPool('a worker was killed')
-            return super().submit(task, item)
+            done.append(item)
+            found: Future[int] = Future()
+            found.set_result(task(item))
+            return found
+
+        def shutdown(self, **_: object) -> None:
+            pass
 
     monkeypatch.setattr(module, 'ProcessPoolExecutor', Refusing)
     with Processes(1) as workers:
         assert list(workers.results(slow_at_first, range(12))) == list(range(12))
-    assert len(begun) > 1 and not refused_ones
+    assert len(begun) == 3 and not refused_ones
+    assert sorted(done) == list(range(12)), 'what is done is not done again'
 
 
 def test_a_task_that_kills_every_worker_ends_the_work(
@@ -106,8 +117,9 @@ def ended(worker: int) -> None:
 def test_workers_end_with_the_process_that_began_them() -> None:
     program = ('import os, time\nfrom robot_dynid.workers import Processes\n'
                'if __name__ == "__main__":\n'
-               '    pool = Processes(1)._pool\n'
-               '    print(pool.submit(os.getpid).result(), flush=True)\n    time.sleep(60)\n')
+               '    workers = Processes(1)\n'
+               '    print(workers._pool.submit(os.getpid).result(), flush=True)\n'
+               '    time.sleep(60)\n')
     first = subprocess.Popen([sys.executable, '-c', program], stdout=subprocess.PIPE, text=True)
     assert first.stdout is not None
     worker = int(first.stdout.readline())
@@ -115,6 +127,17 @@ def test_workers_end_with_the_process_that_began_them() -> None:
     first.wait()
     first.stdout.close()
     ended(worker)
+
+
+def test_workers_leave_ctrl_c_to_the_first_process() -> None:
+    with Processes(1) as workers:
+        found = workers.results(own_process, (0.0, 0.5))
+        worker = next(found)
+        os.kill(worker, signal.SIGINT)
+        try:
+            assert next(found) == worker
+        except KeyboardInterrupt:
+            pytest.fail('the worker was interrupted')
 
 
 @pytest.mark.parametrize('error', [KeyboardInterrupt, DynIdError])
