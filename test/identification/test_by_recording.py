@@ -21,6 +21,7 @@ from synthetic_recordings import recording
 
 from robot_dynid.cli.main import main
 from robot_dynid.errors import Cancelled, DataError, DynIdError, UsageError
+from robot_dynid.identification import by_recording
 from robot_dynid.identification.by_recording import Recorded, RecordedInformation
 from robot_dynid.identification.identify import (
     IdentificationResult,
@@ -205,7 +206,7 @@ def test_what_goes_through_the_samples_again_is_refused(recipe: Recipe, paths: l
 
 
 def test_an_identification_that_was_stopped_goes_on(
-    paths: list[str], whole: RecordedInformation, tmp_path: Path
+    paths: list[str], whole: RecordedInformation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keeper = InformationFolder(str(tmp_path))
 
@@ -231,6 +232,10 @@ def test_an_identification_that_was_stopped_goes_on(
     recorded = Recorded(ThisProcess(), keeper)
     reduced(files(paths), recorded, other)
     assert (recorded.taken, recorded.anew) == (0, 4) and 'other choices' in recorded.wrong
+    monkeypatch.setattr(by_recording, 'VERSION', '0.0.1')
+    recorded = Recorded(ThisProcess(), keeper)
+    reduced(files(paths), recorded, other)
+    assert (recorded.taken, recorded.anew) == (0, 4) and 'another version' in recorded.wrong
 
 
 def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Path) -> None:
