@@ -149,6 +149,20 @@ def _health(part: str, figures: Figures) -> Iterator[Cells]:
                number(row['found']), row['stated'], row['minutes'])
 
 
+def _fleet(part: str, figures: Figures) -> Iterator[Cells]:
+    for row in figures['rows']:
+        yield (row['plant'], row['what'].strip(), number(row['found']), number(row['of']),
+               f'{100.0 * row["share"]:.3g} %', row['target'])
+
+
+def _months(part: str, figures: Figures) -> Iterator[Cells]:
+    for row in figures['rows']:
+        scale, unit = (100.0, '%') if row['unit'] == '1' else (1.0, row['unit'])
+        yield (row['part'], row['words'], row['pattern'],
+               f'{scale * row["size"]:+.2g} ± {scale * row["half_interval"]:.2g} {unit}',
+               f'{row["probability"]:.1g}', row['sessions_needed'], row['named'])
+
+
 KINDS = {
     'load': Kind(
         'Load held', '14 joints at 1 kHz, recorded while four clients ask for dynamics, rollouts '
@@ -184,6 +198,20 @@ KINDS = {
         'robot-dynid bench health', ('rows',),
         ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes'), _health,
         ('plant', 'days', 'what', 'arms', 'found', 'stated', 'minutes')),
+    'fleet': Kind(
+        'Drift', 'Simulated fleets of 50 arms with 20 recordings each, of which five arms change, '
+        'and as many fleets without changes; days differ in three ways ([fleet](fleet.md)).',
+        'robot-dynid bench fleet', ('rows',),
+        ('days', 'what', 'found', 'of', 'share', 'allowed'), _fleet,
+        ('plant', 'what', 'found', 'of', 'share', 'target')),
+    'months': Kind(
+        'Drift of the UR10e', 'Recordings of one arm in January and February: the strongest '
+        'changes along its days, each with its probability by chance had it alone been asked for, '
+        'and of how many such days it would be named.',
+        'pytest -m soak test/fleet -k ur10e', ('rows',),
+        ('part', 'what', 'pattern', 'by', 'chance', 'days to tell', 'named'), _months,
+        ('part', 'words', 'pattern', 'size', 'half_interval', 'unit', 'probability',
+         'sessions_needed', 'named')),
     'inputs': Kind(
         'Inputs tried', 'Damaged files of every kind, from a seed: read, or refused with a '
         'message; anything else, and more than 5 s or 500 MB, is a fault.',
