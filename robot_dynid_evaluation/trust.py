@@ -163,6 +163,12 @@ def _months(part: str, figures: Figures) -> Iterator[Cells]:
                f'{row["probability"]:.1g}', row['sessions_needed'], row['named'])
 
 
+def _plan(part: str, figures: Figures) -> Iterator[Cells]:
+    for row in figures['rows']:
+        yield (row['what'], f'{number(row["one"])} {row["unit"]}',
+               f'{number(row["all"])} {row["unit of all"]}')
+
+
 KINDS = {
     'load': Kind(
         'Load held', '14 joints at 1 kHz, recorded while four clients ask for dynamics, rollouts '
@@ -225,6 +231,11 @@ KINDS = {
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
         ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB'), _scale),
+    'plan': Kind(
+        'Plan', 'An hour of one arm, seven joints at 1 kHz, as measured; and 10 000 arms of an '
+        'hour a day each, by arithmetic ([fleet](fleet.md#plan-for-10-000-arms-an-hour-a-day-each)'
+        ').', 'robot-dynid bench plan', ('rows',), ('what', 'one hour of one arm', 'all arms'),
+        _plan, ('what', 'one', 'unit', 'all', 'unit of all')),
 }
 
 

@@ -45,6 +45,7 @@ BENCHES = {
              'promised',
     'health': 'hours of everyday motion of simulated arms: false alarms, changes found',
     'fleet': 'simulated fleets of 50 arms, 20 recordings each: changes found, and false alarms',
+    'plan': 'an hour of one arm, and 10 000 arms a day: cores, memory, storage, network',
 }
 #: what a benchmark may be asked for beside its name, as keywords of its ``measure``
 OPTIONS = {'stops': ('events', 'repeat', 'load', 'face'),

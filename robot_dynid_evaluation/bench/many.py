@@ -179,19 +179,26 @@ if __name__ == '__main__':
 
 def identified(data: Path, recipe: Path, workers: int) -> dict[str, float]:
     """Return wall and processor time [s] and peak memory [MB] of one identification."""
+    return used(data.parent, 'identify', str(data), '--robot', ROBOT, '--recipe', str(recipe),
+                '--workers', str(workers), '--out', str(data.parent / 'model.yaml'))
+
+
+def used(folder: Path, *words: str) -> dict[str, float]:
+    """Return what a command of so many ``--workers`` takes, as `identified`; it is run by a file.
+
+    That is in ``folder``.
+    """
     begin = time.perf_counter()
-    program = data.parent / 'command.py'  # workers import it: it must be a file
+    program = folder / 'command.py'  # workers import it: it must be a file
     atomic_write(program, COMMAND)
-    done = subprocess.run(
-        [sys.executable, str(program), 'identify', str(data), '--robot', ROBOT, '--recipe',
-         str(recipe), '--workers', str(workers), '--out', str(data.parent / 'model.yaml'),
-         '--json', '--quiet'], stdout=subprocess.PIPE, check=False, text=True)
+    done = subprocess.run([sys.executable, str(program), *words, '--json', '--quiet'],
+                          stdout=subprocess.PIPE, check=False, text=True)
     if done.returncode:
-        raise DynIdError(f'identify failed with exit code {done.returncode}: '
+        raise DynIdError(f'{words[0]} failed with exit code {done.returncode}: '
                          f'{done.stdout[:1000]}')
-    used = json.loads(done.stdout.splitlines()[-1])
-    return {'seconds': time.perf_counter() - begin, 'processor s': used['processor'],
-            'peak MB': used['megabytes']}
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {'seconds': time.perf_counter() - begin, 'processor s': found['processor'],
+            'peak MB': found['megabytes']}
 
 
 def usage() -> str:
