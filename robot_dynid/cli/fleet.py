@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
 
 
 def _publisher() -> Callable[[Sequence[ArmStatus]], bool]:
-    """Return what publishes on /diagnostics; raises MissingDependency without ROS 2."""
+    """Return the publisher of /diagnostics; raises MissingDependency without ROS 2."""
     from robot_dynid.ros.fleet.statuses import publish
 
     return publish

@@ -184,9 +184,9 @@ def identified(data: Path, recipe: Path, workers: int) -> dict[str, float]:
 
 
 def used(folder: Path, *words: str) -> dict[str, float]:
-    """Return what a command of so many ``--workers`` takes, as `identified`; it is run by a file.
+    """Return time and memory of a command of so many ``--workers``, as `identified`.
 
-    That is in ``folder``.
+    A file in ``folder`` runs it.
     """
     begin = time.perf_counter()
     program = folder / 'command.py'  # workers import it: it must be a file

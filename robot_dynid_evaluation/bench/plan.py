@@ -1,4 +1,4 @@
-"""What an hour of one arm costs, and 10 000 arms a day: cores, memory, storage, network.
+"""Cost of an hour of one arm, and of 10 000 arms a day: cores, memory, storage, network.
 
 The first is measured: one recording of two lengths is reduced by a process of its own, and read
 for the comparison of the fleet, which then judges so many arms of drawn readings. The second is
@@ -42,7 +42,7 @@ SCATTER, KNOWN = 0.05, 0.03
 
 @dataclass(frozen=True)
 class Cost:
-    """What is measured of one hour of one arm; see `rows` for units.
+    """Cost of one hour of one arm, as measured; see `rows` for units.
 
     ``raw`` recording, ``information``, ``reading`` of a session [bytes]; ``reduce`` it, ``read``
     it for a comparison [processor s]; ``judge`` one arm with its sessions [processor s]; ``peak``
@@ -95,7 +95,7 @@ def rows(cost: Cost) -> list[Row]:
 
 
 def measured(progress: Progress) -> Cost:
-    """Return what an hour costs, by recordings of two lengths."""
+    """Return the cost of an hour, by recordings of two lengths."""
     from robot_dynid.fleet.characteristics import Characteristics
     from robot_dynid.io.information_file import load_information
     from robot_dynid.robot.robot_file import load_robot
