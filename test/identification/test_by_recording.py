@@ -232,10 +232,12 @@ def test_an_identification_that_was_stopped_goes_on(
     recorded = Recorded(ThisProcess(), keeper)
     reduced(files(paths), recorded, other)
     assert (recorded.taken, recorded.anew) == (0, 4) and 'other choices' in recorded.wrong
+    heavier = replace(ROBOT, nominal=1.1 * ROBOT.nominal)
     monkeypatch.setattr(by_recording, 'VERSION', '0.0.1')
-    recorded = Recorded(ThisProcess(), keeper)
-    reduced(files(paths), recorded, other)
-    assert (recorded.taken, recorded.anew) == (0, 4) and 'another version' in recorded.wrong
+    for robot, own in ((ROBOT, other), (heavier, other), (heavier, replace(other, rate=150.0))):
+        recorded = Recorded(ThisProcess(), keeper)
+        information(robot, files(paths), own, None, None, recorded)
+        assert (recorded.taken, recorded.anew) == (0, 4) and 'another version' in recorded.wrong
 
 
 def test_a_recording_that_changed_is_reduced_anew(paths: list[str], tmp_path: Path) -> None:

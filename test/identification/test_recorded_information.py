@@ -134,6 +134,9 @@ def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> N
     np.testing.assert_array_equal(ours.estimate.std, plain.estimate.std)
     assert digest_of(ours.model.record) == digest_of(plain.model.record)
     assert ours.training.model == plain.training.model
+    noise = np.array([0.1, 0.2, 0.3])
+    save_information(replace(early, information=replace(early.information, noise=noise)), path)
+    np.testing.assert_array_equal(load_information(path).information.noise, noise)
     assert again.merged(information(ROBOT, LOGS[2:], RECIPE, again)).information.samples > \
         early.information.samples
 
