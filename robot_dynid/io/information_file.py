@@ -34,6 +34,8 @@ MARK = HEAD.encode()
 #: largest file, and largest content, that is read [bytes]
 FILE_BYTES, CONTENT_BYTES = 1 << 30, 4 << 30
 DIGEST = 'digest'
+#: whoever writes a file
+SOFTWARE = f'robot_dynid {VERSION}'
 
 
 def save_information(
@@ -55,7 +57,7 @@ def save_information(
     for number, log in enumerate(info.excerpt):
         arrays |= {f'log_{number}_{name}': values for name, values in _channels(log).items()}
     head = json.dumps({
-        'software': f'robot_dynid {VERSION}', 'robot': robot_to_plain(info.robot),
+        'software': SOFTWARE, 'robot': robot_to_plain(info.robot),
         'names': info.information.names, 'choice': to_plain(info.choice),
         'extent': to_plain(info.extent), 'record': info.record.plain(), 'notes': info.notes,
         'excerpt': [_described(log) for log in info.excerpt],
@@ -129,9 +131,18 @@ def _read(head: dict[str, Any], content: dict[str, Any], source: str) -> Recorde
     return RecordedInformation(
         robot, choice, Information(names, structure, batches, content.get('noise')),
         content.get('reversal_weights'), from_plain(Extent, head['extent']),
-        FitRecord.from_plain(head['record'], ''), tuple(head['notes']),
+        FitRecord.from_plain(head['record'], ''), (*head['notes'], *_other(head, source)),
         tuple(_log(one, i, content) for i, one in enumerate(head['excerpt'])),
         tuple(from_plain(SingleJointMotion, one) for one in head.get('motions', ())))
+
+
+def _other(head: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    """Return a note where another version has made a file."""
+    if head['software'] == SOFTWARE:
+        return ()
+    return (f'{source}: was made by {head["software"]}, this is {SOFTWARE}: where filters or laws '
+            'have changed since, it does not add up with newer ones; make it again from the '
+            'recordings if there is doubt',)
 
 
 def _channels(log: RawLog) -> dict[str, FloatArray]:

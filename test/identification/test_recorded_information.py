@@ -24,6 +24,7 @@ from robot_dynid.identification.recorded_information import (
 )
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
+from robot_dynid.io import information_file
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.information_file import load_information, save_information
 from robot_dynid.robot.robot_file import load_robot
@@ -139,6 +140,18 @@ def test_a_file_holds_all_of_it(early: RecordedInformation, tmp_path: Path) -> N
     np.testing.assert_array_equal(load_information(path).information.noise, noise)
     assert again.merged(information(ROBOT, LOGS[2:], RECIPE, again)).information.samples > \
         early.information.samples
+
+
+def test_a_file_of_another_version_is_told(
+    early: RecordedInformation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / 'early.info'
+    save_information(early, path)
+    assert load_information(path).notes == early.notes
+    monkeypatch.setattr(information_file, 'SOFTWARE', 'robot_dynid 9.9')
+    found = load_information(path)
+    assert 'this is robot_dynid 9.9' in found.notes[-1]
+    assert found.notes[-1] in identify_information([found], recipe=RECIPE).warnings
 
 
 def test_damage_is_noticed(early: RecordedInformation, tmp_path: Path) -> None:
