@@ -185,7 +185,7 @@ KINDS = {
     'resumed': Kind(
         'Identifications that were killed', 'The model that comes out in the end beside that of '
         'one process that nobody disturbed: the largest relative difference.',
-        'pytest -m soak test/identification/test_by_recording.py',
+        "pytest test/identification/test_by_recording.py -k 'killed or cluster'",
         ('kills', 'recordings', 'difference'),
         ('who was killed', 'times', 'recordings', 'difference'),
         _resumed),

@@ -409,6 +409,8 @@ def test_an_identification_that_was_killed_goes_on(
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """Start a scheduler and workers of Dask; give its address and the processes of the workers."""
+    from distributed import Client
+
     file = folder / 'scheduler.json'
     quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
     with ExitStack() as stack:
@@ -425,10 +427,12 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subproce
         while not file.exists() and time.monotonic() < until:
             time.sleep(0.1)
         own = [begin('worker', '--nthreads', '1', '--no-nanny') for _ in range(workers)]
-        yield json.loads(file.read_text())['address'], own
+        address = json.loads(file.read_text())['address']
+        with Client(address, timeout=60, set_as_default=False) as client:  # a busy machine is slow
+            client.wait_for_workers(workers, timeout=60)
+        yield address, own
 
 
-@pytest.mark.soak
 def test_a_cluster_gives_the_same_model(
     folder: Path, paths: list[str], plain: IdentificationResult, tmp_path: Path, capsys: Capture
 ) -> None:
