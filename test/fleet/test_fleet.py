@@ -88,6 +88,11 @@ def test_arms_lean_on_the_fleet_where_they_know_little(small: Fleet) -> None:
     k = names.index('dry_2')
     shares = {arm.name: np.sqrt(arm.covariance[k, k]) / arm.deviations[k] for arm in few.arms}
     assert shares['arm-009'] == min(shares.values())
+    levels, [arm] = few.spread[k], [arm for arm in few.arms if arm.name == 'arm-009']
+    assert levels is not None
+    both = 1.0 / arm.deviations[k]**2 + 1.0 / (levels.spread**2 + levels.error**2)
+    # other characteristics, which are correlated with it, tell a little more
+    assert np.sqrt(arm.covariance[k, k]) == pytest.approx(both**-0.5, rel=0.05)
 
 
 def with_friction(fleet: Fleet, more: FloatArray) -> Fleet:

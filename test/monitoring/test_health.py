@@ -16,6 +16,7 @@ from robot_dynid.errors import DataError, ModelError, UsageError
 from robot_dynid.estimation.directional_forgetting import Followed
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import FitRecord
+from robot_dynid.monitoring import health as module
 from robot_dynid.monitoring.everyday_motion import everyday_motion
 from robot_dynid.monitoring.health import (
     MONTH,
@@ -113,7 +114,9 @@ def test_what_few_days_tell_raises_fewer_alarms(model: IdentifiedModel) -> None:
         ('fv2',), 1.2), 10 * MINUTE))
 
 
-def test_a_step_in_friction_is_found_and_nothing_else(model: IdentifiedModel) -> None:
+def test_a_step_in_friction_is_found_and_nothing_else(
+    model: IdentifiedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arm = EverydayArm(model, model.values)
     health = fed(Health(model), arm, 5 * MINUTE)
     assert not changed(health)
@@ -125,6 +128,11 @@ def test_a_step_in_friction_is_found_and_nothing_else(model: IdentifiedModel) ->
     viscous = next(one for one in found[0].changes if one.name == 'fv2')
     assert 1.1 < viscous.now / viscous.served < 1.25
     assert 'dry (Coulomb) friction' in found[0].sentence
+    own = health.identification
+    left = own.left_over(own.values)[model.joints.index(found[0].joint)]
+    for share, alarms in ((0.99, True), (1.01, False)):  # what matters is more than such a share
+        monkeypatch.setattr(module, 'MATTERS', share * found[0].torque / left)
+        assert bool(changed(health)) is alarms
 
 
 def test_what_was_long_before_a_change_is_forgotten(model: IdentifiedModel) -> None:
