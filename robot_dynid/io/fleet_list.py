@@ -13,11 +13,13 @@ from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.files import open_regular, read_text
+from robot_dynid.io.object_store import is_remote
 from robot_dynid.io.recording_names import (
     LIST,
     METADATA,
     is_pattern,
     lines,
+    listed,
     matches,
     recordings_in,
 )
@@ -68,6 +70,8 @@ def fleet_recordings(words: Sequence[str]) -> list[Listed]:
 def _of(word: str) -> Iterator[Listed]:
     if word.startswith(LIST):
         yield from (one for line in lines(word) for one in _of(line))
+    elif is_remote(word):
+        yield from (Listed(one, Path(file_of(one)).parent.name) for one in listed([word]))
     elif is_pattern(word):
         yield from (one for found in matches(word) for one in (
             _of(found) if _is_one(found) else _of_robot(Path(found), recordings_in(found))))

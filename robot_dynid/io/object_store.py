@@ -28,6 +28,17 @@ def matching(pattern: str) -> list[str]:
         return sorted(store.unstrip_protocol(one) for one in store.glob(place))
 
 
+def below(path: str) -> list[str] | None:
+    """Return the objects in a folder of a store and below it, in order; None where it is none.
+
+    Raises as `matching`.
+    """
+    with _store(path) as (store, place):
+        if not store.isdir(place):
+            return None
+        return sorted(store.unstrip_protocol(one) for one in store.find(place))
+
+
 @contextmanager
 def on_this_machine(path: str) -> Iterator[str]:
     """Give the path of a file or folder, of one in an object store that of a copy meanwhile.

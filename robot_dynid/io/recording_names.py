@@ -8,7 +8,8 @@ from pathlib import Path
 
 from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
-from robot_dynid.io.object_store import is_remote, matching
+from robot_dynid.io.object_store import below, is_remote, matching
+from robot_dynid.signals.windows import file_of
 
 #: endings of recordings that are tables, and of the storage files of bags; in the folder of a bag
 TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.yaml'
@@ -29,14 +30,27 @@ def _listed(word: str) -> list[str]:
         return listed(lines(word))
     if is_pattern(word):
         return [path for one in matches(word) for path in (
-            [one] if is_recording(one) else _listed(one))]
-    if is_recording(word):
+            _listed(one) if is_remote(one) or not is_recording(one) else [one])]
+    if is_recording(word) and not is_remote(word):
         return [word]
-    inside = recordings_in(word)
+    inside = _in_store(word) if is_remote(word) else recordings_in(word)
     if not inside:
         raise UsageError(f'{word}: there is no recording in this folder; recordings are '
                          f'{", ".join((*TABLES, *STORAGES))} files and rosbag2 folders')
     return inside
+
+
+def _in_store(word: str) -> list[str]:
+    """Return the recordings in a folder of a store; the word where it names no folder, or a bag.
+
+    Objects whose names say that they are recordings are not asked for.
+    """
+    if file_of(word).endswith((*TABLES, *STORAGES)) or (objects := below(word)) is None:
+        return [word]
+    bags = {one.rpartition('/')[0] for one in objects if one.endswith(f'/{METADATA}')}
+    found = [next((bag for bag in bags if one.startswith(f'{bag}/')), one) for one in objects
+             if one.endswith((*TABLES, *STORAGES))]
+    return list(dict.fromkeys(found))
 
 
 def lines(word: str) -> list[str]:

@@ -34,6 +34,7 @@ from robot_dynid.identification.recorded_information import information
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import digest_of
 from robot_dynid.io.csv import write_csv
+from robot_dynid.io.fleet_list import fleet_recordings
 from robot_dynid.io.information_folder import InformationFolder
 from robot_dynid.io.log import load_log
 from robot_dynid.io.recording_file import RecordingFile
@@ -359,6 +360,25 @@ def test_object_stores(paths: list[str], whole: RecordedInformation) -> None:
                        ('nosuch://fleet/a.csv', 'nosuch')):
         with pytest.raises(DynIdError, match=said):
             reduced(files([name]), Recorded(ThisProcess()))
+
+
+def test_folders_of_object_stores() -> None:
+    fsspec = pytest.importorskip('fsspec')
+    store = fsspec.filesystem('memory')
+    for name in ('SN1/b.csv', 'SN1/deeper/a.csv.gz', 'SN2/bag/metadata.yaml', 'SN2/bag/bag_0.mcap',
+                 'SN2/bag/bag_1.mcap', 'SN2/c.mcap', 'SN2/notes.txt'):
+        store.pipe_file(f'/arms/{name}', b'')
+    store.pipe_file('/nothing/notes.txt', b'')
+    first, second = (['memory:///arms/SN1/b.csv', 'memory:///arms/SN1/deeper/a.csv.gz'],
+                     ['memory:///arms/SN2/bag', 'memory:///arms/SN2/c.mcap'])
+    assert listed_recordings(['memory:///arms']) == [*first, *second]
+    assert listed_recordings(['memory:///arms/SN?', 'memory:///arms/SN2/bag']) == [
+        *first, *second, 'memory:///arms/SN2/bag']
+    assert listed_recordings(['memory://no/such.csv[1:2]']) == ['memory://no/such.csv[1:2]']
+    found = [(one.robot, one.path) for one in fleet_recordings(['memory:///arms/*'])]
+    assert found == [('SN1', first[0]), ('deeper', first[1]), *(('SN2', one) for one in second)]
+    with pytest.raises(UsageError, match='no recording in this folder'):
+        listed_recordings(['memory://nothing'])
 
 
 def difference(found: Path, expected: Path) -> float:
