@@ -160,15 +160,14 @@ def table_3(
     One deviation makes at most ``limit`` of the effort.
     """
     truth = true_values(model)
-    changes = np.diag(estimate.std)
-    shares = effort_shares(reduce(Information.merge, recordings), changes)
+    effects = effort_shares(reduce(Information.merge, recordings), np.eye(len(truth)))
     found = []
     for name in TABLE_3:
         i = estimate.names.index(name)
         ours = float(estimate.values[i])
         found.append(recovered(
             f'table 3{how}: {name}', TABLE_3[name], as_in_table(name, ours),
-            (ours - truth[i], estimate.std[i], shares[i]),
+            (ours - truth[i], estimate.std[i], effects[i]),
             'in the sign of the paper, a torque that drives' if name.startswith('f') else '',
             limit))
     return [*found, _calibration(estimate, truth, how)]

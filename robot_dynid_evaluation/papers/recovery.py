@@ -42,10 +42,11 @@ def recovered(
 ) -> Row:
     """Return a row about a parameter of our own simulation, ``true`` and ``ours``.
 
-    ``found`` holds its error, its deviation, and the share of the effort that one deviation makes,
-    at most ``limit``.
+    ``found`` holds its error, its deviation, and the share of the effort that a unit of it makes;
+    one deviation makes at most ``limit``.
     """
-    error, deviation, share = map(float, found)
+    error, deviation, effect = map(float, found)
+    share = deviation * effect  # of the deviation that is told: neither can be stated alone
     ok = bool(abs(error) <= DEVIATIONS * deviation and share <= limit)
     told = f'error {error:+.1e}, deviation {deviation:.1e}, {100.0 * share:.2g} % of the effort'
     return Row(quantity, true, ours, RECOVERED, ok, f'{told}; {note}' if note else told)

@@ -104,7 +104,7 @@ def _parameters(what: str, data: Recorded, found: Fits) -> list[Row]:
     experiment = Experiment.of(data.model, [data.samples])
     reduction, truth = data.model.reduction, data.model.reduction.base(data.truth)
     deviations = LeastSquares().fit(experiment).std
-    shares = effort_shares(experiment.information, np.diag(deviations))
+    effects = effort_shares(experiment.information, np.eye(len(truth)))
     sequential, best = (found[name][0] for name in ('sequential', 'simultaneous'))
     table = []
     for i, origin in enumerate(origins(reduction)):
@@ -112,7 +112,7 @@ def _parameters(what: str, data: Recorded, found: Fits) -> list[Row]:
         if origin.kind == MEASURED and not best.prior_weight:
             k = origin.base[0]
             table.append(recovered(f'{what}: {origin.name}', f'{truth[k]:.4g}', ours,
-                                   (ours - truth[k], deviations[k], shares[k]), beside))
+                                   (ours - truth[k], deviations[k], effects[k]), beside))
         else:
             table.append(shown(f'{what}: {origin.name}', ILLEGIBLE, ours, (
                 f'{_why_not_judged(reduction, origin, data.truth[i])}; {beside}')))

@@ -232,7 +232,7 @@ def recorded_row(key: tuple[int, str], found: Found, true: float) -> Row:
     body, name = key
     error = found.value - true
     row = recovered(f'II from MuJoCo: body {body}, {name}', shown_as(true, 5),
-                    shown_as(found.value, 5), (error, found.deviation, found.share))
+                    shown_as(found.value, 5), (error, found.deviation, found.effect))
     bias = BIASED.get(key)
     if bias is None or abs(error - bias) > BIAS_KNOWN * abs(bias):
         return row

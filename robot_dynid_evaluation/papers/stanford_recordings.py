@@ -34,11 +34,11 @@ REST, DURATION, ENCODER, CUTOFF = 0.2, 1.2, 1e-4, 20.0
 
 @dataclass(frozen=True)
 class Found:
-    """A constant from recordings: ``value``, ``deviation``, the share of effort this makes."""
+    """A constant from recordings: ``value``, ``deviation``, the share of effort a unit makes."""
 
     value: float
     deviation: float
-    share: float
+    effect: float
 
 
 def estimate_from_recordings(
@@ -62,10 +62,9 @@ def estimate_from_recordings(
     values = combinations @ estimate.values
     spread = combinations @ estimate.covariance @ combinations.T
     deviations = np.sqrt(np.maximum(np.diag(spread), 0.0))
-    changes = np.linalg.inv(combinations).T * deviations[:, None]
-    shares = effort_shares(experiment.information, changes)
+    effects = effort_shares(experiment.information, np.linalg.inv(combinations).T)
     return {key: Found(*map(float, found)) for key, *found in zip(
-        keys, values, deviations, shares, strict=True)}
+        keys, values, deviations, effects, strict=True)}
 
 
 def _motions(step: Step) -> list[tuple[float, ...]]:
