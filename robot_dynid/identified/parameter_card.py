@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynid.blas import one_blas_thread
+from robot_dynid.document import percent
 from robot_dynid.reduction.origins import COMBINED, MEASURED, Origin, kind_of, origins
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def comment_lines(rows: Sequence[ParameterRow]) -> list[str]:
         if row.combinations:
             told.append(f'known is {"; ".join(row.combinations)}')
         if row.share is not None:
-            told.append(f'left to the prior {100.0 * row.share:.2g} %')
+            told.append(f'left to the prior {percent(row.share)} %')
         if row.measurement:
             told.append(f'to know it: {row.measurement}')
         lines.append(', '.join(told))

@@ -89,7 +89,7 @@ def _card(card: Sequence[ParameterRow]) -> Table:
     rows = tuple(Row((
         r.part, r.name, number(r.value), r.origin,
         '' if r.deviation is None else number(r.deviation, 2),
-        '' if r.share is None else f'{100.0 * r.share:.2g} %',
+        '' if r.share is None else f'{percent(r.share)} %',
         '; '.join(r.combinations), r.measurement)) for r in card)
     columns = ('part', 'parameter', 'value', 'origin', 'std', 'left to the prior',
                'known combinations', 'to know it by itself')

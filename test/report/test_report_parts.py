@@ -53,7 +53,7 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     standard[:30] = plain.robot.nominal.ravel()
     model = replace(plain, feasible=standard, values=plain.reduction.base(standard),
                     record=FitRecord(details=FeasibleDetails(certificate=CertificateSummary(
-                        from_prior=('m1', 'Ixx2'), prior_share={'m1': 0.9},
+                        from_prior=('m1', 'Ixx2'), prior_share={'m1': 1.0},
                         active=('inertia of link_3 at its least',)))))
     rows = link_table(model)
     # told by the fit, or in no base parameter at all
@@ -65,11 +65,12 @@ def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> N
     assert card['mx3'].deviation == model.std[model.names.index('mx3')]
     assert (card['mx2'].origin, card['mx2'].measurement) == ('only in combination', 'weigh link_3')
     assert card['mx2'].combinations[0].startswith('mx2 + 0.36*m3 = ')
-    assert (card['m1'].origin, card['m1'].share) == ('prior', 0.9)
+    assert (card['m1'].origin, card['m1'].share) == ('prior', 1.0)
     assert card['Ixx2'].measurement == 'swing link_2 as a pendulum: Ixx2'
     lines = comment_lines(tuple(card.values()))
     assert len(lines) == 30
-    assert lines[0].startswith('link_1 m1 4.5: prior, left to the prior 90 %, to know it: weigh')
+    assert lines[0].startswith('link_1 m1 4.5: prior, left to the prior 100.0 %, to know it: '
+                               'weigh')
     assert rows[0].mass == rows[0].nominal_mass == 4.5
     assert rows[0].centre == pytest.approx(plain.robot.nominal[0, 1:4] / 4.5)
     assert all(row.smallest_eigenvalue > 0.0 for row in rows)
