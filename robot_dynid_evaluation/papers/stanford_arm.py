@@ -38,11 +38,7 @@ from robot_dynid_evaluation.papers.stanford_motions import (
     load_arm,
     step_response,
 )
-from robot_dynid_evaluation.papers.stanford_recordings import (
-    CUTOFF,
-    Found,
-    estimate_from_recordings,
-)
+from robot_dynid_evaluation.papers.stanford_recordings import Found, estimate_from_recordings
 
 Estimates = dict[tuple[int, str], float]
 
@@ -93,8 +89,9 @@ LINK_1 = (0.476, 0.455)
 #: error of the only constant from recordings that is beyond its deviation, and why
 BIASED = {(3, 'ky'): -5.0e-4}
 WHY_BIASED = (
-    f'known: a bias of the low-pass of {CUTOFF:g} Hz, which acts on efforts, but on speeds before '
-    'they are squared; deviations are of noise. A finer encoder leaves it as it is')
+    'known: a bias from the start of every step, where the acceleration jumps, so that filtered '
+    'efforts and filtered motion do not belong together; deviations are of noise. A finer encoder '
+    'leaves it as it is; from 0.1 s after the start on, that encoder shows none')
 #: how well that error is known, relative
 BIAS_KNOWN = 0.1
 #: the same by two computations: rounding times the condition of the equations of a body
