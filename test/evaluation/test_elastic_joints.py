@@ -1,0 +1,54 @@
+"""The verdicts of the experiment with elastic joints, on errors that are made up."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from robot_dynid_evaluation.papers import elastic_joints as paper
+from robot_dynid_evaluation.papers.elastic_joints_arm import ElasticArm, Motion
+from robot_dynid_evaluation.papers.elastic_joints_logged import Logged
+
+#: nothing of them is looked at
+ARM, MOTION = cast(ElasticArm, None), cast(Motion, None)
+
+
+@pytest.mark.parametrize(('stiffness', 'static', 'whole', 'excused', 'rest'), [
+    (0.005, 0.05, True, False, True), (0.005, 0.19, False, True, True),
+    (0.005, 0.3, False, False, True), (0.015, 0.19, False, False, False),
+    (0.02, 0.2, False, False, False),
+])
+def test_latent_shall_halve_the_errors_of_elastic(
+    stiffness: float, static: float, whole: bool, excused: bool, rest: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Static friction alone excuses it, as far as that does not get worse."""
+    errors = {'elastic': {'K1': 0.02, 'fc1': 0.2}, 'latent': {'K1': stiffness, 'fc1': static}}
+    monkeypatch.setattr(paper, 'logged', lambda arm, motion, ratio, method: Logged(
+        errors[method], np.zeros(1), 'a law'))
+    rows = paper.logged_noise_rows(ARM, MOTION, 50.0)
+    assert [row.ok for row in rows] == [None, whole, rest]
+    assert rows[1].known is excused
+    assert (paper.REFUSED in rows[1].note) is (errors['latent'] == errors['elastic'])
+
+
+@pytest.mark.parametrize(('worst', 'ok'), [(0.0094, True), (0.0096, False)])
+def test_every_draw_shall_have_the_error_wanted(
+    worst: float, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def logged(arm: ElasticArm, motion: Motion, ratio: float, method: str, seed: int) -> Logged:
+        error = worst if (seed, ratio) == (2, 50.0) else 0.001
+        return Logged({'K1': error}, np.zeros(1), 'a law')
+
+    monkeypatch.setattr(paper, 'logged', logged)
+    assert [row.ok for row in paper.wanted_draw_rows(ARM, MOTION)] == [ok, True]
+
+
+def test_errors_without_static_friction_leave_it_out() -> None:
+    errors = {'K1': 0.1, 'fc1': 0.9, 'fv1': 0.3}
+    assert paper.mean(errors) == pytest.approx(1.3 / 3.0)
+    assert paper.mean(errors, static=False) == pytest.approx(0.2)
+    assert not paper.reached('x', 0.123, 0.0248, paper.WANTED_PUMA, '').ok
+    assert paper.reached('x', 0.123, 0.0246, paper.WANTED_PUMA, '').ok
