@@ -119,9 +119,9 @@ def errors_of(
         if RECIPES[name].loops == THREE and data.sweeps is not None:
             logs.append(data.sweeps)
         model = identify(data.robot, logs, 'wls', RECIPES[name], clock=time.perf_counter).model
-        samples = _samples(model, data.held_out)
+        samples = prepared(model, data.held_out)
         assert samples.measured is not None
-        told = dict(_predictions(model, samples, data.motion))
+        told = dict(predictions(model, samples, data.motion))
         for effects, predicted in told.items():
             found |= {(name, effects, *key): error
                       for key, error in _counted(samples, samples.measured - predicted)}
@@ -133,19 +133,19 @@ def errors_of(
     return found, seconds
 
 
-def _samples(model: IdentifiedModel, log: RawLog) -> Samples:
+def prepared(model: IdentifiedModel, log: RawLog) -> Samples:
     """Return a recording as the model was identified from one, with all of its stamps."""
     settings = replace(model.preprocessing, decimate=False)
     return prepare(model.robot, repair(model.robot, log), settings)
 
 
-def _predictions(
+def predictions(
     model: IdentifiedModel, samples: Samples, trained: RawLog
 ) -> Iterator[tuple[str, FloatArray]]:
     """Yield effects and the effort (N, n) [N m] predicted with them and those before them."""
     bare = replace(model, residual_models=(), ripples=())
     yield PHYSICS, bare.predicted(samples)
-    yield MIXTURE, bare.predicted(samples) + mixture(bare, samples, _samples(bare, trained))
+    yield MIXTURE, bare.predicted(samples) + mixture(bare, samples, prepared(bare, trained))
     yield RIPPLE_TOO, replace(model, residual_models=()).predicted(samples)
     gears = tuple(one if isinstance(one, GearModel) else None for one in model.residual_models)
     yield GEAR, replace(model, residual_models=gears).predicted(samples)
@@ -245,7 +245,7 @@ def _falls(plant: str, model: str, key: tuple[str, str], table: Errors) -> list[
 
 
 def _why_less(model: str, figure: float) -> str:
-    """Return why the error of a model is known to fall by less than the paper's."""
+    """Return the reason why the error of a model is known to fall by less than the paper's."""
     if model == PAPERS:
         return WHY_LOOPS
     return WHY_LESS if figure > 0.0 else WHY_WORSE

@@ -154,7 +154,7 @@ def estimate_from_newton_euler(
 
 
 def spoiled(robot: RobotModel, exact: Estimates) -> float:
-    """Return how many other entries noise of the efforts would spoil that makes the DIFFERENT.
+    """Return the number of other entries that noise would spoil which makes the DIFFERENT.
 
     Constants are linear in the efforts. The noise is such that the differences are one deviation,
     root mean square.

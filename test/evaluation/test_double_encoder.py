@@ -241,9 +241,9 @@ def test_every_effect_adds_what_its_models_expect(
     model = replace(model, residual_models=tuple(
         one or OneNewtonMetre() for one in (None, *model.residual_models[1:])))
     gears[0] = False
-    samples = double_encoder._samples(model, data.held_out)
+    samples = double_encoder.prepared(model, data.held_out)
     monkeypatch.setattr(double_encoder, 'mixture', lambda *_: 2.0)
-    told = dict(double_encoder._predictions(model, samples, data.motion))
+    told = dict(double_encoder.predictions(model, samples, data.motion))
     np.testing.assert_allclose(told[MIXTURE] - told[PHYSICS], 2.0)
     np.testing.assert_allclose((told[ALL] - told[GEAR]).T, np.tile(
         ~gears[:, None], len(samples)), atol=SAME_FORMULA)
