@@ -11,7 +11,7 @@ Recursive Estimation and Time-Series Analysis, ch. 8 (refined instruments).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,7 +80,7 @@ class ElasticJoints(Estimator):
         plain = replace(GeneralisedLeastSquares().fit(experiment), method=self.name)
         if not experiment.model.gears:
             return plain
-        own = _stiffnesses(experiment.model)
+        own = stiffnesses(experiment.model)
         if any(isinstance(b, KinematicError | Hysteresis) for b in experiment.model.blocks):
             return without_undetermined(_by_least_squares(plain), own, (), _deviations(plain))
         other, compared = _by_instruments(experiment, plain, own)
@@ -168,7 +168,7 @@ class Deflected:
         return self.model.effort(samples, only)[:, :self.model.robot.n]
 
 
-def _stiffnesses(model: TorqueModel) -> dict[str, str]:
+def stiffnesses(model: TorqueModel) -> dict[str, str]:
     """Return the joints of the stiffnesses among the base parameters, by name."""
     found = {gear.parameter(STIFFNESS): model.robot.joints[gear.joint] for gear in model.gears}
     return {name: joint for name, joint in found.items() if name in model.reduction.names}
@@ -187,28 +187,36 @@ def least_squares_biased(
     return any(abs(row.bias) > bound * row.std for row in rows)
 
 
-def without_undetermined(
-    estimate: Estimate, own: dict[str, str], weak: Sequence[str], least: FloatArray
-) -> Estimate:
-    """Name the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
+def undetermined(
+    estimate: Estimate, own: Iterable[str], weak: Sequence[str] = (),
+    least: FloatArray | float = 0.0,
+) -> tuple[str, ...]:
+    """Return the stiffnesses whose interval of the compliance 1/K holds zero, or nearly so.
 
-    The deflection that is seen must follow that of the model (instruments are not weak) and bear
-    torque (K is above zero): else a stiffer gear explains the data as well. ``least`` (b,) are the
-    deviations by least squares, which no instruments are below: there is rounding.
+    ``own`` are all stiffnesses. The deflection that is seen must follow that of the model
+    (instruments are not ``weak``) and bear torque (K is above zero): else a stiffer gear explains
+    the data as well. ``least`` (b,) are deviations that none is below but by rounding.
     """
     factor = student_quantile(1.0 - 0.5 * LEVEL, estimate.degrees_of_freedom)
     deviation = np.maximum(_deviations(estimate), least)
-    undetermined = []
-    for name in own:
-        i = estimate.names.index(name)
-        if name in weak or name in estimate.not_excited \
-                or not estimate.values[i] > factor * deviation[i]:
-            undetermined.append(name)
-    if not undetermined:
+    told = dict(zip(estimate.names, estimate.values > factor * deviation, strict=True))
+    return tuple(name for name in own
+                 if name in weak or name in estimate.not_excited or not told[name])
+
+
+def without_undetermined(
+    estimate: Estimate, own: dict[str, str], weak: Sequence[str], least: FloatArray
+) -> Estimate:
+    """Name the stiffnesses that are `undetermined` in status and warnings.
+
+    ``least`` (b,) are the deviations by least squares, which instruments have no smaller ones than.
+    """
+    found = undetermined(estimate, own, weak, least)
+    if not found:
         return estimate
-    names = tuple(n for n in estimate.names if n in undetermined or n in estimate.not_excited)
+    names = tuple(n for n in estimate.names if n in found or n in estimate.not_excited)
     warnings = [f'{name} of joint {own[name]} is not distinguishable from infinity: take the '
                 'joint as rigid (leave it out of elastic_joints), or load it more'
-                for name in undetermined]
+                for name in found]
     return replace(estimate, not_excited=names, status=Status.NOT_EXCITED,
                    warnings=(*estimate.warnings, *warnings))

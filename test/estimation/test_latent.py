@@ -265,6 +265,24 @@ def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.Monkey
     assert sum(expected in warning for warning in found.warnings) == 1
 
 
+def test_a_fit_that_does_not_know_a_stiffness_is_refused() -> None:
+    """Both encoders of joint 2 see the same but for their noise; beside a wrong stiffness any
+    made-up bend of that gear is more likely.
+    """
+    model, log = elastic_model(), seen(0)
+    rng = np.random.default_rng(5)
+    motor = np.array(log.motor_position)
+    motor[:, 1] = true_log().position[:, 1] + NOISE * rng.standard_normal(len(motor))
+    data = experiment(model, replace(log, motor_position=motor))
+    found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
+    assert isinstance(found.details, LatentDetails)
+    assert found.details.undetermined == ('K2',) and not found.details.kept
+    assert found.details.gain > found.details.margin
+    assert np.array_equal(found.values, start.values)
+    assert any('does not tell K2 from infinity' in warning for warning in found.warnings)
+    assert 'with K2 unknown: the parameters of elastic' in found.details.sentence(())
+
+
 @pytest.mark.parametrize('gain', [1e6, -1e6])
 def test_laws_are_taken_only_where_the_fit_with_them_is_kept(
     gain: float, monkeypatch: pytest.MonkeyPatch,

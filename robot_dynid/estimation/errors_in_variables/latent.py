@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynid.document import Row, Table, number
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.elastic import ElasticJoints
+from robot_dynid.estimation.elastic import ElasticJoints, stiffnesses, undetermined
 from robot_dynid.estimation.errors_in_variables.latent_laws import (
     better_laws,
     finite,
@@ -50,7 +50,8 @@ class LatentDetails(Details):
     ``stretches`` of about ``seconds`` each and ``rounds`` of the fit; ``position_noise`` (m,)
     [rad, m] of the encoders, joints and then motors, and ``effort_error`` (m,) [N m] of the
     equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample, on
-    stretches left out in turn, is sure to ``margin``; ``kept`` says whether the fit was.
+    stretches left out in turn, is sure to ``margin``; ``kept`` says whether the fit was. It is not
+    where it leaves stiffnesses ``undetermined``: a motion of the gear is made up for them then.
     """
 
     start: str
@@ -62,16 +63,29 @@ class LatentDetails(Details):
     gain: float = 0.0
     margin: float = 0.0
     kept: bool = False
+    undetermined: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """Why the fit is not kept, '' where it is."""
+        if self.kept:
+            return ''
+        if self.undetermined:
+            return (f'the method latent does not tell {", ".join(self.undetermined)} from '
+                    'infinity, so it makes up how that gear bends')
+        return ('the misfit on stretches left out is not surely lower with the method latent than '
+                f'with {self.start}')
 
     def sentence(self, rows: Sequence[str]) -> str:
         """Return the likelihood of stretches left out beside that of the start."""
         verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
         side = 'above' if self.gain >= 0.0 else 'below'
+        unknown = f', with {", ".join(self.undetermined)} unknown' if self.undetermined else ''
         return (f'motion and parameters at once on {self.stretches} stretches of '
                 f'{number(self.seconds, 3)} s, {self.rounds} rounds from {self.start}; per sample '
                 'of stretches left out the logarithm of the likelihood is '
                 f'{number(abs(self.gain), 2)} {side} that with {self.start}, sure to '
-                f'{number(self.margin, 2)}: {verdict}')
+                f'{number(self.margin, 2)}{unknown}: {verdict}')
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
         """Return the noise of every encoder and the error of its equation."""
@@ -113,7 +127,8 @@ class Latent(Estimator):
                                  experiment.as_recorded.progress)
             if better == tuple(chosen):
                 return chosen
-            verdict, _ = _compared(_Fitted.of(_with_laws(experiment, better)))
+            other = _with_laws(experiment, better)
+            _, verdict = _compared(other, _Fitted.of(other))
         except np.linalg.LinAlgError:
             return chosen
         return better if verdict.kept else chosen
@@ -126,15 +141,12 @@ class Latent(Estimator):
         """
         start = _start(experiment)
         try:
-            found = _Fitted.of(experiment, start)
-            details, without = _compared(found)
+            estimate, details = _compared(experiment, _Fitted.of(experiment, start))
         except np.linalg.LinAlgError:
             return _kept(start, LatentDetails(start.method),
                          'motion and parameters do not come to an agreement')
         if not details.kept:
-            return _kept(start, details, 'the misfit on stretches left out is not surely lower '
-                         f'with the method latent than with {start.method}')
-        estimate = _estimate(experiment, found, covariance(without))
+            return _kept(start, details, details.refusal)
         return replace(estimate, details=details)
 
 
@@ -189,8 +201,8 @@ def _with_laws(experiment: Experiment, laws: Sequence[Named]) -> Experiment:
     return replace(made, as_recorded=experiment.as_recorded)
 
 
-def _compared(found: _Fitted) -> tuple[LatentDetails, FloatArray]:
-    """Return the verdict of stretches left out, and parameters (groups, b) without each group.
+def _compared(experiment: Experiment, found: _Fitted) -> tuple[Estimate, LatentDetails]:
+    """Return the estimate of a fit, and the verdict of stretches left out.
 
     Raises LinAlgError where a misfit is not finite.
     """
@@ -200,9 +212,11 @@ def _compared(found: _Fitted) -> tuple[LatentDetails, FloatArray]:
     margin = float(student_quantile(LEVEL, count - 1) * np.std(gains, ddof=1) / np.sqrt(count))
     first = cut.stretches[0].time
     gain = float(np.mean(gains))
-    return LatentDetails(
+    estimate = _estimate(experiment, found, covariance(without))
+    unknown = undetermined(estimate, stiffnesses(experiment.model))
+    return estimate, LatentDetails(
         found.start.method, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
-        fit.state.errors, gain, margin, bool(gain > margin)), without
+        fit.state.errors, gain, margin, gain > margin and not unknown, unknown)
 
 
 def _misfits_of_start(found: _Fitted) -> FloatArray:
