@@ -179,6 +179,7 @@ def fitted(
 
     progress('scoring', 0.95)
     training = score(model, part, in_full=True)
+    warnings = (*training.remarks, *warnings)
     model = replace(model, warnings=warnings, not_identified=tuple(refused))
     return IdentificationResult(estimate, model, experiment, choice, held, training,
                                 warnings)

@@ -118,6 +118,11 @@ class Validation:
     adaptive: Scores = field(default_factory=dict)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of single recordings, with their names."""
+        return tuple(dict.fromkeys(f'{t.source}: {t.remark}' for t in self.traces if t.remark))
+
+    @property
     def repeatability(self) -> FloatArray | None:
         """RMS deviation (n,) [N m] of the robot from itself: no model can do better."""
         found = [t.repeatability for t in self.traces if t.repeatability is not None]
@@ -191,15 +196,15 @@ def score(
         raise DataError('no recording to validate on')
     if stride > 1:
         notes.append(f'long recordings: one in {stride} samples was scored, evenly spaced')
-    notes += [f'{t.source}: {t.remark}' for t in traces if t.remark]
-    notes += [f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside)]
-    return Validation(
+    found = Validation(
         _scores(model.robot.row_names, traces, lambda t: t.predicted),
         _scores(model.robot.row_names, traces, lambda t: t.control),
-        tuple(traces), (*notes, *_remarks(model)),
+        tuple(traces), (),
         *(_scores(model.robot.row_names, traces, of) if slow.any else {} for of in (
             lambda t: t.warmed, lambda t: t.adapted)),
     )
+    outside = (f'{t.source}: {sentence}' for t in traces for sentence in sentences(t.outside))
+    return replace(found, warnings=(*notes, *found.remarks, *outside, *_remarks(model)))
 
 
 def _trace(

@@ -93,6 +93,17 @@ def test_a_wrench_that_the_effort_contradicts_is_named(
     assert len(said) == 1 and told in said[0] and 'sign' in said[0]
 
 
+def test_a_fit_to_a_wrench_of_the_wrong_sign_says_so_first(robot: RobotModel, path: Path) -> None:
+    """Though the links take up a part of it; a refused joint alone would be blamed on its effort.
+    """
+    log = load_log(path, robot)
+    assert log.external_torque is not None
+    result = identify(
+        robot, [replace(log, external_torque=-log.external_torque)], 'wls', RECIPE)
+    assert 'times the external torque: look at the sign' in result.warnings[0]
+    assert result.model.warnings == result.warnings
+
+
 def test_gaps_and_lost_numbers_of_the_wrench_cost_samples_only(
     robot: RobotModel, known: tuple[RawLog, FloatArray], tmp_path: Path
 ) -> None:
