@@ -391,7 +391,8 @@ def _report(planned: Planned, limits: MotionLimits, criteria: DesignCriteria) ->
     clearance = checks.clearance
     warnings += ('collisions were NOT checked',) if clearance is None else clearance.unchecked
     score = criteria.score(trajectory) if criteria.score is not None else None
-    if score is not None and score.condition_number > INDISTINCT:
+    alone = planned.session is None  # a swing of a session is only a part of what excites all
+    if alone and score is not None and score.condition_number > INDISTINCT:
         warnings.append(f'the motion does not excite all parameters (condition number '
                         f'{score.condition_number:.3g}): give it more harmonics, knots or poses')
     return Design(trajectory, limits, used, score, tuple(dict.fromkeys(warnings)), planned.stages,

@@ -166,6 +166,13 @@ def test_only_so_many_swings_are_planned_at_once():
     assert whole.session.met and not found.session.met
 
 
+def test_a_swing_is_not_told_to_excite_all_parameters():
+    """It is a part of its session; what that does not reach is named there."""
+    found = adaptive(swings=1)
+    assert found.score.condition_number > 1e6
+    assert not any('does not excite' in warning for warning in found.warnings)
+
+
 def test_covariance_of_very_different_sizes():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((6, 6)) * np.geomspace(1e-4, 1e4, 6)
