@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from robot_dynid.estimation.friction_selection.law_request import NONE
@@ -16,8 +16,12 @@ from robot_dynid.signals.prepare import Preprocessing, Repaired
 from robot_dynid.signals.single_joint_motion import (
     SingleJointMotion,
     least_travel,
+    moving_seconds,
     single_joint_motions,
 )
+
+#: share of the motion of a recording of single joints in which one joint alone moves
+SINGLE = 0.5
 
 
 def single_joint_motions_of(
@@ -40,6 +44,39 @@ def single_joint_motions_of(
         found += single_joint_motions(
             part.time[own], part.position[own], torque[own], least_travel(robot))
     return found
+
+
+def moving_seconds_of(robot: RobotModel, repaired: Repaired) -> float:
+    """Return the time [s] in which any joint moves; of a part of a recording in its own rows."""
+    least = least_travel(robot)
+    own = [slice(None) if repaired.place is None else repaired.place.own(part.time)
+           for part in repaired.parts]
+    return sum(moving_seconds(part.time[rows], part.position[rows], least)
+               for part, rows in zip(repaired.parts, own, strict=True))
+
+
+def one_at_a_time(motions: Sequence[SingleJointMotion], moving: float) -> bool:
+    """Return whether a recording with these ``motions``, which moves for so many s, is of such.
+
+    One in which a joint moves alone by chance is not.
+    """
+    return sum(motion.seconds for motion in motions) > SINGLE * moving
+
+
+def held_notes(
+    robot: RobotModel, repaired: Repaired, motions: Sequence[SingleJointMotion]
+) -> tuple[str, ...]:
+    """Return what a fit of all efforts of a recording is to be told where most joints hold.
+
+    Efforts that show no friction of motors are told nothing.
+    """
+    if robot.n == 1 or not robot.drive.shows_motors \
+            or not one_at_a_time(motions, moving_seconds_of(robot, repaired)):
+        return ()
+    other = 'loops: three' if any(motion.steady for motion in motions) else '--method staged'
+    return (f'{repaired.source}: one joint moves at a time, and the others hold by friction that '
+            'no law knows, which this fit takes for that of links and laws: leave the recording '
+            f'out, or take {other}',)
 
 
 def friction_curves(

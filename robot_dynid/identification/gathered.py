@@ -126,7 +126,8 @@ def _experiment(
     """Reduce the recordings with what was chosen; return also what they were prepared by."""
     model = choice.structure.torque_model(recordings.robot)
     weights = _weights(model, part, choice, request)
-    prepared = Prepared(model.robot, recordings, choice.preprocessing, progress)
+    prepared = Prepared(model.robot, recordings, choice.preprocessing, progress,
+                        request.estimator.single_joint_motions)
     experiment = Experiment.of(model, prepared, weights)
     return replace(experiment, as_recorded=prepared.as_recorded), prepared
 

@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import DataError
-from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
+from robot_dynid.identification.friction_curves import (
+    friction_curves,
+    held_notes,
+    single_joint_motions_of,
+)
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.record import FitRecord
 from robot_dynid.identified.trained import Extent
@@ -170,12 +174,14 @@ class Prepared:
     when the recordings are gone through for the first time; so are parts of long recordings that
     cannot be used, which are left out. For estimators that go through them again, the first
     KEPT_ROWS rows stay in memory, from the second time on the others in scratch space on disk.
+    ``alone``: the fit knows that joints which hold tell nothing of their friction.
     """
 
     robot: RobotModel
     recordings: Sequence[Repaired]
     settings: Preprocessing
     progress: Progress
+    alone: bool = False
     notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
     averaged: dict[int, Averaging] = field(default_factory=dict)
     kept: SampleStore = field(default_factory=SampleStore)
@@ -205,7 +211,8 @@ class Prepared:
             self.averaged.setdefault(i, recording.averaging)
         with part_of(recording.place):
             samples = prepare(self.robot, recording, self.settings)
-        self.notes.setdefault(i, recording.notes)
+        self.notes.setdefault(i, (*recording.notes, *(() if self.alone else held_notes(
+            self.robot, recording, self.motions[i]))))
         self.extents.setdefault(i, Extent.of(self.robot, samples))
         return samples
 
@@ -239,8 +246,8 @@ class Prepared:
 
     @property
     def all_notes(self) -> tuple[str, ...]:
-        """Notes about the recordings, in their order."""
-        return tuple(note for i in sorted(self.notes) for note in self.notes[i])
+        """Notes about the recordings, in their order, each once."""
+        return tuple(dict.fromkeys(note for i in sorted(self.notes) for note in self.notes[i]))
 
     @property
     def all_motions(self) -> tuple[SingleJointMotion, ...]:

@@ -19,23 +19,22 @@ from robot_dynid.estimation import Estimator
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.estimation.least_squares import LeastSquares
 from robot_dynid.friction import FrictionLaw
-from robot_dynid.identification.friction_curves import friction_curves, single_joint_motions_of
+from robot_dynid.identification.friction_curves import (
+    friction_curves,
+    moving_seconds_of,
+    one_at_a_time,
+    single_joint_motions_of,
+)
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.identified.structure import Structure
 from robot_dynid.regressor import JointFriction, axes_of
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing, repair
-from robot_dynid.signals.single_joint_motion import (
-    SingleJointMotion,
-    least_travel,
-    moving_seconds,
-)
+from robot_dynid.signals.single_joint_motion import SingleJointMotion
 from robot_dynid.types import FloatArray, RawLog
 
 T = TypeVar('T')
 FRICTION, LINKS, RESIDUAL = 'friction', 'links', 'residual'
-#: share of the motion of a recording of sweeps in which a single joint moves
-SINGLE = 0.5
 
 
 @dataclass
@@ -70,22 +69,17 @@ def sweep_motions(
     """Return the motions of single joints in a recording, and the time [s] any joint moves."""
     settings = Preprocessing(1.0, effort_lag=recipe.effort_lag or 0.0)  # nothing is filtered
     repaired = repair(robot, log, recipe.rate)
-    own = [slice(None) if repaired.place is None else repaired.place.own(part.time)
-           for part in repaired.parts]
-    least = least_travel(robot)
-    return single_joint_motions_of(robot, repaired, settings), sum(
-        moving_seconds(part.time[rows], part.position[rows], least)
-        for part, rows in zip(repaired.parts, own, strict=True))
+    return (single_joint_motions_of(robot, repaired, settings),
+            moving_seconds_of(robot, repaired))
 
 
 def sweeps(motions: Sequence[SingleJointMotion], moving: float) -> bool:
     """Return whether a recording with these ``motions``, which moves for so many s, is of sweeps.
 
     While one joint sweeps the others stick, with friction that no law knows, so such a recording
-    is good for the first loop only. One in which a joint moves alone by chance is not.
+    is good for the first loop only.
     """
-    alone = sum(motion.seconds for motion in motions)
-    return any(motion.steady for motion in motions) and alone > SINGLE * moving
+    return any(motion.steady for motion in motions) and one_at_a_time(motions, moving)
 
 
 def friction_step(

@@ -85,6 +85,20 @@ def test_the_first_loop_finds_the_friction_of_the_sweeps(
         assert standard[f'fc{j + 1}'] == pytest.approx(COULOMB[j], rel=SWEPT_FRICTION)
 
 
+def test_a_fit_at_once_is_told_of_joints_that_hold(
+        robot: RobotModel, result: IdentificationResult) -> None:
+    told = 'sweeping: one joint moves at a time'
+    joint = replace(QUICK, loops='joint')
+    logs = [moving(robot), sweeping(robot, robot.joints)]
+    (said,) = [text for text in identify(robot, logs, 'wls', joint).warnings if told in text]
+    assert 'loops: three' in said
+    behind = replace(robot, drive=replace(robot.drive, sensor='link'))
+    for found in (result, identify(robot, logs[:1], 'wls', joint),
+                  identify(robot, logs[1:], 'staged', joint),
+                  identify(behind, logs, 'wls', replace(joint, friction='none'))):
+        assert not any('one joint moves at a time' in text for text in found.warnings)
+
+
 def test_sweeps_are_left_out_of_the_second_loop(
         robot: RobotModel, result: IdentificationResult) -> None:
     (only,) = result.experiment.recordings
