@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from doc_blocks import check_command
 
 from robot_dynid.cli.main import main, parser
 from robot_dynid.identified.model import IdentifiedModel
@@ -97,6 +98,8 @@ def test_commands_are_possible(page: Path) -> None:
             assert words[0] in ('robot-dynid', 'ros2' if block.language == 'console' else 'python')
             if words[0] == 'robot-dynid':
                 parser().parse_args(words[1:])
+            elif words[0] == 'ros2':
+                check_command(words)
 
 
 def test_the_page_of_two_encoders_shows_the_example() -> None:

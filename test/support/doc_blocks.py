@@ -197,6 +197,8 @@ def check_call(words: list[str]) -> None:
             options = yaml.safe_load(given['options'])
             options.pop('data', None)  # recordings of a session, which the node reads
             parse_request(given.get('type', ''), options)
+        if kind.endswith('/Identify'):
+            recipe_from_text(given.get('recipe', ''))
 
 
 def check_topic(words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The example that calls the services of the identifier."""
+"""The examples that call the services of the identifier, and send goals to nodes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from in_process import made
+from ros_process import running
 
 from robot_dynid.ros.identifier.node import Identifier
 
@@ -25,3 +26,21 @@ def test_what_the_services_answer_is_what_the_model_says(arm_folder: Path) -> No
     assert done.stdout.count('at most') == 3
     found = re.findall(r'within ([\d.e-]+)', done.stdout)
     assert found and max(map(float, found)) < 1e-6
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_a_goal_is_sent_and_its_result_printed(arm_folder: Path) -> None:
+    def sent(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, 'examples/send_goal.py', *words],
+                              capture_output=True, text=True, check=False, timeout=200)
+
+    with running('identifier', {'robot': 'my_arm.yaml'}):
+        good = sent('/identifier/identify', 'Identify', '{files: [run.csv], out: sent.yaml, '
+                    "recipe: '{friction: coulomb, cutoff: 10.0}'}")
+        bad = sent('/identifier/identify', 'Identify', '{files: [nowhere.csv]}')
+        wrong = sent('/identifier/identify', 'Identify', '{file: run.csv}')
+    assert good.returncode == 0, good.stderr
+    assert 'success: True' in good.stdout and '... scoring' in good.stderr
+    assert (arm_folder / 'sent.yaml').is_file()
+    assert bad.returncode == 1 and 'nowhere.csv' in bad.stdout
+    assert wrong.returncode == 1 and 'a goal of Identify has no file' in wrong.stderr
