@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynid.dynamics.elastic import coordinates
 from robot_dynid.dynamics.rollout import FEASIBLE, SENSORS
+from robot_dynid.errors import ModelError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.regressor import axes_of
 from robot_dynid.robot.model import REVOLUTE
+from robot_dynid.types import FloatArray
 
 #: beginning of the warning about a mass matrix that no robot has
 INDEFINITE = 'the identified mass matrix is not positive definite'
@@ -40,16 +43,28 @@ def _rotors(model: IdentifiedModel) -> list[str]:
 def _mass_matrix(model: IdentifiedModel) -> list[str]:
     """Say where the mass matrix is not positive definite.
 
-    Checked at random configurations within the joint limits (a full turn where there are none).
+    Checked at random configurations within the joint limits (a full turn where there are none);
+    of elastic joints that of links and motors apart, which may fail where their sum does not.
     """
     rng = np.random.default_rng(0)
     limits = model.robot.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
     upper = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
     q = rng.uniform(lower, upper, (MASS_MATRIX_CHECKS, model.robot.n))
-    smallest = np.linalg.eigvalsh(model.mass_matrix(q))[:, 0]
+    smallest = np.linalg.eigvalsh(_inertia(model, q))[:, 0]
     bad = int(np.sum(smallest <= 0.0))
     if not bad:
         return []
     return [f'{INDEFINITE} at {bad} of {len(q)} random '
             'configurations; forward dynamics is refused there']
+
+
+def _inertia(model: IdentifiedModel, q: FloatArray) -> FloatArray:
+    """Return the mass matrix at ``q`` (K, n) of all that moves by itself."""
+    if not model.elastic_joints:
+        return model.mass_matrix(q)
+    try:
+        motion = model.elastic_motion
+    except ModelError:  # a gear that cannot be is named where it is used
+        return model.mass_matrix(q)
+    return motion.dynamics.mass_matrix(coordinates(q, q, motion.gears))

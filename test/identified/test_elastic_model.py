@@ -12,6 +12,7 @@ from tolerances import PLANT_MOTION, SAME_FORMULA
 from robot_dynid import load_robot
 from robot_dynid.errors import ModelError, UsageError
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.identified.physical import INDEFINITE, impossible
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.simulation.harmonic_drive import HarmonicDrive
 from robot_dynid.simulation.mujoco_model import elastic_accelerations
@@ -126,6 +127,22 @@ def test_stiff_joints_are_the_rigid_model() -> None:
     assert model.rollout(q, qd, effort, 1e-3).motor_position is None
     both = model.rollout(q, qd, effort, 1e-3, motors)
     np.testing.assert_allclose(both.position, expected.position, rtol=0.0, atol=2e-5)
+
+
+def test_links_that_cannot_be_are_told_though_their_motors_make_up_for_them() -> None:
+    """Inertia of a link given to its rotor: stiff gears move alike, and links alone cannot."""
+    model = true_model(ARM, TRUTH)
+    assert not impossible(model)
+    moved = dict(zip(model.names, model.values.tolist(), strict=True))
+    more = 2.0 * float(model.mass_matrix(np.zeros(2))[0, 0])
+    moved |= {'Izz1': moved['Izz1'] - more, 'Ia1': moved['Ia1'] + more}
+    wrong = replace(model, values=np.array([moved[name] for name in model.names]))
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, 2))
+    np.testing.assert_allclose(wrong.mass_matrix(q), model.mass_matrix(q), atol=1e-9)
+    (told,) = impossible(wrong)
+    assert told.startswith(INDEFINITE) and '--method feasible' in told
+    with pytest.raises(ModelError, match='not positive definite'):
+        wrong.forward_elastic(*(np.zeros(2) for _ in range(5)))
 
 
 def test_what_cannot_be_is_named() -> None:
