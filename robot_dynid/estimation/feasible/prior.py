@@ -182,17 +182,23 @@ def nominal_bodies(robot: RobotModel, limits: Limits) -> tuple[FloatArray, list[
     mass = float(np.median(masses)) if len(masses) else 1.0
     radius = STOCK_RADIUS * length_of(robot) ** 2
     stock = STOCK_MASS * mass * np.diag([radius, radius, radius, 1.0])
-    bodies, warnings = np.empty_like(nominal), []
+    bodies, warnings, unknown = np.empty_like(nominal), [], []
     for i, (name, body) in enumerate(zip(robot.bodies, nominal, strict=True)):
         bodies[i], reason = _nearest(body, stock, _rows_of(limits, i))
         if reason == 'contradiction':
             raise UsageError(f'bounds of {name} contradict each other: no body satisfies '
                              f'{", ".join(_rows_of(limits, i).labels)}')
-        if reason:
+        if reason and not body.any():
+            unknown.append(name)
+        elif reason:
             found = parameters_from_pseudo_inertia(bodies[i])
             warnings.append(f'nominal inertia of {name} {reason}; the nearest one that a body can '
                             f'have (mass {found[0]:.3g} kg) is the prior instead: correct the '
                             'robot description')
+    if unknown:
+        warnings.append(f'no nominal inertia is stated of {", ".join(unknown)}: what the '
+                        'recordings leave open there is that of a small body; state mass, centre '
+                        'and inertia in the robot description, or bounds in the recipe')
     return bodies, warnings
 
 
