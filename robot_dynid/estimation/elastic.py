@@ -209,7 +209,7 @@ def without_undetermined(
 ) -> Estimate:
     """Name the stiffnesses that are `undetermined` in status and warnings.
 
-    ``least`` (b,) are the deviations by least squares, which instruments have no smaller ones than.
+    ``least`` (b,) are the deviations by least squares; no instruments have smaller ones.
     """
     found = undetermined(estimate, own, weak, least)
     if not found:
