@@ -24,7 +24,7 @@ from typing import Any
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.files import atomic_write
 from robot_dynid.version import VERSION
-from robot_dynid_evaluation.svg import Curve, Panel, chart
+from robot_dynid_evaluation.chart import Curve, Panel, chart
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS, PAGE = ROOT / 'docs' / 'trust', ROOT / 'docs' / 'trust.md'
