@@ -66,9 +66,9 @@ def one_at_a_time(motions: Sequence[SingleJointMotion], moving: float) -> bool:
 def held_notes(
     robot: RobotModel, repaired: Repaired, motions: Sequence[SingleJointMotion]
 ) -> tuple[str, ...]:
-    """Return what a fit of all efforts of a recording is to be told where most joints hold.
+    """Return a warning for a fit of all efforts of a recording in which most joints hold.
 
-    Efforts that show no friction of motors are told nothing.
+    Efforts that show no friction of motors need none.
     """
     if robot.n == 1 or not robot.drive.shows_motors \
             or not one_at_a_time(motions, moving_seconds_of(robot, repaired)):

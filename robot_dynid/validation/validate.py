@@ -119,7 +119,7 @@ class Validation:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said of single recordings, with their names."""
+        """Remarks on single recordings, with their names."""
         return tuple(dict.fromkeys(f'{t.source}: {t.remark}' for t in self.traces if t.remark))
 
     @property

@@ -67,7 +67,7 @@ class LatentDetails(Details):
 
     @property
     def refusal(self) -> str:
-        """Why the fit is not kept, '' where it is."""
+        """Reason for which the fit is not kept, '' where it is."""
         if self.kept:
             return ''
         if self.undetermined:
