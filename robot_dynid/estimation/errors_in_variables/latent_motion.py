@@ -165,7 +165,7 @@ class AlongStretch:
         return self.stretch.effort @ self.equations.rows.T
 
     def misfit(self, values: FloatArray) -> FloatArray:
-        """Return what is left (M, m) [N m] with parameters (b,)."""
+        """Return the effort (M, m) [N m] beyond that of the parameters ``values`` (b,)."""
         return self.effort - np.tensordot(values, self.columns[:, :len(values)], (0, 1)).T
 
 
@@ -375,7 +375,7 @@ class LatentProblem:
     def along(
         self, state: LatentState, motions: Sequence[list[FloatArray]]
     ) -> Iterator[AlongStretch]:
-        """Yield the equations along every stretch.
+        """Yield the equations along every stretch, at its motion: position and derivatives (M, m).
 
         Stretches that follow each other make one motion, for friction that depends on the past.
         """
