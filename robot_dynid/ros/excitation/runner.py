@@ -154,8 +154,8 @@ class Runner:
         if not await self.waits.until(self.controller.ready, settings.controller_wait):
             self._refuse_if_stopped()
             return Outcome(Code.CONTROLLER_LOST, f'no {self.controller.name} after '
-                           f'{settings.controller_wait:g} s; is the controller loaded and active, '
-                           'and its name the parameter controller?')
+                           f'{settings.controller_wait:g} s, so nothing was sent; is the '
+                           'controller loaded and active, and its name the parameter controller?')
         await require_real_time(self._clock, self.waits)
         await self.waits.until(lambda: self._unseen() is None, 10.0 * guards.state_timeout)
         self._refuse_if_stopped()
