@@ -94,6 +94,10 @@ def test_stiffness_counts_by_the_quantile_of_its_batches(degrees: int) -> None:
         found = without_undetermined(
             estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [], np.zeros(1))
         assert (found.status is Status.OK) == beyond
+        # by instruments it cannot be more precise than by least squares
+        beside = without_undetermined(
+            estimate(degrees, 0.5 * ratio), {'K1': 'elbow'}, [], np.ones(1))
+        assert beside.status is not Status.OK
         # two gears share a level of 10 %
         rows = [Bias(name, bias, 0.5) for name, bias in (('K1', 0.0), ('K2', -0.5 * ratio))]
         assert least_squares_biased(rows, degrees, own) == beyond
