@@ -66,6 +66,8 @@ class Client:
     def close(self) -> None:
         """Leave the graph."""
         self._executor.shutdown()
+        for action in (self._excite, self._follow):
+            action.destroy()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 

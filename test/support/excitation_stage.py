@@ -7,6 +7,7 @@ from typing import Any
 
 import rclpy
 from excitation_client import ROBOT, Client
+from in_process import destroy
 from ros_process import NodeProcess
 from sensor_msgs.msg import JointState
 
@@ -97,5 +98,5 @@ class Stage:
         for process in (self.node, self.robot):
             if process is not None:
                 process.stop()
-        self.client.node.destroy_node()
+        destroy(self.client.node)
         rclpy.shutdown(context=self.client.context)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
+from in_process import destroy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -126,7 +127,8 @@ class Client:
             String, 'identifier/robot_description', self.descriptions.append, latched)
 
     def close(self) -> None:
-        self.node.destroy_node()
+        """Leave DDS: a participant that stays waits for ports of whoever was killed."""
+        destroy(self.node)
         rclpy.shutdown(context=self.context)
 
     def wait(self, condition: Any, patience: float = PATIENCE) -> None:

@@ -17,7 +17,7 @@ import rclpy
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
-from in_process import made
+from in_process import destroy, made
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
@@ -159,8 +159,7 @@ class Client:
         return self.result(self.parameters.call_async(request)).results[0]
 
     def close(self) -> None:
-        self.executor.shutdown()
-        self.node.destroy_node()
+        destroy(self.node)
         rclpy.shutdown(context=self.context)
 
 
