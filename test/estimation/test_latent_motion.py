@@ -219,8 +219,7 @@ def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
 ) -> None:
     """Told that noise is at 60 dB, from a tight fit with Coulomb friction, at twice the speed.
 
-    30 % off where errors stay small as the search begins, 14 % where they fall while it goes on.
-    Joint 1 alone, and no noise: with it the speed is off by 5 to 7 %.
+    No noise, so it is the ringing beside reversals that is left; most of it is in joint 2.
     """
     monkeypatch.setattr(simulated, 'COUNT', 3000)
     monkeypatch.setattr(latent_laws, 'FALLING', {'coulomb+levelling': ('levelling', 'speed')})
@@ -236,6 +235,7 @@ def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
     problem = LatentProblem(model, (stretch,), np.ones(len(model.reduction.names), dtype=bool))
     fit = problem.fit(problem.guess())
     chosen = [('coulomb', law_from('coulomb', {'width': 2e-3}))] * 2
-    (_, law), other = latent_laws.better_laws((problem, fit), chosen, [(), ('coulomb',)], silent)
-    assert other == chosen[1]
-    assert law.settings()['levelling']['speed'] == pytest.approx(arm.fallen, rel=0.02)
+    found = latent_laws.better_laws((problem, fit), chosen, [(), ()], silent)
+    speeds = [law.settings()['levelling']['speed'] for _, law in found]
+    assert speeds[0] == pytest.approx(arm.fallen, rel=0.02)
+    assert speeds[1] == pytest.approx(arm.fallen, rel=0.05)

@@ -252,6 +252,7 @@ class LatentProblem:
     def fit(self, state: LatentState, progress: Progress = lambda *_: None) -> LatentFit:
         """Go from ``state`` by Gauss and Newton until the errors of the equations stay."""
         condensed: tuple[Condensed, ...] = ()
+        state = replace(state, counted=())
         for number in range(ROUNDS):
             progress('estimating motion and parameters at once', number / ROUNDS)
             before = state
