@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis_profile import COSTLY
 from random_robots import random_urdf
-from tolerances import COVERAGE_OF_FEW, POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT
+from tolerances import POLISHED, RECOVERED, SAME_OPTIMUM, SAME_ROBOT
 
 from robot_dynid.errors import UsageError
 from robot_dynid.estimation import ESTIMATORS, LeastSquares, Status
@@ -20,7 +20,6 @@ from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.feasible import conic
 from robot_dynid.estimation.feasible.bounds import Bounds
 from robot_dynid.estimation.feasible.certificate import active_constraints
-from robot_dynid.estimation.feasible.intervals import standard_intervals
 from robot_dynid.estimation.feasible.program import ASKED, LEAST, PRIORS, SHORT
 from robot_dynid.estimation.feasible.sequential import SequentialFeasible
 from robot_dynid.estimation.feasible.simultaneous import Feasible, Task
@@ -189,36 +188,6 @@ def test_stalled_solver_is_never_silent(method, monkeypatch):
     assert_real(data.model, estimate, rng)
 
 
-def test_intervals_of_standard_parameters_hold_the_truth():
-    names = ('fv1', 'fc1', 'fc2', 'my2', 'Izz3', 'mx3', 'fv3', 'fc3', 'm1')
-    robot, held = load_robot('planar_3r'), []
-    estimator = Feasible(prior_weight=1e-5)
-    for seed in range(3):
-        rng = np.random.default_rng(100 + seed)
-        data = recorded(spoiled(robot, rng, 0.05), robot.nominal, rng, noise=0.05, count=2500)
-        experiment = data.experiment
-        estimate = estimator.fit(experiment)
-        found = standard_intervals(experiment, estimator, estimate, names, rng, draws=30)
-        truth = data.truth[[estimate.certificate.names.index(name) for name in names]]
-        held.append((found.lower < truth) & (truth < found.upper))
-        assert np.all(found.share[:-1] < 1e-3)
-        # what the data leaves to the prior says so: no effort shows the first mass
-        assert found.share[-1] > 0.1
-        assert np.all((found.upper - found.lower)[:-1] < 0.5)
-    assert np.mean(np.array(held)[:, :-1]) > COVERAGE_OF_FEW
-
-
-def test_what_the_prior_decided_has_no_interval():
-    rng = np.random.default_rng(12)
-    robot = load_robot('ur10e')
-    experiment = recorded(robot, robot.nominal, rng, noise=0.05, count=600).experiment
-    estimator = Feasible(prior_weight=1e-2)
-    estimate = estimator.fit(experiment)
-    found = standard_intervals(experiment, estimator, estimate, ('m1', 'fv1'), rng, draws=3)
-    assert np.isinf([found.lower[0], found.upper[0]]).all()
-    assert np.isfinite([found.lower[1], found.upper[1]]).all()
-
-
 @pytest.mark.parametrize('weight', [0.0, 1e-300, 1e-9])
 def test_a_vanishing_weight_of_the_prior_is_the_smallest(weight):
     rng = np.random.default_rng(13)
@@ -236,12 +205,6 @@ def test_misuse_is_refused():
         Feasible(prior_weight=-1.0)
     with pytest.raises(UsageError, match='sweeps must be at least 0'):
         SequentialFeasible(sweeps=-1)
-    rng = np.random.default_rng(13)
-    robot = load_robot('planar_3r')
-    data = recorded(robot, robot.nominal, rng, noise=0.05)
-    estimate = Feasible(prior_weight=1e-2).fit(data.experiment)
-    with pytest.raises(UsageError, match='no standard parameter m9'):
-        standard_intervals(data.experiment, Feasible(), estimate, ['m9'], rng)
 
 
 def test_heavier_robot_of_the_same_shape_has_the_same_dimensionless_answer():
