@@ -7,14 +7,10 @@ whatever runs beside it starves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
-
-#: rows up to which BLAS never shares out a product with a matrix of joints (9216 elements for a
-#: vector, 262144 multiplications for a matrix; OpenBLAS, interface/gemv.c and gemm.c)
-FEW = 256
 
 
 @cache
@@ -75,8 +71,3 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _HOLDERS.leave()
-
-
-def one_blas_thread_for(rows: int) -> AbstractContextManager[None]:
-    """Return `one_blas_thread` for products of ``rows`` with matrices of joints; free for FEW."""
-    return one_blas_thread() if rows > FEW else nullcontext()

@@ -93,11 +93,6 @@ def ranged(default: Any, allowed: NumberRange, description: str = '') -> Any:
     return field(default=default, metadata={RANGE: allowed, 'description': description})
 
 
-def ranges_of(owner: type) -> dict[str, NumberRange]:
-    """Return the ranges of a dataclass by the names of its fields."""
-    return {f.name: f.metadata[RANGE] for f in fields(owner) if RANGE in f.metadata}
-
-
 def check_ranges(settings: Any, named: str, error: type[DynIdError] = UsageError) -> None:
     """Raise ``error`` where a field of a dataclass is outside its range.
 

@@ -18,7 +18,7 @@ from nominal import nominal_model, states
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import robot_dynid
-from robot_dynid.blas import FEW, one_blas_thread, one_blas_thread_for
+from robot_dynid.blas import one_blas_thread
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.rollout import rollout
 from robot_dynid.threads import threads_at_most
@@ -239,13 +239,6 @@ def test_an_error_restores(threads: None) -> None:
     with pytest.raises(ZeroDivisionError), one_blas_thread(), one_blas_thread():
         raise ZeroDivisionError
     assert blas_threads() == {THREADS}
-
-
-def test_few_states_cost_nothing(threads: None) -> None:
-    with one_blas_thread_for(FEW):
-        assert blas_threads() == {THREADS}
-    with one_blas_thread_for(FEW + 1):
-        assert blas_threads() == {1}
 
 
 def test_the_suite_itself_runs_with_one_thread() -> None:

@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
+from number_ranges import ranges_of
 
 import robot_dynid
 from robot_dynid.errors import MissingDependency, RobotError, UsageError
@@ -22,7 +23,7 @@ from robot_dynid.excitation.families import FAMILIES
 from robot_dynid.excitation.request import DesignOptions
 from robot_dynid.friction import ADDITIONS, LAWS
 from robot_dynid.identification.recipe import Recipe
-from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged, ranges_of
+from robot_dynid.numbers import RANGE, NumberRange, check_ranges, ranged
 from robot_dynid.ros.common.params import check_parameter
 from robot_dynid.signals.averaging import Periodic
 

@@ -31,7 +31,7 @@ from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.export.urdf import Export
 from robot_dynid.files import atomic_write, atomic_writer, open_lock, open_log
 from robot_dynid.identified.model import IdentifiedModel
-from robot_dynid.io.bag_writer import BagWriter, write_bag
+from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.csv import write_csv
 from robot_dynid.io.trajectory_file import save_trajectory
 from robot_dynid.report.html import write_report
@@ -342,7 +342,7 @@ def test_bags_get_a_folder_of_their_own(storage: str, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match='exists already; bags are not overwritten'):
             BagWriter(tmp_path / name, storage)
     with pytest.raises(DataError, match='cannot be created'):
-        write_bag(tmp_path / 'file' / 'bag', LOG, storage)
+        BagWriter(tmp_path / 'file' / 'bag', storage)
     assert (names(tmp_path / 'folder'), (tmp_path / 'file').read_text()) == ([], FOREIGN)
 
 

@@ -88,18 +88,6 @@ class Derivatives:
         require_solved(pivots, q)
         return found
 
-    def by_parameters(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the derivatives (K, N, 10 n) of the effort by the parameters of the links.
-
-        This is the regressor of float states (K, N). Those of the acceleration are minus the third
-        of `forward` @ them.
-        """
-        n = self._robot.n
-        found = np.zeros((len(q), self.count, 10 * n))
-        found[:, :n] = rigid_body.regressor(
-            self._robot, (q[:, :n], qd[:, :n], qdd[:, :n])).transpose(2, 0, 1)
-        return found
-
 
 def _pull(springs: Springs, q: FloatArray, qd: FloatArray) -> FloatArray:
     """Return the effort (K, N) of gears."""

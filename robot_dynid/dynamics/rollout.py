@@ -19,7 +19,7 @@ from robot_dynid.types import FloatArray, Progress
 
 #: longest internal step [s]; longer samples are divided
 LONGEST_STEP = 1e-3
-#: internal steps computed in one go, counted as `work_of` does: some 20 to 500 ms
+#: internal steps computed in one go, motions counted in whole tiles: some 20 to 500 ms
 PIECE = 20_000
 #: least internal steps [1 us each] that are worth a thread
 LEAST_STEPS = 256
@@ -110,11 +110,6 @@ class Rollout:
 def step_count(dt: float) -> int:
     """Return the number of internal steps in a sample of ``dt`` [s]."""
     return max(1, int(np.ceil(dt / LONGEST_STEP - 1e-9)))
-
-
-def work_of(motions: int, samples: int, dt: float) -> int:
-    """Return the internal steps of a call; motions count in whole tiles."""
-    return -(-motions // LANES) * LANES * samples * step_count(dt)
 
 
 def limit_table(limits: Limits) -> FloatArray:

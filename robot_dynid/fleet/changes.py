@@ -25,7 +25,7 @@ from robot_dynid.estimation.quantiles import student_quantile, student_tail
 from robot_dynid.fleet.scatter import DayToDay, Levels, Path, levels
 from robot_dynid.types import FloatArray
 
-STEP, PASSING, TREND, OUTLIER = PATTERNS = ('step', 'one session', 'trend', 'outlier')
+STEP, PASSING, TREND, OUTLIER = ('step', 'one session', 'trend', 'outlier')
 #: arms up to which the others are taken without the one in question; more bound what one adds
 LEFT_OUT = 12
 #: fewer arms do not tell what is usual

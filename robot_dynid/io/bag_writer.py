@@ -9,14 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from robot_dynid.errors import DataError, DynIdError, UsageError
 from robot_dynid.files import atomic_write
-from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 from robot_dynid.io.digest import DIGEST, TopicDigest
 from robot_dynid.io.rosbags_compat import StorageOf, closed
-from robot_dynid.types import FloatArray, RawLog
 
 if TYPE_CHECKING:
     from rosbags.interfaces import Connection
@@ -198,31 +194,3 @@ class BagWriter:
     ) -> None:
         """Close, also after an error: what was written stays."""
         self.close()
-
-
-def write_bag(path: str | Path, log: RawLog, storage: str = 'mcap', start: int = 10**18) -> None:
-    """Write a recording as a bag; its time 0 becomes ``start`` (ns).
-
-    Joint states go to /joint_states, motor states and joint torques (if any) to /motor_states and
-    /joint_torques. Stamps that are not finite cannot be written, nor the torque of wrenches, of
-    which a bag holds themselves: DataError.
-    """
-    if log.external_torque is not None:
-        raise DataError(f'{log.source}: a bag holds external wrenches, and not the torque that '
-                        'they put on the joints; write a CSV file')
-    if not np.isfinite(log.time).all():
-        raise DataError(f'{log.source}: time has stamps that are not finite, a bag needs all')
-    stamps = start + np.round(log.time * 1e9).astype(np.int64)
-    topics: dict[str, tuple[FloatArray | None, ...]] = {}
-    topics['/joint_states'] = (log.position, log.velocity, log.effort)
-    if log.motor_position is not None or log.motor_velocity is not None:
-        topics['/motor_states'] = (log.motor_position, log.motor_velocity, None)
-    if log.joint_torque is not None:
-        topics['/joint_torques'] = (None, None, log.joint_torque)
-    with BagWriter(path, storage) as bag:
-        for name, values in topics.items():
-            topic = bag.add_topic(name, JOINT_STATE)
-            for stamp, data in zip(
-                stamps.tolist(), encode_joint_states(log.joints, stamps, values), strict=True
-            ):
-                bag.write(topic, stamp, data)

@@ -1,6 +1,6 @@
 """Parts of rosbags that are used beyond its documented interface.
 
-Written for rosbags 0.9.16 to 0.11: another version may move them, which `missing_parts` reports.
+Written for rosbags 0.9.16 to 0.11: another version may move them, which a test notices.
 """
 
 from __future__ import annotations
@@ -148,24 +148,3 @@ def decompressors() -> dict[str, Callable[[Any], Any]]:
             with suppress(ImportError):
                 zstd = import_module(name)
     return {'lz4': lz4.open} if zstd is None else {'lz4': lz4.open, 'zstd': zstd.open}
-
-
-def missing_parts(folder: Path) -> list[str]:
-    """Return the parts above that the installed rosbags lacks; writes two bags into ``folder``."""
-    from importlib.metadata import version
-
-    from rosbags.rosbag2 import StoragePlugin, Writer
-
-    wanted = {'MCAP': ('path', 'bio', 'chunk', 'close_chunk'), 'SQLITE3': ('path', 'conn')}
-    missing = []
-    for plugin, names in wanted.items():
-        with Writer(folder / plugin, version=9, storage_plugin=StoragePlugin[plugin]) as writer:
-            storage: Any = getattr(writer, 'storage', None)
-            missing += [f'{plugin} storage.{name}' for name in names if not hasattr(storage, name)]
-            if plugin == 'MCAP' and not hasattr(getattr(storage, 'chunk', None), 'msgs'):
-                missing.append('MCAP storage.chunk.msgs')
-        writer = Writer(folder / f'{plugin}_text', version=9, storage_plugin=StoragePlugin[plugin])
-        writer.open()
-        if 'rosbag2_bagfile_information' not in closed(writer):
-            missing.append('Writer.metapath')
-    return [f'rosbags {version("rosbags")} has no {name}' for name in missing]

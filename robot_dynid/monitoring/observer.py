@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynid.adaptation.on_line import SlowTables
-from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import UsageError
 from robot_dynid.friction import AxisFriction
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor_input import MonitorInput
-from robot_dynid.monitoring.state_monitor import EXTERNAL, ContactLevels, Follower
+from robot_dynid.monitoring.state_monitor import ContactLevels, Follower
 from robot_dynid.signals.causal import corner_of
 from robot_dynid.types import FloatArray
 
@@ -58,9 +57,3 @@ def slowest(model: IdentifiedModel) -> FloatArray:
     """Return the speeds (n,) [rad/s, m/s] below which friction may be anything."""
     levels = model.noise_levels
     return np.full(model.robot.n, REST) if levels is None else levels.speed
-
-
-@one_blas_thread()
-def external_torque(model: IdentifiedModel, motion: MonitorInput, gain: float) -> FloatArray:
-    """Return the external torque (N, n) [N m] of a recording, as it would come on line."""
-    return Observer(model, gain).along(motion)[:, EXTERNAL]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -74,13 +73,6 @@ def normalised(
         exponent = (exponent[:, :, None] + own[:, None, :]).reshape(len(features), -1)
     bumps = np.exp(exponent - exponent.max(axis=1, keepdims=True))
     return np.asarray(bumps / bumps.sum(axis=1, keepdims=True))
-
-
-def centres(model: RadialModel) -> FloatArray:
-    """Return the centres (c, k) in the order of the weights, c = count^k."""
-    axes = [np.linspace(low, high, model.count)
-            for low, high in zip(model.lower, model.upper, strict=True)]
-    return np.array(list(product(*axes)))
 
 
 @dataclass(frozen=True)

@@ -76,15 +76,6 @@ def inverse(transform: ArrayLike) -> FloatArray:
     return homogeneous(t[:3, :3].T, -t[:3, :3].T @ t[:3, 3])
 
 
-def twist(axis: ArrayLike, origin: ArrayLike, kind: str = 'revolute') -> FloatArray:
-    """Return the unit twist (6,) of a joint in the base frame: (s, p x s), prismatic (0, s)."""
-    direction = np.asarray(axis, dtype=np.float64)
-    direction = direction / np.linalg.norm(direction)
-    if kind == 'prismatic':
-        return np.concatenate([np.zeros(3), direction])
-    return np.concatenate([direction, np.cross(np.asarray(origin, dtype=np.float64), direction)])
-
-
 def exponential(screw: ArrayLike, q: float) -> FloatArray:
     """Return exp([screw] q) (4, 4), the motion by ``q`` along a twist (6,), in closed form.
 

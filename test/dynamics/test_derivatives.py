@@ -81,8 +81,6 @@ def test_links_alone_agree_with_pinocchio(decade: int) -> None:
         effort = np.array([peer.inverse_dynamics(*s) for s in zip(q, v, a, strict=True)])
         expected = np.array([peer.forward_derivatives(*s) for s in zip(q, v, effort, strict=True)])
         agree(ours.forward(q, v, effort), expected.transpose(1, 0, 2, 3), SAME_FORMULA * worst)
-        expected = np.array([peer.regressor(*s) for s in zip(q, v, a, strict=True)])
-        agree(ours.by_parameters(q, v, a), expected, SAME_FORMULA)
 
 
 def test_the_random_robots_slide_and_branch() -> None:

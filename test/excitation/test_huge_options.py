@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from number_ranges import ranges_of
 
 from robot_dynid.dynamics.rigid_body import inverse_dynamics
 from robot_dynid.errors import UsageError
@@ -17,7 +18,6 @@ from robot_dynid.excitation.design import (
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import FAMILIES, parse_request
 from robot_dynid.excitation.request import DesignOptions
-from robot_dynid.numbers import ranges_of
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.trajectories.fourier import FourierOptions, random_fourier
 from robot_dynid.trajectories.limits import motion_limits

@@ -5,7 +5,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bags import PLUGINS, START, STORE, motion, raw, states, storage_file, write_topics
+from bags import (
+    PLUGINS,
+    START,
+    STORE,
+    motion,
+    raw,
+    states,
+    storage_file,
+    write_bag,
+    write_topics,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,7 +23,7 @@ from rosbags.rosbag2 import CompressionMode, Reader
 
 from robot_dynid.errors import DataError, UsageError
 from robot_dynid.io.bag import Topics, read_bag
-from robot_dynid.io.bag_writer import BagWriter, write_bag
+from robot_dynid.io.bag_writer import BagWriter
 from robot_dynid.io.cdr import JOINT_STATE, JointStateDecoder, encode_joint_states
 from robot_dynid.io.csv import read_csv, write_csv
 from robot_dynid.io.joint_states import sampled

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from rosbags.rosbag2 import storage_mcap
+from rosbags.rosbag2 import StoragePlugin, Writer
 
-from robot_dynid.io.rosbags_compat import missing_parts
-
-
-def test_the_installed_rosbags_has_all_that_is_used(tmp_path: Path) -> None:
-    assert missing_parts(tmp_path) == []
+from robot_dynid.io.rosbags_compat import closed
 
 
-def test_what_a_version_moves_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(storage_mcap.McapWriter, 'close_chunk')
-    (missing,) = missing_parts(tmp_path)
-    assert missing.startswith('rosbags 0.')
-    assert missing.endswith('has no MCAP storage.close_chunk')
+@pytest.mark.parametrize(('plugin', 'names'), [
+    ('MCAP', ('path', 'bio', 'chunk', 'close_chunk')), ('SQLITE3', ('path', 'conn'))])
+def test_the_installed_rosbags_has_all_that_is_used(
+    tmp_path: Path, plugin: str, names: tuple[str, ...]
+) -> None:
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin[plugin]) as writer:
+        storage: Any = writer.storage
+        assert [name for name in names if not hasattr(storage, name)] == []
+        assert plugin != 'MCAP' or hasattr(storage.chunk, 'msgs')
+    writer = Writer(tmp_path / 'text', version=9, storage_plugin=StoragePlugin[plugin])
+    writer.open()
+    assert 'rosbag2_bagfile_information' in closed(writer)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from monitored import model_of, motion
+from monitored import external_torque, model_of, motion
 from tolerances import SAME_FORMULA
 
 from robot_dynid.friction import ADDITIONS, LAWS, law_from
@@ -15,7 +15,7 @@ from robot_dynid.identified.structure import Structure
 from robot_dynid.monitoring.contact import ContactSettings
 from robot_dynid.monitoring.monitor import Monitor, MonitorSettings
 from robot_dynid.monitoring.monitor_input import MonitorInput, monitor_input
-from robot_dynid.monitoring.observer import Observer, external_torque
+from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.state_monitor import FRICTION, PREDICTED, RESIDUAL
 from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot

@@ -7,13 +7,14 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from monitored import external_torque
 from tolerances import OBSERVED, SAME_FORMULA
 
 from robot_dynid.dynamics.momentum import Momentum
 from robot_dynid.errors import UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.monitor_input import MonitorInput
-from robot_dynid.monitoring.observer import Observer, external_torque
+from robot_dynid.monitoring.observer import Observer
 from robot_dynid.simulation.plant import TIMESTEP, Plant
 from robot_dynid.simulation.truth import (
     Truth,

@@ -84,6 +84,14 @@ def test_inverse_of_a_transform() -> None:
     assert np.allclose(screws.inverse(frame) @ frame, np.eye(4), atol=1e-15)
 
 
+def twist(entry: Screw) -> FloatArray:
+    """Return the unit twist (6,) of a joint in the base frame: (s, p x s), prismatic (0, s)."""
+    direction = np.asarray(entry.axis) / np.linalg.norm(entry.axis)
+    if entry.kind == 'prismatic':
+        return np.concatenate([np.zeros(3), direction])
+    return np.concatenate([direction, np.cross(entry.origin, direction)])
+
+
 def as_screws(robot: RobotModel) -> tuple[list[Screw], list[FloatArray]]:
     """Describe a robot by screws; also return screw-aligned from own link frames."""
     entries, changes = [], []
@@ -121,7 +129,7 @@ def test_product_of_exponentials_gives_the_poses(name: str) -> None:
     robot = load_robot(name)
     entries, _ = as_screws(robot)
     other = robot_from_screws(name, entries)
-    twists = np.array([screws.twist(e.axis, e.origin, e.kind) for e in entries])
+    twists = np.array([twist(e) for e in entries])
     q = np.random.default_rng(1).normal(size=robot.n)
     for j, pose in enumerate(poses(other, q)):
         home = screws.link_frame(entries[j].axis, entries[j].origin)

@@ -47,8 +47,9 @@ def changed(folder: Path):
 
 def made(folder: Path) -> None:
     """Put robot, motions, recordings, models and states into a folder."""
+    from bags import write_bag
+
     from robot_dynid import load_log, load_robot
-    from robot_dynid.io.bag_writer import write_bag
 
     (folder / 'examples').symlink_to(ROOT / 'examples')
     content = yaml.safe_load(ARM.read_text('utf-8'))

@@ -1,4 +1,4 @@
-"""Bags written by rosbags itself, for the tests of our readers."""
+"""Bags written by rosbags itself, for the tests of our readers, and by our writer."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ import numpy as np
 from rosbags.rosbag2 import CompressionFormat, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from robot_dynid.io.cdr import JOINT_STATE
+from robot_dynid.io.bag_writer import BagWriter
+from robot_dynid.io.cdr import JOINT_STATE, encode_joint_states
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 PLUGINS = {'mcap': StoragePlugin.MCAP, 'sqlite3': StoragePlugin.SQLITE3}
@@ -61,3 +62,24 @@ def states(names=('a', 'b'), count=400, period=2_000_000, offset=0, seed=3):
 
 def storage_file(folder):
     return next(f for f in Path(folder).iterdir() if f.suffix in ('.mcap', '.db3'))
+
+
+def write_bag(path, log, storage='mcap', start=10**18):
+    """Write a recording as a bag; its time 0 becomes ``start`` (ns).
+
+    Joint states go to /joint_states, motor states and joint torques (if any) to /motor_states and
+    /joint_torques.
+    """
+    stamps = start + np.round(log.time * 1e9).astype(np.int64)
+    topics = {'/joint_states': (log.position, log.velocity, log.effort)}
+    if log.motor_position is not None or log.motor_velocity is not None:
+        topics['/motor_states'] = (log.motor_position, log.motor_velocity, None)
+    if log.joint_torque is not None:
+        topics['/joint_torques'] = (None, None, log.joint_torque)
+    with BagWriter(path, storage) as bag:
+        for name, values in topics.items():
+            topic = bag.add_topic(name, JOINT_STATE)
+            for stamp, data in zip(
+                stamps.tolist(), encode_joint_states(log.joints, stamps, values), strict=True
+            ):
+                bag.write(topic, stamp, data)

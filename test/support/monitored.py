@@ -9,9 +9,12 @@ import numpy as np
 
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.structure import Structure
+from robot_dynid.monitoring.monitor_input import MonitorInput
+from robot_dynid.monitoring.observer import Observer
+from robot_dynid.monitoring.state_monitor import EXTERNAL
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import RawLog
+from robot_dynid.types import FloatArray, RawLog
 
 
 def model_of(
@@ -27,6 +30,11 @@ def model_of(
     values = reduction.base(standard)
     return IdentifiedModel(robot, structure, reduction, values, np.zeros_like(values), values,
                            Preprocessing(cutoff=10.0, effort_lag=lag))
+
+
+def external_torque(model: IdentifiedModel, given: MonitorInput, gain: float) -> FloatArray:
+    """Return the external torque (N, n) [N m] of a recording, as it would come on line."""
+    return Observer(model, gain).along(given)[:, EXTERNAL]
 
 
 def motion(robot: RobotModel, count: int = 1500, seed: int = 0) -> RawLog:

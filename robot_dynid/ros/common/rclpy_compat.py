@@ -1,6 +1,6 @@
 """Parts of rclpy that are used beyond its documented interface, or moved between distributions.
 
-Written for Humble to Kilted: another version may move them, which `missing_parts` reports.
+Written for Humble to Kilted: another version may move them, which a test notices.
 """
 
 from __future__ import annotations
@@ -73,32 +73,3 @@ def spin_once(executor: Executor, turn: Callable[[], AbstractContextManager[None
         with turn():
             handler()
             handler.result()
-
-
-def missing_parts() -> list[str]:
-    """Return the parts above that the installed rclpy lacks, with its version."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    from rclpy.action import ActionServer
-    from rclpy.subscription import Subscription
-
-    wait_set = getattr(rclpy_implementation, 'WaitSet', None)
-    handle = getattr(rclpy_implementation, 'Subscription', None)
-    wanted = [
-        (rclpy_implementation, 'rclpy_implementation', ('WaitSet', 'InvalidHandle')),
-        (wait_set, 'WaitSet', ('clear_entities', 'add_subscription', 'wait')),
-        (handle, 'rclpy_implementation.Subscription', ('take_message', '__enter__', '__exit__')),
-        (Subscription, 'Subscription', ('handle', 'topic_name')),
-        (MutuallyExclusiveCallbackGroup, 'MutuallyExclusiveCallbackGroup', ('can_execute',)),
-        (Executor, 'Executor', ('wait_for_ready_callbacks',)),
-        (ActionServer, 'ActionServer', ('notify_execute',))]
-    held = set(Node.__init__.__code__.co_names)
-    try:
-        installed = version('rclpy')
-    except PackageNotFoundError:
-        installed = 'of this ROS distribution'
-    lacking = [f'{owner}.{name}'
-               for part, owner, names in wanted for name in names if not hasattr(part, name)]
-    if '_parameter_overrides' not in held:
-        lacking.append('Node._parameter_overrides')
-    return [f'rclpy {installed} has no {name}' for name in lacking]

@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('control_msgs')
 
+from number_ranges import ranges_of
+
 from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.execution.guards import EffortGuard, GuardSettings, JointStates
-from robot_dynid.numbers import ranges_of
 from robot_dynid.robot.model import PRISMATIC, Drive, RobotModel
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.ros.common.params import check_parameter

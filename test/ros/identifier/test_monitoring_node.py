@@ -15,6 +15,7 @@ pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
 from identifier_stage import PATIENCE, ROBOT, Client, Data
+from monitored import external_torque
 from ros_process import running
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
@@ -24,7 +25,6 @@ from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import EffortWriter, JointStateReader, encode_joint_states
 from robot_dynid.monitoring.monitor import Monitor
 from robot_dynid.monitoring.monitor_input import monitor_input
-from robot_dynid.monitoring.observer import external_torque
 from robot_dynid.ros.identifier.robot_description import LATCHED
 
 TOPICS = ('predicted_effort', 'effort_residual', 'external_torque')
