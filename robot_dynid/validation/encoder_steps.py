@@ -47,6 +47,6 @@ def step_warning(model: IdentifiedModel, log: RawLog) -> str | None:
             found.append(f'{joint} {within:.2g} of {whole:.2g} within {step:.1e}')
     if not found:
         return None
-    return (f'{log.source}: friction after a reversal changes within one step of the encoder, by '
-            f'[N m or N, rad or m]: {", ".join(found)}; at rest and around reversals predictions '
-            'from these positions can be no surer than that; record more digits if there are any')
+    return ('friction after a reversal changes within one step of the encoder, by [N m or N, rad '
+            f'or m]: {", ".join(found)}; at rest and around reversals predictions from these '
+            'positions can be no surer than that; record more digits if there are any')

@@ -155,17 +155,23 @@ def validate(model: IdentifiedModel, logs: Sequence[RawLog]) -> Validation:
     logs, findings = plausible_recordings(model.robot, Parts.of(logs))
     rows = logs.rows if isinstance(logs, Parts) else 0
     notes: list[str] = []
-    found = score(model, _repaired(model, logs, notes), max(1, -(-rows // SCORED)), True)
-    return replace(found, warnings=(*findings, *notes, *found.warnings))
+    steps: dict[str, list[str]] = {}
+    found = score(model, _repaired(model, logs, notes, steps), max(1, -(-rows // SCORED)), True)
+    alike = (f'{", ".join(sources)}: {sentence}' for sentence, sources in steps.items())
+    return replace(found, warnings=(*findings, *alike, *notes, *found.warnings))
 
 
 def _repaired(
-    model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str]
+    model: IdentifiedModel, logs: Iterable[RawLog], notes: list[str], steps: dict[str, list[str]]
 ) -> Iterator[Repaired]:
-    """Yield recordings but parts that cannot be used, which go into ``notes``."""
+    """Yield recordings but parts that cannot be used, which go into ``notes``.
+
+    What is said of the steps of encoders goes into ``steps``, with the sources it is said of.
+    """
     for log in logs:
         warning = step_warning(model, log) if log.part is None else None
-        notes += [warning] if warning else []
+        if warning:
+            steps.setdefault(warning, []).append(log.source)
         try:
             yield repair(model.robot, log, model.preprocessing.rate)
         except DataError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,15 +39,18 @@ def recording(step: float, law: str) -> RawLog:
     return RawLog(law, robot.joints, time, step * np.round(position / step), None, effort)
 
 
-@pytest.mark.parametrize(('step', 'law', 'said'), [
+@pytest.mark.parametrize(('step', 'law', 'named'), [
     (2e-4, 'dahl', True), (2e-6, 'dahl', False), (2e-4, 'coulomb', False)])
-def test_steps_that_hide_presliding_are_named(step: float, law: str, said: bool) -> None:
+def test_steps_that_hide_presliding_are_named(step: float, law: str, named: bool) -> None:
     settings = {'length': 2e-4} if law == 'dahl' else {}
     model = model_of(load_robot('planar_3r'), [(law, settings)])
     log = recording(step, law)
     warning = step_warning(model, log)
-    assert (warning is not None) == said
+    assert (warning is not None) == named
     if warning is not None:
         whole = 2.0 * model.standard['fc3']
         assert f'joint_3 {whole * (1.0 - np.exp(-1.0)):.2g} of {whole:.2g} within' in warning
-        assert warning in validate(model, [log]).warnings
+        logs = [replace(log, source=name, effort=log.effort * share)
+                for name, share in (('one', 1.0), ('other', 1.1))]
+        said = [w for w in validate(model, logs).warnings if warning in w]
+        assert said == [f'one, other: {warning}']
