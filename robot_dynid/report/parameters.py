@@ -46,6 +46,8 @@ STRONG, PAIRS = 0.9, 8  # correlations that are named, at most so many
 #: points of a drawn outline
 AROUND = 61
 AXES = 'xyz'
+#: origin of a parameter that no effort shows, where no prior decided it
+UNSEEN = 'not seen'
 
 
 def links(model: IdentifiedModel) -> tuple[Section, ...]:
@@ -69,7 +71,7 @@ def links(model: IdentifiedModel) -> tuple[Section, ...]:
         for words, side in (('from the side', 0), ('from the front', 1)))
     sheets = tuple(_sheet(model, j, card) for j in range(model.robot.n))
     return (Section('Links', text=text, figures=drawn, beside=True, sheets=sheets,
-                    tables=(*_link_table(model), _card(card))),)
+                    tables=(*_link_table(model), _card(card, bodies is not None))),)
 
 
 def _link_table(model: IdentifiedModel) -> tuple[Table, ...]:
@@ -84,10 +86,14 @@ def _link_table(model: IdentifiedModel) -> tuple[Table, ...]:
             ) if table else ()
 
 
-def _card(card: Sequence[ParameterRow]) -> Table:
-    """Return the parameter card: where every standard parameter comes from."""
+def _card(card: Sequence[ParameterRow], complete: bool) -> Table:
+    """Return the parameter card: where every standard parameter comes from.
+
+    Without ``complete`` links no prior decided: values are those of what is measured.
+    """
     rows = tuple(Row((
-        r.part, r.name, number(r.value), r.origin,
+        r.part, r.name, number(r.value) if complete or r.origin == MEASURED else '',
+        r.origin if complete or r.origin != PRIOR else UNSEEN,
         '' if r.deviation is None else number(r.deviation, 2),
         '' if r.share is None else f'{percent(r.share)} %',
         '; '.join(r.combinations), r.measurement)) for r in card)
@@ -104,9 +110,9 @@ def _sheet(model: IdentifiedModel, j: int, card: Sequence[ParameterRow]) -> Shee
            and row.name.endswith(str(j + 1))}
     counts = {origin: sum(row.origin == origin for row in own.values())
               for origin in (MEASURED, COMBINED, PRIOR)}
-    told = ', '.join(f'{count} {words}' for count, words in zip(
-        counts.values(), ('measured', 'only in combination', 'from the prior')) if count)
     bodies = model.feasible_links
+    told = ', '.join(f'{count} {words}' for count, words in zip(counts.values(), (
+        MEASURED, COMBINED, UNSEEN if bodies is None else 'from the prior')) if count)
     if bodies is None:
         facts = tuple(Fact(row.name, told, _unit_of(kind), 'measured')
                       for kind, row in own.items() if row.origin == MEASURED

@@ -46,6 +46,12 @@ def test_models_without_links_or_stages_have_no_such_sections(plain: IdentifiedM
     assert method(plain) == () and friction_curves(plain) == ()
     (section,) = links(plain)
     assert section.figures == () and 'identify with --method feasible' in section.text
+    # no prior decided anything, and what is known in combinations only has no value of its own
+    assert 'prior' not in section.sheets[0].text and 'not seen' in section.sheets[0].text
+    (card,) = section.tables
+    told = {row.cells[1]: row.cells[2:4] for row in card.rows}
+    assert told['m1'] == ('', 'not seen') and told['m2'] == ('', 'only in combination')
+    assert told['mx3'][0] and told['mx3'][1] == 'measured'
 
 
 def test_links_are_told_with_what_the_prior_decided(plain: IdentifiedModel) -> None:
