@@ -123,6 +123,12 @@ class Watch:
                 for one in self.node.get_publishers_info_by_topic(
                     self.node.resolve_topic_name(topic))]
 
+    def commanders(self) -> tuple[str, ...]:
+        """Return the nodes that publish on the controller's topic, but those of excitation."""
+        found = self.publishers(f'{self.watched.controller}/joint_trajectory')
+        return tuple(dict.fromkeys(name for name, _ in found if not self.node.count_publishers(
+            f'{name}/excite/_action/status')))
+
     def controllers(self) -> tuple[str, ...]:
         """Return the names of the trajectory controllers that have an action."""
         return tuple(sorted(
@@ -213,8 +219,7 @@ def _facts(robot: RobotModel, watch: Watch, span: tuple[float, float]) -> Facts:
         controller_states=_read(controller_state, watch.controller_states),
         controller_publishers=watch.node.count_publishers(
             watch.node.resolve_topic_name(f'{name}/controller_state')),
-        commanders=tuple(dict.fromkeys(
-            one for one, _ in watch.publishers(f'{name}/joint_trajectory'))),
+        commanders=watch.commanders(),
         clock_publishers=watch.node.count_publishers('/clock'))
     position = position_of(facts, robot.joints)
     facts = facts if position is None else replace(facts, gravity=gravity_effort(robot, position))

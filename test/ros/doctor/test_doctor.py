@@ -15,7 +15,10 @@ import pytest
 pytest.importorskip('rclpy')
 pytest.importorskip('robot_dynid_interfaces')
 
+from rclpy.context import Context
+from rclpy.node import Node
 from ros_process import NodeProcess
+from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynid.cli.main import main
 from robot_dynid.robot.robot_file import load_robot
@@ -97,14 +100,23 @@ def test_a_fault_of_the_driver_is_named(fault: str, driver: subprocess.Popen[str
 def test_a_robot_in_order_is_and_its_faults_are_not(
     ros_domain: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    node = NodeProcess('simulated_robot', {'robot': ROBOT})
+    nodes = [NodeProcess(name, {'robot': ROBOT}) for name in ('simulated_robot', 'excitation')]
+    context = Context()
     try:
         code, off = until(lambda: asked(capsys), lambda found: found == (0, {}))
         assert (code, off) == (0, {}), off
         other = seen(controller='another')['controller']
         assert 'give --controller joint_trajectory_controller' in other.remedy
+        context.init(domain_id=ros_domain)
+        stranger = Node('stranger', context=context)
+        stranger.create_publisher(
+            JointTrajectory, 'joint_trajectory_controller/joint_trajectory', 1)
+        off = until(seen, lambda off: 'command topic' in off)
+        assert off['command topic'].what.startswith('/stranger can command')
     finally:
-        node.stop()
+        context.try_shutdown()
+        for node in nodes:
+            node.stop()
 
 
 def test_joint_states_elsewhere_are_named_and_those_of_another_domain_are_not(
