@@ -208,7 +208,7 @@ def _questions_of_the_arm(arm: Arm, driver: Driver | None, elastic: bool) -> lis
                  'for each, or unknown', (), UNKNOWN, f'unknown: speed limit in {RAMP:g} s'),
         Question('gear_ratios', 'Turns of the motor per turn of the joint, joint: ratio for each, '
                  'or unknown', (), UNKNOWN, RATIOS_OF_TWO_ENCODERS if elastic else
-                 'they are needed for torque ripple and rotor axes'),
+                 'torque ripple is told more surely with them; rotor axes need them'),
         Question('rotor_axes', 'Axes of the rotors in the frames of the links before the joints, '
                  'joint: [x, y, z], or unknown', (), UNKNOWN,
                  'unknown: rotors count by their inertia along the joint alone'),
