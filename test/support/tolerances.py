@@ -153,9 +153,6 @@ GAIN_MEASURED: Final = 0.03
 # sweeps converge linearly and end at a gain of 1e-7. Measured: 4e-6.
 POLISHED: Final = 2e-5
 
-# Share of 95 % intervals that hold the truth, of 24 that count like 15 independent ones.
-COVERAGE_OF_FEW: Final = 0.8
-
 # Held-out error of a feasible fit over that of unconstrained least squares, every joint: what the
 # project promises.
 HELD_OUT_RISE: Final = 1.02
