@@ -163,7 +163,7 @@ def with_low_pass(
     States of hysteresis are no linear function of the deflection, but move by one that has passed
     the low-pass already: what that took off is missing, what noise it let through is too much, in
     every stretch of time alike. The mean square of the changes by a cut-off below and one above
-    counts.
+    counts. It is there with the right law, too, which `with_other_hysteresis` does not doubt then.
     """
     robot, model = experiment.model.robot, experiment.model
 
@@ -192,8 +192,9 @@ def with_other_hysteresis(
     makes of it, next to none where the law is right. Stiffness and damping become what is most
     likely then, with the covariance that they have beside these amplitudes; all else is least
     squares with this stiffness and damping. An estimate that bounds parameters keeps its values,
-    and what would have changed is added to its covariance. Source: Kennedy, O'Hagan 2001 (what a
-    model lacks, by its prior).
+    and what would have changed is added to its covariance. A state beside is moved by the same
+    deflection as one of the model, so what the low-pass takes off is none of this:
+    `with_low_pass`. Source: Kennedy, O'Hagan 2001 (what a model lacks, by its prior).
     """
     samples = [prepare(experiment.model.robot, one, settings) for one in recordings]
     found = _beside_other_hysteresis(Experiment.of(
