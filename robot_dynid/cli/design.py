@@ -132,7 +132,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         'report': arguments.report, **_figures(found),
         'duration': found.trajectory.duration, 'limits': found.used,
         'starts': [vars(start) for start in found.starts], 'ended_early': found.ended_early,
-        'stages': [vars(stage) for stage in found.stages], 'session': to_plain(found.session),
+        'stages': [vars(stage) for stage in found.stages],
+        'session': found.session and {**to_plain(found.session), 'outlook': found.session.outlook},
         'elements': elements(found.trajectory), 'warnings': found.warnings,
         'chapters': chapters,
         'seconds': time.perf_counter() - started,
@@ -169,7 +170,8 @@ def _nothing_more(criteria: DesignCriteria, accuracy: float) -> dict[str, Any]:
             'largest_deviation': deviation, 'least_known': name, 'clearance': None,
             'duration': 0.0, 'limits': {}, 'starts': [], 'ended_early': False, 'stages': [],
             'elements': [],
-            'session': {'accuracy': accuracy, 'met': True, 'swings': [], 'unreachable': []},
+            'session': {'accuracy': accuracy, 'met': True, 'swings': [], 'unreachable': [],
+                        'why': '', 'later': [], 'outlook': 'nothing more is to be recorded'},
             'warnings': []}
 
 
@@ -269,17 +271,17 @@ def show_elements(elements: Sequence[Mapping[str, Any]], terminal: Terminal) -> 
 
 def _show_session(session: dict[str, Any] | None, terminal: Terminal) -> None:
     """Print the swings of an adaptive sequence, and what they will not reach."""
+    from robot_dynid.excitation.design import SEEN
+
     if session is None:
         return
     terminal.table('precision after each swing', (
-        'swing', 'joint', 's', 'least known', 'deviation %'), (
-        (str(i), one['moving'], number(one['duration'], 3), one['least_known'],
-         percent(one['largest_deviation'])) for i, one in enumerate(session['swings'], start=1)))
-    wanted = f'{percent(session["accuracy"])} %'
-    terminal.facts((
-        ('accuracy', f'{wanted}, {"met" if session["met"] else "not met"} after these swings'),
-        ('out of reach', ', '.join(session['unreachable'])),
-    ))
+        'swing', 'joint', 's', 'missing', 'worst of them', 'deviation %'), (
+        (str(i), one['moving'], number(one['duration'], 3), str(one['missing']),
+         one['least_known'], percent(one['largest_deviation'])
+         if one['largest_deviation'] < SEEN else 'not seen')
+        for i, one in enumerate(session['swings'], start=1)))
+    terminal.facts((('accuracy', session['outlook']),))
 
 
 def _least_known(result: dict[str, Any]) -> str:

@@ -282,13 +282,18 @@ def in_parts(recordings: Iterable[Samples]) -> Iterator[tuple[Samples, bool]]:
         began, end = samples.began, samples.time[-1] if len(samples) else np.inf
 
 
+def whole_batch(samples: Samples) -> int:
+    """Return the number of samples in BATCH_SECONDS."""
+    step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
+    return max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+
+
 def batch_samples(samples: Samples) -> int:
     """Return the batch length: BATCH_SECONDS, shorter where that would make too few batches.
 
     Parts of a longer recording make enough together.
     """
-    step = float(np.median(np.diff(samples.time))) if len(samples) > 1 else 1.0
-    length = max(1, round(BATCH_SECONDS / max(step, 1e-9)))
+    length = whole_batch(samples)
     if samples.began is not None:
         return length
     return int(max(1, min(length, len(samples) // LEAST_BATCHES or 1)))

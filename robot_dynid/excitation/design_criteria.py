@@ -13,7 +13,7 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import DynIdError
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.excitation.design import DesignCriteria
-from robot_dynid.excitation.precision import Precision
+from robot_dynid.excitation.precision import Precision, Resting
 from robot_dynid.excitation.regressor_parts import part_observations
 from robot_dynid.excitation.score import RATE, Scorer
 from robot_dynid.excitation.search.effort import RigidEffort
@@ -128,7 +128,8 @@ def _precision(
     if sizes is None:
         return None
     return Precision(model.reduction.names, sizes, noise / np.sqrt(RATE), noise,
-                     np.zeros((len(sizes), len(sizes))))
+                     np.zeros((len(sizes), len(sizes))),
+                     Resting.none(model.robot.n, len(sizes)))
 
 
 def _smooth(robot: RobotModel, blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -140,6 +140,8 @@ def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path,
     rows = found['session']['swings']
     assert len(rows) == 2 and not found['session']['met']
     assert set(rows[0]['locked']) | {rows[0]['moving']} == set(found['limits'])
+    later = found['session']['later']
+    assert f'; {len(later)} more swings, ' in found['session']['outlook'] and later
     robot, time = load_robot(ROBOT), np.arange(0.0, trajectory.duration, 0.01)
     motion = trajectory.sample(time)
     effort = inverse_dynamics(robot, motion.position, motion.velocity, motion.acceleration,
@@ -152,6 +154,7 @@ def test_an_adaptive_sequence_goes_on_from_what_was_measured(designed, tmp_path,
                header=','.join(header), comments='', fmt='%.9g')
     again, _ = designed(*adaptive, '--accuracy', 0.5, '--data', data)
     assert again['session']['met']
+    assert again['session']['outlook'] == 'the accuracy 0.5 is met then'
     fresh, _ = designed(*adaptive, '--accuracy', 0.5)
     assert again['duration'] < fresh['duration']
     out = tmp_path / 'none.yaml'
@@ -166,7 +169,7 @@ def test_an_accuracy_that_no_swing_gives_in_time_is_refused(tmp_path, capsys):
              '--longest', '5', '--out', str(tmp_path / 'T.yaml')]
     assert main(words) == 1
     assert 'out of reach' in (error := ' '.join(capsys.readouterr().err.split()))
-    assert 'within the limits for 5 s' in error
+    assert 'of swings, 5 s are allowed' in error
 
 
 @pytest.mark.parametrize(('words', 'message'), [

@@ -14,10 +14,13 @@ from robot_dynid.estimation.staged.measured_information import measured_informat
 from robot_dynid.excitation.design import design
 from robot_dynid.excitation.design_criteria import design_criteria
 from robot_dynid.excitation.families import parse_request
+from robot_dynid.excitation.planned.swing_candidates import Candidate
+from robot_dynid.excitation.precision import Resting
 from robot_dynid.identification.identify import identify
 from robot_dynid.identification.measured_precision import measured_precision
 from robot_dynid.identification.recipe import Recipe
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.trajectories.sine import SineSwing
 from robot_dynid.types import RawLog, Samples
 
 ROBOT = load_robot('planar_3r')
@@ -104,7 +107,7 @@ def test_a_plan_of_many_steps_can_be_cancelled(stage):
 
 def test_measured_information_is_that_of_the_plan():
     """With the noise that was assumed, a recording tells what its plan promised."""
-    found = adaptive(CRITERIA, accuracy=0.3)
+    found = adaptive(CRITERIA, accuracy=0.1)  # long enough to show the noise
     before = CRITERIA.precision
     noise = before.density / np.sqrt(STEP)
     samples = with_effort(CRITERIA.model, states(found.trajectory), truth())
@@ -115,9 +118,29 @@ def test_measured_information_is_that_of_the_plan():
     assert told.density == pytest.approx(before.density, rel=0.6)
     assert np.all(told.held < before.held), 'no friction holds these joints'
     same = replace(before, information=told.information * np.median(
-        told.density / before.density)**2)
+        told.density / before.density)**2, resting=Resting(told.resting, told.seconds))
     promised = found.session.swings[-1].largest_deviation
-    assert 0.3 * promised < same.worst[1] < 2.0 * promised
+    reached = [name not in found.session.unreachable for name in before.names]
+    assert 0.3 * promised < same.deviations[reached].max() < 2.0 * promised
+
+
+@pytest.mark.parametrize(('amplitude', 'frequency'), [(0.6, 0.7), (1.5, 0.35)])
+def test_a_short_swing_tells_of_joints_at_rest_what_was_planned(amplitude, frequency):
+    """However short its recording is: 4 and 9 s here."""
+    swing = SineSwing(ROBOT.joints, 'joint_1', np.array([0.3, -0.4, 0.5]), amplitude, frequency, 1)
+    samples = with_effort(CRITERIA.model, states(swing), truth())
+    noisy = samples.effort + 0.1 * np.random.default_rng(0).standard_normal(samples.effort.shape)
+    log = RawLog('one swing', ROBOT.joints, samples.time, samples.position, effort=noisy)
+    before = CRITERIA.precision
+    planned = Candidate.of(CRITERIA.model, swing, before).told(1)
+    found = measured_precision(ROBOT, [log], CRITERIA.model, before).resting
+    assert found.seconds[0] == pytest.approx(planned.seconds, rel=0.35)  # without rise and fall
+    assert not found.seconds[1:].any()
+    for i in (1, 2):
+        told, wanted = np.diag(found.grams[0, i]) * before.sizes**2, np.diag(planned.resting[i])
+        there = wanted > 1e-3 * wanted.max()
+        assert np.all(told[there] > 0.7 * wanted[there])
+        assert np.median(told[there] / wanted[there]) < 1.6
 
 
 def test_a_joint_that_never_moved_keeps_its_noise():
@@ -149,7 +172,8 @@ def test_what_friction_takes_of_joints_at_rest_does_not_average_out():
     assert np.all(dirty.held > 10.0 * clean.held)
     assert dirty.density == pytest.approx(clean.density, rel=1e-6)
     split = names.index('Ia3')  # which only the others' efforts tell from Izz3
-    seen = [np.linalg.inv(one.information + 1e-9 * np.eye(len(names)))[split, split]
-            for one in (clean, dirty, twice)]
+    total = [one.information + Resting(one.resting, one.seconds).information(
+        one.density, one.held) for one in (clean, dirty, twice)]
+    seen = [np.linalg.inv(one + 1e-9 * np.eye(len(names)))[split, split] for one in total]
     assert seen[1] > 20.0 * seen[0]
     assert seen[2] > 0.8 * seen[1], 'the same once more tells no more'

@@ -1,7 +1,7 @@
 """Information of single-joint recordings about base parameters, before any identification.
 
 The joint that moves counts by its effort, the longer the more. Of those at rest the variations
-count, once per motion: what friction takes of them does not average out.
+count: what friction takes of them does not average out, neither over time nor configurations.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from robot_dynid.types import FloatArray
 class MeasuredInformation:
     """Information (b, b) of single-joint motions, and the noise it counts by.
 
+    ``information`` (b, b) of efforts that average out; ``resting`` (n, n, b, b) the integral of
+    what the variations of the others tell while each joint moves, for ``seconds`` (n,).
     ``density`` (n,) N m s^0.5 (N s^0.5) of noise that is white from one stretch of time to the
     next, of every joint while it moves, NaN for those that never do; ``held`` (n,) N m (N) what
     friction takes of the effort of joints at rest, NaN where none moved beside.
@@ -43,6 +45,8 @@ class MeasuredInformation:
     information: FloatArray
     density: FloatArray
     held: FloatArray
+    resting: FloatArray
+    seconds: FloatArray
 
 
 def measured_information(experiment: Experiment, step: float) -> MeasuredInformation:
@@ -53,16 +57,18 @@ def measured_information(experiment: Experiment, step: float) -> MeasuredInforma
     model, data = experiment.model, single_joint_data(experiment)
     n, count = model.robot.n, len(model.reduction.names)
     density, held = np.full((2, n), np.nan)
-    information = np.zeros((count, count))
+    information, resting = np.zeros((count, count)), np.zeros((n, n, count, count))
+    seconds = np.zeros(n)
     for j in sorted({motion.moving for motion, _ in data}):
         found = [(motion, one) for motion, one in data if motion.moving == j]
         motions = tuple(motion for motion, _ in found)
         whole = reduce(Information.merge, [one for _, one in found])
         own, density[j] = _own(model, (motions, whole), j, step)
-        locked, there = _locked(model, (motions, whole), j, step)
+        free, resting[j], there = _locked(model, (motions, whole), j, step)
         held = np.where(np.isfinite(there), np.fmax(held, there), held)
-        information += own + locked
-    return MeasuredInformation(information, density, held)
+        information += own + free
+        seconds[j] = step * whole.samples
+    return MeasuredInformation(information, density, held, resting, seconds)
 
 
 def _own(
@@ -81,25 +87,33 @@ def _own(
     colour = max(float(np.median(honest[known] / white[known])), 1.0) if known.any() else 1.0
     least = (1e-6 * float(reduced.size(FILTERED)[0]))**2
     density = np.sqrt(max(variance * colour * step, least, np.finfo(float).tiny))
-    return _gram(reduced, combination, np.array([np.sqrt(step) / density])), float(density)
+    (gram,) = _grams(reduced, combination)
+    return step / density**2 * gram, float(density)
 
 
 def _locked(
     model: TorqueModel, data: tuple[tuple[LockedJointsMotion, ...], Information], j: int,
     step: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the information (b, b) of the joints at rest, and what friction takes there (n,)."""
-    others = tuple(i for i in range(model.robot.n) if i != j)
-    found = np.full(model.robot.n, np.nan)
-    if not others:
-        return np.zeros((len(model.reduction.names),) * 2), found
-    reduced, combination = _reduced(model, data, others)
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the information (b, b) of joints at rest that no friction holds, the integrals
+    (n, b, b) of the others, and what friction takes of their effort (n,).
+    """
+    n, count = model.robot.n, len(model.reduction.names)
+    others = np.array([i for i in range(n) if i != j], dtype=int)
+    information, resting = np.zeros((count, count)), np.zeros((n, count, count))
+    found = np.full(n, np.nan)
+    if not len(others):
+        return information, resting, found
+    reduced, combination = _reduced(model, data, tuple(others.tolist()))
     values = solve(reduced, joint_weights(reduced)).values
-    held = coherent(reduced, values)
-    found[list(others)] = held
+    found[others] = coherent(reduced, values)
     noise = np.maximum(residual_noise(reduced, values), 1e-6 * reduced.size(FILTERED))
-    weights = 1.0 / np.maximum(np.hypot(noise, held * np.sqrt(reduced.samples)), 1e-12)
-    return _gram(reduced, combination, weights), found
+    for i, gram, white in zip(others, _grams(reduced, combination), noise, strict=True):
+        if model.held[i]:
+            resting[i] = step * gram
+        else:
+            information += gram / max(white, 1e-12)**2
+    return information, resting, found
 
 
 def _reduced(
@@ -117,13 +131,12 @@ def _reduced(
     return reduced, found.combination
 
 
-def _gram(
-    reduced: Information, combination: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """Return the information (b, b) with ``weights`` (r,) of the rows."""
-    total = np.zeros((combination.shape[1],) * 2)
-    for batch in reduced.batches:
-        for row, weight in enumerate(weights):
-            design = weight * reduced.expanded(row, batch)[:, :-EXTRA] @ combination
-            total += design.T @ design
-    return total
+def _grams(reduced: Information, combination: FloatArray) -> list[FloatArray]:
+    """Return the squared regressor (b, b) of every row."""
+    found = []
+    for row in range(len(reduced.structure)):
+        designs = [reduced.expanded(row, batch)[:, :-EXTRA] @ combination
+                   for batch in reduced.batches]
+        found.append(sum((design.T @ design for design in designs),
+                         np.zeros((combination.shape[1],) * 2)))
+    return found

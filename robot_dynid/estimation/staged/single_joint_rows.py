@@ -13,8 +13,8 @@ from robot_dynid.estimation.experiment import (
     Experiment,
     Regression,
     accumulate,
-    batch_samples,
     row_weights,
+    whole_batch,
 )
 from robot_dynid.estimation.information import (
     EXTRA,
@@ -76,6 +76,9 @@ def own_rows(robot: RobotModel, samples: Samples) -> NDArray[np.bool_]:
 def single_joint_data(experiment: Experiment) -> list[tuple[LockedJointsMotion, Information]]:
     """Return every single-joint motion in the recordings of ``experiment``, its information.
 
+    In batches of BATCH_SECONDS however short a recording is: of a joint at rest only the variation
+    within a batch counts, and many short recordings make enough batches together.
+
     Raises DataError when there is none.
     """
     model = experiment.model
@@ -87,7 +90,7 @@ def single_joint_data(experiment: Experiment) -> list[tuple[LockedJointsMotion, 
             place = _place(model.robot, found, moving, samples.position[rows])
             if place not in found:
                 found[place] = Accumulator(model.reduction.names, model.structure,
-                                           batch_samples(samples))
+                                           whole_batch(samples))
             accumulate(regression, rows, found[place], weights)
     if not found:
         raise DataError('in no stretch of the data one joint moves while all others rest; record '

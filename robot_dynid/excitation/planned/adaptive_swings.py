@@ -2,16 +2,16 @@
 
 Candidates are swings of every joint, wide and narrow, with the others locked in several
 configurations. The effort of the joint that swings counts, the longer the more; those of the
-locked ones by their variations, once, since what friction takes of them does not average out. The
-next swing is the one that brings the deviations nearest to the accuracy asked for per second of
-its execution. No session can know a parameter better than all candidates would together, each for
-the whole time allowed: what misses the accuracy even then is out of reach.
+locked ones by their variations, since what friction takes of them does not average out. The next
+swing is the one that brings the deviations nearest to the accuracy asked for per second of its
+execution. What is out of reach of any session is named, and not planned for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +26,22 @@ from robot_dynid.excitation.design import (
     SwingRow,
 )
 from robot_dynid.excitation.planned.planner import MOVE_SPEEDS, Planner
+from robot_dynid.excitation.planned.reach import Reach
+from robot_dynid.excitation.planned.swing_candidates import Candidate, Known
 from robot_dynid.excitation.planned.swings import CANDIDATES, Swings, wide_and_narrow
-from robot_dynid.excitation.precision import Precision, covariance_of
+from robot_dynid.excitation.precision import Precision
 from robot_dynid.numbers import NumberRange
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.trajectories.moves import quintic_move
-from robot_dynid.trajectories.sine import RAMP, SineSwing
-from robot_dynid.types import FloatArray, Progress, Samples
+from robot_dynid.types import FloatArray, Progress
 
 ACCURACY = NumberRange(1e-6, 1e6, note='it is a deviation relative to nominal parameters')
 LONGEST = NumberRange(1.0, 36_000.0, 's')
 SWINGS = NumberRange(1, 1000, whole=True)
-#: instants looked at per period
-INSTANTS = 50
 #: a swing is made longer or shorter by about one in so many of its periods at a time
 STEPS = 8
+#: share of the accuracy that is planned for: what is found scatters about what was predicted
+MARGIN = 0.9
 #: times that more configurations are drawn while the candidates leave something out of reach
 DRAWS = 4
 
@@ -60,99 +61,24 @@ class Wanted:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """A swing and what its efforts tell of parameters in terms of their sizes, over their noise.
-
-    ``own`` (r, b) of the joint that swings, ``more`` (r, b) that of as many periods at full
-    amplitude again, ``locked`` (r, b) that of all others.
-    """
-
-    swing: SineSwing
-    own: FloatArray
-    more: FloatArray
-    locked: FloatArray
-
-    @classmethod
-    def of(cls, model: TorqueModel, swing: SineSwing, precision: Precision) -> Candidate:
-        """Look at the efforts of a swing."""
-        j, full = swing.index, RAMP / swing.frequency
-        columns, step = _columns(model, swing, (0.0, swing.duration))
-        again, _ = _columns(model, swing, (full, swing.duration - full))
-        own = np.sqrt(step) / precision.density[j]
-        others = [i for i in range(model.robot.n) if i != j]
-        varying = columns - columns.mean(axis=2, keepdims=True)
-        spread = np.hypot(precision.density, precision.held * np.sqrt(swing.duration))
-        locked = [varying[i].T * np.sqrt(step) / spread[i] for i in others if model.held[i]]
-        locked += [columns[i].T * np.sqrt(step) / precision.density[i]
-                   for i in others if not model.held[i]]
-        return cls(swing, *(_triangle(rows * precision.sizes) for rows in (
-            own * columns[j].T, own * again[j].T,
-            np.vstack(locked) if locked else np.zeros((0, len(precision.sizes))))))
-
-    @property
-    def again(self) -> float:
-        """Length of as many periods again, s."""
-        return self.swing.periods / self.swing.frequency
-
-    @property
-    def rows(self) -> FloatArray:
-        """All that the first execution tells (r, b)."""
-        return np.vstack([self.own, self.locked])
-
-
-def _columns(
-    model: TorqueModel, swing: SineSwing, span: tuple[float, float]
-) -> tuple[FloatArray, float]:
-    """Return the base regressor (n, b, N) within ``span`` [s], and the step of its samples [s]."""
-    count = int(np.ceil(INSTANTS * (span[1] - span[0]) * swing.frequency))
-    step = (span[1] - span[0]) / count
-    time: FloatArray = span[0] + step * (np.arange(float(count)) + 0.5)
-    motion = swing.sample(time)
-    samples = Samples(model.robot.joints, time, motion.position, motion.velocity,
-                      motion.acceleration)
-    return model.columns(samples), step
-
-
-def _triangle(rows: FloatArray) -> FloatArray:
-    """Return as few rows (r, b) that hold the same information."""
-    active = np.flatnonzero(rows.any(axis=0))
-    small = np.linalg.qr(rows[:, active], mode='r')
-    found = np.zeros((len(small), rows.shape[1]))
-    found[:, active] = small
-    return found
-
-
-@dataclass
 class Choice:
-    """The swings chosen so far, in their order; relative ``information`` (b, b) after them."""
+    """Swings with their numbers of periods, in their order; ``before`` them, what is known."""
 
-    information: FloatArray
-    chosen: list[tuple[Candidate, int]] = field(default_factory=list)
+    before: Known
+    chosen: tuple[tuple[Candidate, int], ...] = ()
 
-    def __post_init__(self) -> None:
-        self.covariance = covariance_of(self.information)
+    @cached_property
+    def known(self) -> Known:
+        """The state after them."""
+        return self.before.after([
+            one.told(periods) for one, periods in self.chosen if periods])
 
-    def deviations(self, rows: FloatArray | None = None) -> FloatArray:
-        """Return the deviations (b,), after ``rows`` (r, b) more."""
-        variance = np.diag(self.covariance)
-        if rows is not None:
-            shadow = rows @ self.covariance
-            left = np.linalg.solve(shadow @ rows.T + np.eye(len(rows)), shadow)
-            variance = variance - np.sum(shadow * left, axis=0)
-        return np.sqrt(np.maximum(variance, 1e-30))
-
-    def told(self, one: Candidate, periods: int) -> FloatArray:
-        """Return the rows (r, b) that a swing of so many ``periods`` adds."""
-        if not periods:
-            return one.own[:0]
-        known = any(one is before for before, n in self.chosen if n)
-        more = np.sqrt(periods / one.swing.periods - 1.0) * one.more
-        return np.vstack([one.own if known else one.rows, more])
-
-    def add(self, rows: FloatArray) -> None:
-        """Add ``rows`` (r, b) to what is known."""
-        self.information = self.information + rows.T @ rows
-        self.covariance = covariance_of(self.information)
+    def with_swing(self, place: int, one: Candidate, periods: int) -> Choice:
+        """Return the choice with a swing at ``place``, instead of that there; at the end for none.
+        """
+        found = list(self.chosen)
+        found[place:place + 1] = [(one, periods)]
+        return replace(self, chosen=tuple(found))
 
 
 def adaptive_swings(
@@ -172,30 +98,25 @@ def adaptive_swings(
         raise SessionOver(
             f'the accuracy {wanted.accuracy:g} is met: {precision.worst[0]} is known worst, to '
             f'{precision.worst[1]:.3g}; nothing more is to be recorded', precision.worst[1])
-    planner = Planner(criteria, limits)
+    planner, known = Planner(criteria, limits), Known.of(precision)
     swings = Swings(planner)
     candidates: list[Candidate] = []
     for draw in range(DRAWS):
         places = [swings.home, *swings.somewhere(rng, CANDIDATES - 1)] if draw == 0 else list(
             swings.somewhere(rng, CANDIDATES))
         candidates += _candidates(model, swings, places, precision, wanted)
-        unreachable = out_of_reach(precision, candidates, wanted)
-        if not np.any(unreachable):
+        reach = Reach.of(known, candidates, MARGIN * wanted.accuracy, wanted.longest)
+        if not np.any(reach.missed):
             break
-    progress = criteria.progress or (lambda *_: None)
-    found = _chosen(precision, candidates, wanted, ~unreachable, limits, progress)
-    choice = _shortened(precision, found, wanted, ~unreachable, progress)
-    names = tuple(n for n, lost in zip(precision.names, unreachable, strict=True) if lost)
+    goal = Goal(wanted, ~reach.missed, limits.scaled(1.0, MOVE_SPEEDS[0]),
+                criteria.progress or (lambda *_: None))
+    choice = _ordered(goal, _shortened(goal, _chosen(goal, known, candidates)))
+    why = reach.words(precision.names)
     if not choice.chosen:
-        missed = tuple(precision.names[i] for i in np.flatnonzero(
-            precision.deviations > wanted.accuracy))
-        raise SessionOver(
-            f'the accuracy {wanted.accuracy:g} is out of reach for {", ".join(missed)}, whatever '
-            f'joint swings within the limits for {wanted.longest:g} s; all else is known as well '
-            'as asked for', precision.worst[1], missed)
-    choice.chosen = choice.chosen[:wanted.swings]
-    trajectory = planner.joined([replace(c.swing, periods=n) for c, n in choice.chosen])
-    return Planned(trajectory, session=_session(precision, choice, wanted, names))
+        raise _over(precision, wanted, why)
+    trajectory = planner.joined([replace(c.swing, periods=n)
+                                 for c, n in choice.chosen[:wanted.swings]])
+    return Planned(trajectory, session=_session(precision, goal, choice, why))
 
 
 def _candidates(
@@ -210,95 +131,99 @@ def _candidates(
                     yield Candidate.of(model, swing, precision)
 
 
-def out_of_reach(
-    precision: Precision, candidates: Sequence[Candidate], wanted: Wanted
-) -> NDArray[np.bool_]:
-    """Return a mask (b,) of the parameters that no session of these candidates knows well enough.
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Goal of a session: the ``counted`` (b,) parameters known as ``wanted``.
 
-    All of them together, each for the whole time allowed, tell more than any session.
+    ``slow`` limits of the moves; ``progress`` may end the search: it may take many steps.
     """
-    best = precision.relative
-    for one in candidates:
-        best = best + (wanted.longest / one.again) * one.more.T @ one.more + one.rows.T @ one.rows
-    return np.asarray(np.sqrt(np.diag(covariance_of(best))) > wanted.accuracy)
 
+    wanted: Wanted
+    counted: NDArray[np.bool_]
+    slow: MotionLimits
+    progress: Progress
 
-def _chosen(
-    precision: Precision, candidates: Sequence[Candidate], wanted: Wanted,
-    counted: NDArray[np.bool_], limits: MotionLimits, progress: Progress,
-) -> Choice:
-    """Choose swings one by one until all that is ``counted`` (b,) is known well enough.
+    def missing(self, deviations: FloatArray) -> FloatArray:
+        """Return the distance of deviations (..., b) from those planned for, zero where met."""
+        excess = deviations[..., self.counted] / (MARGIN * self.wanted.accuracy)
+        return np.asarray(np.log(np.maximum(excess, 1.0)).sum(axis=-1))
 
-    A swing may also be made longer, which costs neither a move nor its rise and fall.
-    ``progress`` may end it: a fine accuracy takes many steps.
-    """
-    choice = Choice(precision.relative)
-    slow = limits.scaled(1.0, MOVE_SPEEDS[0])
-    seconds = 0.0
+    def met(self, choice: Choice) -> bool:
+        """Return whether all that is counted is known well enough."""
+        return not self.missing(choice.known.deviations) > 0.0
 
-    def missing(rows: FloatArray | None = None) -> float:
-        excess = choice.deviations(rows)[counted] / wanted.accuracy
-        return float(np.sum(np.log(np.maximum(excess, 1.0))))
-
-    def move(one: Candidate) -> float:
+    def move(self, choice: Choice, one: Candidate) -> float:
+        """Return the length of the move from the last swing to another, s."""
         if not choice.chosen:
             return 0.0
         ends = choice.chosen[-1][0].swing.position, one.swing.position
-        return quintic_move(limits.joints, ends, slow).duration
+        return quintic_move(self.slow.joints, ends, self.slow).duration
 
-    begin = left = missing()
+
+def _chosen(goal: Goal, known: Known, candidates: Sequence[Candidate]) -> Choice:
+    """Choose swings one by one until all that is counted is known well enough.
+
+    A swing may also be made longer, which costs neither a move nor its rise and fall.
+    """
+    choice, seconds = Choice(known), 0.0
+    shortest = [one.told(one.swing.periods) for one in candidates]
+    begin = left = float(goal.missing(known.deviations))
     while left > 0.0:
-        progress('choosing swings', 1.0 - left / begin)
-        options = [(one, np.sqrt(k) * one.more, k * one.again, i)
-                   for i, (one, n) in enumerate(choice.chosen) for k in (_steps(one, n),)]
-        seen = {id(one) for one, _ in choice.chosen}  # what is held then is held again
-        options += [(one, one.own if id(one) in seen else one.rows,
-                     one.swing.duration + move(one), -1) for one in candidates]
-        options = [option for option in options if seconds + option[2] <= wanted.longest]
-        gains = [(left - missing(rows)) / cost for _, rows, cost, _ in options]
-        if not max(gains, default=0.0) > 0.0:
+        goal.progress('choosing swings', 1.0 - left / begin)
+        longer = [(one.longer(_steps(one, n)), 0.0, one, n + _steps(one, n) * one.swing.periods)
+                  for one, n in choice.chosen]
+        fresh = [(told, goal.move(choice, one), one, one.swing.periods)
+                 for told, one in zip(shortest, candidates, strict=True)]
+        options = [(*option, min(place, len(longer)))
+                   for place, option in enumerate([*longer, *fresh])
+                   if seconds + option[0].seconds + option[1] <= goal.wanted.longest]
+        if not options:
             break
-        best, rows, cost, place = options[int(np.argmax(gains))]
-        choice.add(rows)
-        seconds += cost
-        if place < 0:
-            choice.chosen.append((best, best.swing.periods))
-        else:
-            before = choice.chosen[place][1]
-            choice.chosen[place] = best, before + _steps(best, before) * best.swing.periods
-        left = missing()
+        cost = np.array([told.seconds + move for told, move, *_ in options])
+        after = goal.missing(choice.known.deviations_after([told for told, *_ in options]))
+        best = int(np.argmax((left - after) / cost))
+        if not after[best] < left:
+            break
+        _, _, one, periods, place = options[best]
+        choice = choice.with_swing(place, one, periods)
+        seconds, left = seconds + cost[best], float(goal.missing(choice.known.deviations))
     return choice
 
 
-def _shortened(
-    precision: Precision, choice: Choice, wanted: Wanted, counted: NDArray[np.bool_],
-    progress: Progress,
-) -> Choice:
+def _shortened(goal: Goal, choice: Choice) -> Choice:
     """Return the choice without the periods and swings that later ones have made superfluous."""
-    def of(chosen: list[tuple[Candidate, int]]) -> Choice:
-        found = Choice(precision.relative)
-        for one, periods in chosen:
-            found.add(found.told(one, periods))
-            found.chosen.append((one, periods))
-        return found
-
-    def enough(one: Choice) -> bool:
-        return bool(np.all(one.deviations()[counted] <= wanted.accuracy))
-
-    if not enough(choice):
+    if not goal.met(choice):
         return choice
     for place in sorted(range(len(choice.chosen)), reverse=True,
                         key=lambda i: choice.chosen[i][1] / choice.chosen[i][0].swing.frequency):
         while choice.chosen[place][1]:
-            progress('shortening swings', 1.0)
+            goal.progress('shortening swings', 1.0)
             one, periods = choice.chosen[place]
-            fewer = list(choice.chosen)
-            fewer[place] = one, periods - _steps(one, periods) * one.swing.periods
-            shorter = of(fewer)
-            if not enough(shorter):
+            shorter = choice.with_swing(
+                place, one, periods - _steps(one, periods) * one.swing.periods)
+            if not goal.met(shorter):
                 break
             choice = shorter
-    return of([(one, periods) for one, periods in choice.chosen if periods])
+    return replace(choice, chosen=tuple(swing for swing in choice.chosen if swing[1]))
+
+
+def _ordered(goal: Goal, choice: Choice) -> Choice:
+    """Return the swings in the order in which each tells most per second after those before it.
+
+    Who executes only the first of them, and plans again, is to have the best.
+    """
+    left, found, seconds = list(choice.chosen), replace(choice, chosen=()), 0.0
+    while left:
+        told = [one.told(periods) for one, periods in left]
+        after = goal.missing(found.known.deviations_after(told))
+        cost = [t.seconds + goal.move(found, one) for t, (one, _) in zip(told, left, strict=True)]
+        gain = (goal.missing(found.known.deviations) - after) / np.array(cost)
+        best = int(np.argmax(gain))
+        if seconds + cost[best] <= goal.wanted.longest:  # in another order moves may take longer
+            found = replace(found, chosen=(*found.chosen, left[best]))
+            seconds += cost[best]
+        del left[best]
+    return found
 
 
 def _steps(one: Candidate, periods: int) -> int:
@@ -306,21 +231,30 @@ def _steps(one: Candidate, periods: int) -> int:
     return max(1, periods // (one.swing.periods * STEPS))
 
 
-def _session(
-    precision: Precision, choice: Choice, wanted: Wanted, unreachable: tuple[str, ...]
-) -> Session:
+def _over(precision: Precision, wanted: Wanted, why: str) -> SessionOver:
+    """Return the end of a session after which no swing brings what is missing any nearer."""
+    missed = tuple(precision.names[i] for i in np.flatnonzero(
+        precision.deviations > wanted.accuracy))
+    return SessionOver(
+        f'the accuracy {wanted.accuracy:g} is out of reach for {why or ", ".join(missed)}; all '
+        f'else is known as well as asked for', precision.worst[1], missed)
+
+
+def _session(precision: Precision, goal: Goal, choice: Choice, why: str) -> Session:
     """Return the swings of a choice, with the deviation after each of them."""
-    known, rows = Choice(precision.relative), list[SwingRow]()
+    wanted, rows, known = goal.wanted, list[SwingRow](), choice.before
     for one, periods in choice.chosen:
         swing = replace(one.swing, periods=periods)
-        known.add(known.told(one, periods))
-        known.chosen.append((one, periods))
-        deviations = known.deviations()
+        known = known.after([one.told(periods)])
+        deviations = np.where(goal.counted, known.deviations, 0.0)
         worst = int(np.argmax(deviations))
         rows.append(SwingRow(
             swing.moving, {name: float(at) for name, at in zip(
                 swing.joints, swing.position, strict=True) if name != swing.moving},
             float(swing.position[swing.index]), float(swing.amplitude), float(swing.frequency),
-            periods, swing.duration, float(deviations[worst]), precision.names[worst]))
-    met = bool(np.all(known.deviations() <= wanted.accuracy))
-    return Session(wanted.accuracy, met, tuple(rows), unreachable)
+            periods, swing.duration, float(deviations[worst]), precision.names[worst],
+            int(np.sum(deviations > wanted.accuracy))))
+    given = tuple(rows[:wanted.swings])
+    names = tuple(np.array(precision.names)[~goal.counted].tolist())
+    return Session(wanted.accuracy, not given[-1].missing and not names, given, names, why,
+                   tuple(rows[wanted.swings:]))

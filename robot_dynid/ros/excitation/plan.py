@@ -122,7 +122,7 @@ class ExcitationPlan:
             text += f'; condition number {self.design.score.condition_number:.1f}'
         session = self.design.session
         if session is not None:
-            text = '; '.join([*map(described, session.swings), text])
+            text = '; '.join([*map(described, session.swings), session.outlook, text])
         return text
 
     def with_moves(self, states: JointStates) -> tuple[Segment, ...]:

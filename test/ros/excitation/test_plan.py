@@ -234,8 +234,9 @@ def swings(path: Path, seconds: float = 7.0) -> Path:
 def test_the_next_swings_of_a_session_are_planned_from_its_recordings(tmp_path: Path) -> None:
     """A goal names what was measured so far; its plan is checked and shown like any other."""
     recorded = swings(tmp_path / 'run.csv')
-    options = {'procedure': 'adaptive', 'accuracy': 0.08}
+    options = {'procedure': 'adaptive', 'accuracy': 0.3}
     fresh = plans.designed(ROBOT, ('sine-sequence', options), SETTINGS, silent)
+    assert fresh.design.session is not None and not fresh.design.session.unreachable
     files = RequestedFiles(lambda text: None, str(tmp_path))
     given_files = plans.with_files({**options, 'data': ['run.csv']}, files)
     assert given_files['data'] == [str(recorded)]
