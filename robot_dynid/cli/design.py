@@ -281,7 +281,7 @@ def _show_session(session: dict[str, Any] | None, terminal: Terminal) -> None:
          one['least_known'], percent(one['largest_deviation'])
          if one['largest_deviation'] < SEEN else 'not seen')
         for i, one in enumerate(session['swings'], start=1)))
-    terminal.facts((('accuracy', session['outlook']),))
+    terminal.facts((('outlook', session['outlook']),))
 
 
 def _least_known(result: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from robot_dynid.types import Progress
 from robot_dynid.yaml_text import yaml_text
 from robot_dynid_interfaces.action import Excite
 
+Asked = Callable[[Excite.Goal], Excite.Result]
 #: how a session ends; the accuracy is met in the first case only
 MET, OUT_OF_REACH, OUT_OF_TIME = 'met', 'out of reach', 'out of time'
 DECLINED, STOPPED, FAILED, SILENT = 'declined', 'stopped', 'failed', 'node silent'
@@ -74,10 +75,9 @@ class _Course:
         """Time that is left for swings, s."""
         return self.session.longest - sum(s.duration for s in self.swings if s.recording)
 
-    @property
-    def goal(self) -> Excite.Goal:
-        """The dry run of the next swing."""
-        options = {**self.session.options, 'procedure': ADAPTIVE, 'longest': self.left}
+    def goal(self, longest: float) -> Excite.Goal:
+        """Return the dry run of the next swing of ``longest`` s of them."""
+        options = {**self.session.options, 'procedure': ADAPTIVE, 'longest': longest}
         if self.recordings:
             options[DATA] = self.recordings
         return Excite.Goal(type='sine-sequence', options=yaml_text(options), dry_run=True)
@@ -120,8 +120,8 @@ def _run(
             goal, lambda now: operator.progress(now.segment, float(now.fraction)), stopping)
         return result
 
-    while course.left >= LONGEST.low:
-        shown = asked(course.goal)
+    while True:
+        shown, in_time = _next(course, asked)
         course.unreachable = tuple(shown.out_of_reach)
         if shown.code in (Code.ACCURACY_MET, Code.OUT_OF_REACH):
             course.deviation = float(shown.largest_deviation)
@@ -130,20 +130,41 @@ def _run(
             return STOPPED, 'stopped before the next motion'
         if not shown.success:
             return FAILED, shown.message
+        if not in_time:
+            return OUT_OF_TIME, (f'the {course.session.longest:g} s of swings are used up; next: '
+                                 f'{shown.message}')
         with stop.at_once():
             agreed = operator.agrees(shown)
         if not agreed:
             return DECLINED, 'the next motion was declined; nothing moved since'
-        swing = Swing(shown.message, float(shown.duration), float(shown.largest_deviation))
-        course.swings.append(swing)
-        done = asked(Excite.Goal(trajectory=shown.plan))
-        swing.code, swing.message = Code(done.code).name, done.message
-        swing.recording = done.recording
-        if done.recording:
-            course.recordings.append(done.recording)
+        done = _executed(course, shown, asked)
         if not done.success:
             return (STOPPED if stopping() else FAILED), done.message
-    return OUT_OF_TIME, f'the {course.session.longest:g} s of swings are used up'
+
+
+def _executed(course: _Course, shown: Excite.Result, asked: Asked) -> Excite.Result:
+    """Let the node execute what was shown; return its result, with the motion in the course."""
+    swing = Swing(shown.message, float(shown.duration), float(shown.largest_deviation))
+    course.swings.append(swing)
+    done = asked(Excite.Goal(trajectory=shown.plan))
+    swing.code, swing.message = Code(done.code).name, done.message
+    swing.recording = done.recording
+    if done.recording:
+        course.recordings.append(done.recording)
+    return done
+
+
+def _next(course: _Course, asked: Asked) -> tuple[Excite.Result, bool]:
+    """Return the dry run of the next swing, and whether it is within the time.
+
+    Where the time that is left does not do, all of it once more tells whether time is missing.
+    """
+    whole = course.session.longest
+    if course.left >= LONGEST.low:
+        shown = asked(course.goal(course.left))
+        if shown.code != Code.OUT_OF_REACH or course.left >= whole:
+            return shown, True
+    return asked(course.goal(whole)), False
 
 
 @dataclass

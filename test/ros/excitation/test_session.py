@@ -161,9 +161,14 @@ def interrupted() -> Excite.Result:
 
 @pytest.mark.parametrize(('results', 'ended', 'bags'), [
     ([shown(), done('a'), over(Code.ACCURACY_MET)], 'met', ['old', 'a']),
-    ([shown(), done('a'), over(Code.OUT_OF_REACH, 'Ia3')], 'out of reach', ['old', 'a']),
-    ([shown(), done('a'), shown(), done('b'), shown(), done('c')], 'out of time',
+    ([over(Code.OUT_OF_REACH, 'Ia3')], 'out of reach', ['old']),
+    ([shown(), done('a'), over(Code.OUT_OF_REACH, 'Ia3'), over(Code.OUT_OF_REACH, 'Ia3')],
+     'out of reach', ['old', 'a']),
+    ([shown(), done('a'), shown(), done('b'), shown(), done('c'), shown()], 'out of time',
      ['old', 'a', 'b', 'c']),
+    ([shown(), done('a'), shown(), done('b'), shown(), done('c'), over(Code.ACCURACY_MET)], 'met',
+     ['old', 'a', 'b', 'c']),
+    ([shown(), done('a'), over(Code.OUT_OF_REACH, 'Ia3'), shown()], 'out of time', ['old', 'a']),
     ([shown(), done('a', Code.TRACKING_ERROR)], 'failed', ['old', 'a']),
     ([shown(), done('a'), over(Code.EFFORT_PREDICTED)], 'failed', ['old', 'a']),
     ([shown(), NotAnswered('gone')], 'node silent', ['old']),
@@ -179,16 +184,18 @@ def test_how_sessions_end(
     assert found['out_of_reach'] == (['Ia3'] if ended == 'out of reach' else [])
     assert not node.results, 'nothing is asked for that is not needed'
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
-    left, known = 100.0, ['old']
+    left, known, before = 100.0, ['old'], None
     for goal in node.asked:
         if goal.dry_run:
             options = load_yaml(goal.options, 'options', ValueError)
-            assert options == {'accuracy': 0.1, 'procedure': 'adaptive', 'longest': left,
-                               'data': known}
+            whole = left < 1.0 or (before is not None and before.dry_run)
+            assert options == {'accuracy': 0.1, 'procedure': 'adaptive',
+                               'longest': 100.0 if whole else left, 'data': known}
             assert not goal.trajectory
         else:
             assert (goal.trajectory, goal.options) == ('dry-run-1', ''), 'what was shown'
             left, known = left - 40.0, bags[:len(known) + 1]
+        before = goal
 
 
 def test_nothing_moves_that_was_not_agreed_to(monkeypatch: pytest.MonkeyPatch) -> None:
