@@ -1,8 +1,13 @@
 """Health of a robot: by how much its parameters have departed from the served model.
 
 Parameters that belong together are judged together: the friction of a joint, its rotor, its gear,
-the inertia of a link. Where nothing changes but by what is expected, the estimate of d of them
-departs from the model by
+the inertia of a link; and each of them alone, since that one changed and the others did not is
+more easily seen than that any did. Friction of a joint is judged beside that of the others: all
+fall while an arm warms up, and what tells a fault is one that does not go with them. Joints of
+which a change has been found say nothing about the others.
+
+Where nothing changes but by what is expected, the estimate of d parameters departs from the model
+by
 
     a + e,    a ~ N(0, s (1 - w) C),    e ~ N(0, w C).
 
@@ -17,8 +22,14 @@ of an Ornstein-Uhlenbeck process that leaves a ball, with the density f of chi-s
 distance by C exceeds x on a day no more often than the root of that of the first part, which is
 (1 - w) d (nu - 2) / nu times Fisher's F of d and nu, and the largest noise of that day add up to
 the root of x. The levels are those at which the probabilities of all groups, each with the same
-share, add up to the false alarms that were asked for. A robot that moves for less of the day, and
-joints that rest, only lower them.
+share, and within a group of all its tests, add up to the false alarms that were asked for. A robot
+that moves for less of the day, and joints that rest, only lower them.
+
+A test of parameters of which only one, i, differs is the generalised likelihood ratio
+
+    (C^-1 x)_i^2 / (C^-1)_ii
+
+of a departure x.
 
 Source: Leadbetter, Lindgren, Rootzen 1983, Extremes, chapter 12 (alpha = 1), for d = 1; the same
 for the distance, a diffusion, for d > 1.
@@ -46,7 +57,7 @@ from robot_dynid.types import FloatArray
 
 #: days of a month, the unit of the rate of false alarms; a day [s]
 MONTH, DAY = 30.0, 24.0 * 3600.0
-#: directions with less than this share of the variance of the best known one say nothing
+#: directions in which estimates have less than this share of the expected variance say nothing
 LEAST_KNOWN = 1e-6
 #: deviations of a normal distribution that hold 95 %
 NORMAL = 1.96
@@ -62,6 +73,8 @@ LEVELS = -10.0, 50.0
 LARGEST, STEPS = 10.0, 200
 #: steps in which the share of noise is told
 SHARES = 0.005
+#: deviations of a normal distribution beyond which 10 % are: what is seen is so with 90 %
+SEEN = 1.28
 #: what the groups of blocks are of a part
 WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
          RigidLinks: 'mass, first moments and inertia'}
@@ -69,12 +82,12 @@ WORDS = {JointFriction: 'friction', RotorInertia: 'rotor', Springs: 'gear',
 
 @dataclass(frozen=True)
 class HealthSettings:
-    """``memory`` [s] of motion; ``false_alarms`` per month, of all groups together.
+    """``memory`` [s] of sliding; ``false_alarms`` per month, of all groups together.
 
     Of a group on the same day they are one. A robot that moves all day has no more.
     """
 
-    memory: float = ranged(300.0, MEMORY)
+    memory: float = ranged(120.0, MEMORY)
     false_alarms: float = ranged(0.1, NumberRange(1e-6, 1e3))
 
     def __post_init__(self) -> None:
@@ -92,15 +105,23 @@ class Condition(Enum):
 
 @dataclass(frozen=True)
 class Group:
-    """Base parameters that belong together, by their numbers, and what they are in words."""
+    """Base parameters that belong together, by their numbers, and what they are in words.
+
+    ``shared`` where they are friction, which all joints share some of the change of.
+    """
 
     words: str
     columns: tuple[int, ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True)
 class Change:
-    """One parameter ``words``: ``served`` by the model, ``now``, with its deviation ``std``."""
+    """One parameter ``words``: ``served`` by the model, ``now``, with its deviation ``std``.
+
+    ``expected`` is what friction of other joints lets expect; a change by ``seen``, of it alone,
+    would be an alarm with a probability of 90 %.
+    """
 
     name: str
     words: str
@@ -108,11 +129,13 @@ class Change:
     served: float
     now: float
     std: float
+    expected: float
+    seen: float
 
     @property
     def deviations(self) -> float:
         """Its size in deviations."""
-        return abs(self.now - self.served) / self.std if self.std > 0.0 else 0.0
+        return abs(self.now - self.expected) / self.std if self.std > 0.0 else 0.0
 
     @property
     def sentence(self) -> str:
@@ -120,18 +143,21 @@ class Change:
         change = 100.0 * (self.now / self.served - 1.0) if self.served else 0.0
         share = f' ({change:+.0f} %)' if abs(change) >= 0.5 and \
             abs(self.served) > CLEAR * self.std else ''
+        beside = f', {number(self.expected)} expected by the other joints' \
+            if abs(self.expected - self.served) > self.std else ''
         return (f'{self.words} {number(self.served)} to {number(self.now)} '
-                f'+- {number(NORMAL * self.std, 2)} {self.unit}{share}')
+                f'+- {number(NORMAL * self.std, 2)} {self.unit}{share}{beside}')
 
 
 @dataclass(frozen=True)
 class GroupHealth:
     """Health of a group of parameters.
 
-    ``deviations`` from the model: those of a normal distribution with the same probability;
-    ``level`` of them that is an alarm; ``torque`` [N m] of the change in recent motion, root mean
-    square in the ``joint`` where it is largest, between ``low`` and ``high`` (95 %); ``changes``
-    of its parameters, ``idle`` [s] of motion since it was excited.
+    ``deviations`` from what is expected, by the test that shows most: those of a normal
+    distribution with the same probability; ``level`` of them that is an alarm; ``torque`` [N m]
+    of the change in recent motion, root mean square in the ``joint`` where it is largest, between
+    ``low`` and ``high`` (95 %); ``changes`` of its parameters, ``idle`` [s] of motion since it was
+    excited.
     """
 
     words: str
@@ -164,16 +190,17 @@ class GroupHealth:
 def groups_of(model: IdentifiedModel) -> tuple[Group, ...]:
     """Return the groups of all base parameters of a model, in its order."""
     torque, words = model.torque_model, parameter_words(model)
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, bool], list[int]] = {}
     column = 0
     for block, kept in zip(torque.blocks, torque.kept_by_block, strict=True):
         what = next((text for kind, text in WORDS.items() if isinstance(block, kind)), '')
         for name in np.array(block.names, dtype=object)[kept]:
             part = words[name].part
             key = f'{part}: {what}' if part and what else name
-            found.setdefault(key, []).append(column)
+            found.setdefault((key, isinstance(block, JointFriction)), []).append(column)
             column += 1
-    return tuple(Group(key, tuple(columns)) for key, columns in found.items())
+    return tuple(Group(key, tuple(columns), shared)
+                 for (key, shared), columns in found.items())
 
 
 def alarm_level(
@@ -231,19 +258,20 @@ class Health:
         self.identification = RecursiveIdentification(model, self.settings.memory)
         self.groups = groups_of(model)
         self._words = parameter_words(model)
-        self._chance = -float(np.expm1(
+        self.chance = -float(np.expm1(
             -self.settings.false_alarms / MONTH / len(self.groups)))
         self._freedom = prior_freedom(model)
-        self._levels: dict[tuple[int, float, float], float] = {}
+        self._levels: dict[tuple[int, int, float, float], float] = {}
 
-    def level(self, degrees: int, freedom: float, noise: float) -> float:
+    def level(self, degrees: int, tests: int, freedom: float, noise: float) -> float:
         """Return the level of a squared distance of so many ``degrees`` that is an alarm.
 
-        ``freedom`` and share of ``noise`` are those of the covariance.
+        It is one of so many ``tests`` of a group; ``freedom`` and share of ``noise`` are those of
+        the covariance.
         """
-        key = degrees, freedom, min(SHARES * np.ceil(noise / SHARES), 1.0)
+        key = degrees, tests, freedom, min(SHARES * np.ceil(noise / SHARES), 1.0)
         if key not in self._levels:
-            self._levels[key] = alarm_level(degrees, self._chance, *key[1:],
+            self._levels[key] = alarm_level(degrees, self.chance / tests, *key[2:],
                                             DAY / self.settings.memory)
         return self._levels[key]
 
@@ -251,45 +279,61 @@ class Health:
     def judged(self) -> tuple[GroupHealth, ...]:
         """Return the health of all groups now."""
         found = self.identification
+        departure = Departure.of(found)
         left = found.left_over(found.values)
-        root, departure = found.root, found.departure
-        covariances = np.array([found.unchanged, found.scatter])
-        expected = np.sum(found.prior ** 2, axis=0)
-        stays = np.sum(root ** 2, axis=0)
-        return tuple(self._judged(group, left, (root, departure, covariances), (expected, stays))
-                     for group in self.groups)
+        apart: set[int] = set()
+        while True:
+            every = [self._compared(group, departure, apart) for group in self.groups]
+            beyond = [one.excess if group.shared and not apart.issuperset(group.columns) else 0.0
+                      for group, one in zip(self.groups, every, strict=True)]
+            if max(beyond) <= 1.0:
+                break
+            apart.update(self.groups[int(np.argmax(beyond))].columns)
+        return tuple(self._judged(group, one, left)
+                     for group, one in zip(self.groups, every, strict=True))
+
+    def _compared(self, group: Group, departure: Departure, apart: set[int]) -> Compared:
+        """Return the departure of a group beside the levels that are alarms.
+
+        Friction is compared with that of the joints that are not ``apart``.
+        """
+        own = list(group.columns)
+        others = sorted({column for one in self.groups if one.shared for column in one.columns}
+                        - {*own} - apart) if group.shared else []
+        seen = departure.beside(own, others)
+        found, freedom = seen.distances(), float(self._freedom[own].min())
+        return Compared(seen.values, found, np.array([
+            self.level(max(one.degrees, 1), len(found), freedom, one.noise) for one in found]),
+            seen.sizes)
 
     def _judged(
-        self, group: Group, left: FloatArray,
-        known: tuple[FloatArray, FloatArray, FloatArray], variances: tuple[FloatArray, FloatArray],
+        self, group: Group, compared: Compared, left: FloatArray,
     ) -> GroupHealth:
         found, own = self.identification, list(group.columns)
-        root, departure, covariances = known
-        square, degrees, noise = distance(departure[own], *covariances[:, own][:, :, own])
-        joint, torque, reach = self._torque(own, root, departure)
-        expected, stays = (one[own] for one in variances)
-        best = 1.0 - float(np.min(stays / np.where(expected > 0.0, expected, np.inf)))
-        freedom = float(self._freedom[own].min())
-        level = self.level(max(degrees, 1), freedom, noise)
+        scale, departure = found.scale[own], np.zeros(len(found.values))
+        test, departure[own] = compared.distances[compared.worst], scale * compared.values
+        joint, torque, reach = self._torque(own, found.root, departure)
+        stays = np.sqrt(np.diag(found.followed.covariance)[own])
         idle = found.seconds - float(found.excited[own].max())
-        if found.learning or best < KNOWN:
+        if found.learning or np.isinf(idle) or 1.0 - float(stays.min()) ** 2 < KNOWN:
             condition = Condition.UNKNOWN
-        elif square > level and torque > MATTERS * left[joint]:
+        elif compared.excess > 1.0 and torque > MATTERS * left[joint]:
             condition = Condition.CHANGED
         else:
             condition = Condition.STALE if idle > found.memory else Condition.OK
         model = found.model
-        deviations = np.linalg.norm(root, axis=0)
         changes = []
-        for k in own:
-            words = self._words[model.names[k]]
+        for k, off, std, seen in zip(own, departure[own], scale * stays, scale * compared.seen,
+                                     strict=True):
+            words, now = self._words[model.names[k]], float(found.values[k])
             changes.append(Change(
-                model.names[k], words.words, words.unit, float(model.values[k]),
-                float(model.values[k] + departure[k]), float(deviations[k])))
-        owner = model.torque_model.robot.row_joints[joint]
+                model.names[k], words.words, words.unit, float(model.values[k]), now,
+                float(std), now - float(off), float(seen)))
+        owner, freedom = model.torque_model.robot.row_joints[joint], self._freedom[own].min()
+        level = float(compared.levels[compared.worst])
         return GroupHealth(
-            group.words, condition, normal_deviations(square, degrees, freedom),
-            normal_deviations(level, max(degrees, 1), freedom), model.joints[owner], torque,
+            group.words, condition, normal_deviations(test.square, test.degrees, freedom),
+            normal_deviations(level, max(test.degrees, 1), freedom), model.joints[owner], torque,
             max(torque - reach, 0.0), torque + reach, tuple(changes), idle)
 
     def _torque(self, own: list[int], root: FloatArray, departure: FloatArray
@@ -306,22 +350,99 @@ class Health:
         return joint, float(size[joint]), float(reach[joint])
 
 
-def distance(
-    departure: FloatArray, covariance: FloatArray, scatter: FloatArray
-) -> tuple[float, int, float]:
-    """Return the squared distance of a departure (d,) by its covariance (d, d), and its degrees.
+@dataclass(frozen=True)
+class Distance:
+    """A squared distance from what is expected, along so many directions (``degrees``).
 
-    The third is the share of the noise, of covariance ``scatter`` (d, d), on average over these.
-    Directions that nothing is known of yet do not count.
+    ``noise`` is its share of the covariance.
     """
-    scale = np.sqrt(np.diag(covariance))
-    unit = np.where(scale > 0.0, scale, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
-    kept = values > LEAST_KNOWN * max(float(values[-1]), np.finfo(float).tiny)
-    kept &= scale.any()
-    white = vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None]
-    noise = float(np.trace(white.T @ scatter @ white)) / max(int(kept.sum()), 1)
-    return float(np.sum((white.T @ departure)**2)), int(kept.sum()), min(noise, 1.0)
+
+    square: float
+    degrees: int
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class Departure:
+    """Departure ``values`` (d,) of parameters from what is expected, in its deviations.
+
+    ``covariance`` (d, d) by what is expected, of which ``scatter`` (d, d) is noise.
+    """
+
+    values: FloatArray
+    covariance: FloatArray
+    scatter: FloatArray
+
+    @classmethod
+    def of(cls, found: RecursiveIdentification) -> Departure:
+        """Return that of all parameters which were followed."""
+        return cls(found.followed.values, found.followed.unchanged, found.followed.scatter)
+
+    def beside(self, own: list[int], others: list[int]) -> Departure:
+        """Return the departure of ``own`` parameters from what those of ``others`` let expect."""
+        white = whitening(self.covariance[np.ix_(others, others)])
+        from_all = np.zeros((len(own), len(self.values)))
+        from_all[np.arange(len(own)), own] = 1.0
+        from_all[:, others] = -self.covariance[np.ix_(own, others)] @ white @ white.T
+        return Departure(from_all @ self.values, from_all @ self.covariance @ from_all.T,
+                         from_all @ self.scatter @ from_all.T)
+
+    def distances(self) -> tuple[Distance, ...]:
+        """Return that of all parameters, then, of several, that of each by itself."""
+        white = whitening(self.covariance)
+        alone = [white @ row[:, None] / np.linalg.norm(row) if row.any() else white[:, :0]
+                 for row in (white if len(white) > 1 else ())]
+        return tuple(self._along(one) for one in (white, *alone))
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Deviations (d,) of each parameter where the others depart by nothing."""
+        steep = np.linalg.norm(whitening(self.covariance), axis=1)
+        return np.asarray(np.where(steep > 0.0, 1.0 / np.where(steep > 0.0, steep, 1.0), np.inf))
+
+    def _along(self, white: FloatArray) -> Distance:
+        """Return the distance along directions ``white`` (d, m) in which the variance is one."""
+        degrees = white.shape[1]
+        noise = float(np.trace(white.T @ self.scatter @ white)) / max(degrees, 1)
+        return Distance(float(np.sum((white.T @ self.values) ** 2)), degrees, min(noise, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Departure ``values`` (d,) of a group, its ``distances``, and ``levels`` that are alarms.
+
+    ``sizes`` (d,) are the deviations of parameters of which the others are as expected.
+    """
+
+    values: FloatArray
+    distances: tuple[Distance, ...]
+    levels: FloatArray
+    sizes: FloatArray
+
+    @property
+    def worst(self) -> int:
+        """Number of the distance that shows most."""
+        return int(np.argmax([one.square for one in self.distances] / self.levels))
+
+    @property
+    def excess(self) -> float:
+        """The square of this distance, in terms of its level."""
+        return self.distances[self.worst].square / float(self.levels[self.worst])
+
+    @property
+    def seen(self) -> FloatArray:
+        """Changes (d,) of single parameters that are alarms with 90 %."""
+        return (np.sqrt(self.levels[-len(self.values):]) + SEEN) * self.sizes
+
+
+def whitening(covariance: FloatArray) -> FloatArray:
+    """Return directions W (d, m) in which the variance is one: W^T C W = 1.
+
+    Of a ``covariance`` C (d, d); directions that nothing is known of yet are left out.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > LEAST_KNOWN
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
 def normal_deviations(square: float, degrees: int, freedom: float = np.inf) -> float:

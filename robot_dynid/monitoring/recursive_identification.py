@@ -1,7 +1,8 @@
 """Recursive identification: base parameters followed along everyday motion.
 
 What is followed is the departure from the served model, each parameter in units of what is known
-of it: its covariance, how friction differs from day to day, and what it does while it warms up.
+of it: its covariance, how friction differs from day to day, of each axis and of all together, and
+what it does while it warms up.
 Rows of a joint weigh by the density of what is left of its effort at low frequency, since
 residuals of real robots are coloured: a second of them counts as one measurement. The first
 LEARNING seconds say how large that is, and all that follow refine it.
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.blas import one_blas_thread
-from robot_dynid.estimation.directional_forgetting import Followed
+from robot_dynid.estimation.fading_information import Followed
 from robot_dynid.estimation.information import (
     EXTRA,
     FILTERED,
@@ -28,15 +29,15 @@ from robot_dynid.estimation.information import (
     triangle,
 )
 from robot_dynid.estimation.uncertainty.between_recordings import friction_scales
-from robot_dynid.friction.law import VISCOUS
+from robot_dynid.friction.law import DRY, VISCOUS
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.monitoring.everyday_motion import EverydayMotion
 from robot_dynid.numbers import NumberRange
 from robot_dynid.types import FloatArray
 
-#: time [s] of motion from which the first density of the residuals is taken, and so many memories
-#: over which it is averaged
-LEARNING, STEADY = 60.0, 6.0
+#: times [s] of motion from which the first density of the residuals is taken, and over which it
+#: is averaged
+LEARNING, STEADY = 60.0, 1800.0
 #: time [s] of sliding from which the first density of a joint is trusted; times the density from
 #: which a stretch is no noise
 SOME, LARGER = 10.0, 4.0
@@ -47,6 +48,10 @@ ROUNDS, FREE = 3, 10.0
 #: UR10e over six days, `robot-dynid fleet`), and the degrees of freedom it counts with: arms are
 #: unlike by a factor of exp(1 / sqrt(2 * 4)) = 1.4
 USUAL_SPREAD, USUAL_FREEDOM = 0.05, 4.0
+#: share by which friction of all axes together is another, by the warmth of the room and of work:
+#: viscous friction of a UR10e falls by 16 % (docs/slow_changes.md), dry friction by less. How
+#: large it is hardly matters, as long as it is more than that of one axis
+TOGETHER = {VISCOUS: 0.15, DRY: 0.075}
 #: fewer degrees of freedom count as these: a variance must be known
 LEAST_FREEDOM = 3.0
 #: deviation of a parameter that the recordings left open, in parts of the effort of a moderate
@@ -56,7 +61,7 @@ OPEN_EFFORT = 100.0
 LEAST_DEVIATION = 1e-3
 #: density [(N m)^2 s] below which there is nothing but rounding, as a share of the squared effort
 ROUNDING = 1e-16
-#: largest share of what is known that a stretch replaces
+#: largest share of what a joint has shown that a stretch replaces
 MOST = 0.5
 #: time [s] of motion over which the earlier ones are forgotten
 MEMORY = NumberRange(30.0, 1e8, 's')
@@ -94,16 +99,18 @@ class Recent:
 
 
 class RecursiveIdentification:
-    """Follows the base parameters of ``model``; older motion is forgotten over ``memory`` [s].
+    """Follows the base parameters of ``model``.
 
+    What a joint has shown is forgotten over ``memory`` [s] in which it slides. ``scale`` (b,) are
+    the deviations expected of the parameters, by which those of ``followed`` are divided.
     Raises ModelError for a model without covariance.
     """
 
-    def __init__(self, model: IdentifiedModel, memory: float = 300.0) -> None:
+    def __init__(self, model: IdentifiedModel, memory: float = 120.0) -> None:
         self.model, self.memory = model, memory
         self.prior = prior_root(model)
-        self._scale = np.linalg.norm(self.prior, axis=0)
-        self.followed = Followed.before(self.prior / self._scale)
+        self.scale = np.linalg.norm(self.prior, axis=0)
+        self.followed = Followed.before(self.prior / self.scale, model.torque_model.robot.rows)
         self.density: FloatArray | None = None
         self.recent: Recent | None = None
         self.seconds = 0.0
@@ -119,7 +126,7 @@ class RecursiveIdentification:
     @property
     def departure(self) -> FloatArray:
         """Departure (b,) of the base parameters from those of the model."""
-        return np.asarray(self._scale * self.followed.values)
+        return np.asarray(self.scale * self.followed.values)
 
     @property
     def values(self) -> FloatArray:
@@ -129,17 +136,7 @@ class RecursiveIdentification:
     @property
     def root(self) -> FloatArray:
         """A root F (b, b) of the covariance F^T F of the values."""
-        return np.asarray(self.followed.inverse.T * self._scale)
-
-    @property
-    def unchanged(self) -> FloatArray:
-        """Covariance (b, b) of the departure where nothing departs but by what is expected."""
-        return np.asarray(self.followed.unchanged * np.outer(self._scale, self._scale))
-
-    @property
-    def scatter(self) -> FloatArray:
-        """The part (b, b) of this covariance that is noise."""
-        return np.asarray(self.followed.scatter * np.outer(self._scale, self._scale))
+        return np.asarray(self.followed.inverse.T * self.scale)
 
     @one_blas_thread()
     def take(self, motion: EverydayMotion) -> None:
@@ -161,7 +158,7 @@ class RecursiveIdentification:
             total, time = (np.sum(part, axis=0) for part in zip(*found, strict=True))
             self.density = self._bounded(total, time)
             changed = self._fitted()
-        self._weight = np.where(time > SOME, STEADY * self.memory, time)
+        self._weight = np.where(time > SOME, STEADY, time)
         end, self.seconds = self.seconds, 0.0
         for one in self._waiting:
             self.seconds += one.seconds
@@ -170,10 +167,10 @@ class RecursiveIdentification:
 
     def _fitted(self) -> FloatArray:
         """Return the departure (b,) of the stretches that waited; it may be FREE times larger."""
-        found = Followed.before(FREE * self.followed.prior)
+        found = Followed.before(FREE * self.followed.prior, len(self._weight))
         for one in self._waiting:
-            found = found.updated(*self._equations(one))
-        return np.asarray(self._scale * found.values)
+            found = found.updated(self._equations(one), np.ones(len(self._weight)))
+        return np.asarray(self.scale * found.values)
 
     def _bounded(self, total: FloatArray, time: FloatArray) -> FloatArray:
         """Return the density (n,), at least rounding; of joints that rested that of all."""
@@ -185,11 +182,12 @@ class RecursiveIdentification:
         return np.asarray(np.maximum(np.where(moved, known, known.max()), floor))
 
     def _follow(self, motion: EverydayMotion, learn: bool = True) -> None:
-        rows, values = self._equations(motion)
+        equations = self._equations(motion)
         self._remember(motion)
-        forgetting = min(motion.seconds / self.memory, MOST)
-        self.excited[np.sum(rows ** 2, axis=0) > forgetting] = self.seconds
-        self.followed = self.followed.forgotten(rows, forgetting).updated(rows, values)
+        forgotten = np.minimum(motion.sliding.sum(axis=0) / self.memory, MOST)
+        told = np.sum(np.vstack(equations)[:, :-1] ** 2, axis=0)
+        self.excited[told > motion.seconds / self.memory] = self.seconds
+        self.followed = self.followed.updated(equations, 1.0 - forgotten)
         if learn:
             self._refine(motion)
 
@@ -201,7 +199,7 @@ class RecursiveIdentification:
         assert self.density is not None
         total, time = self._scatter(motion, self.departure)
         total = np.minimum(total, LARGER * self.density * time)
-        self._weight = np.minimum(self._weight + time, STEADY * self.memory)
+        self._weight = np.minimum(self._weight + time, STEADY)
         moved = time > 0.0
         self.density = self.density + np.where(
             moved, (total - self.density * time) / np.where(moved, self._weight, 1.0), 0.0)
@@ -222,20 +220,22 @@ class RecursiveIdentification:
                 total[j] += (motion.step * float(one @ left)) ** 2
         return total, motion.sliding.sum(axis=0)
 
-    def _equations(self, motion: EverydayMotion) -> tuple[FloatArray, FloatArray]:
-        """Return rows (m, b) about the unknowns of `Followed`, and values (m,), of unit noise."""
+    def _equations(self, motion: EverydayMotion) -> list[FloatArray]:
+        """Return equations (m, b + 1) of each joint about the unknowns of `Followed`.
+
+        Of unit noise; the last column has the values.
+        """
         assert self.density is not None
         whole, structure = motion.information.total, motion.information.structure
         weights = np.sqrt(motion.step / self.density)
-        rows, values = [], []
+        found = []
         for own, weight, factor in zip(structure, weights, whole.factors, strict=True):
-            left = factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ self.model.values[own]
-            wide = np.zeros((len(factor), len(own)))
-            wide[:, own] = weight * factor[:, :-EXTRA] * self._scale[own]
-            rows.append(wide)
-            values.append(weight * left)
-        made = triangle(np.column_stack([np.vstack(rows), np.concatenate(values)]))
-        return made[:-1, :-1], made[:-1, -1]
+            wide = np.zeros((len(factor), len(own) + 1))
+            wide[:, :-1][:, own] = weight * factor[:, :-EXTRA] * self.scale[own]
+            wide[:, -1] = weight * (
+                factor[:, FILTERED - EXTRA] - factor[:, :-EXTRA] @ self.model.values[own])
+            found.append(wide)
+        return found
 
     def _remember(self, motion: EverydayMotion) -> None:
         """Score the motion by the served and by the followed parameters, and keep it."""
@@ -273,7 +273,8 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
     """Return a root F (b, b) of what is expected of the base parameters: covariance F^T F.
 
     That of the estimate, and friction of another day, both by Student's distribution of their
-    degrees of freedom; what warms up; parameters that the recordings left open may be anything.
+    degrees of freedom; friction of all axes TOGETHER; what warms up; parameters that the
+    recordings left open may be anything.
     None is known better than by LEAST_DEVIATION of its deviation from all others.
     Raises ModelError for a model without covariance.
     """
@@ -286,6 +287,9 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
             spread, freedom = daily_spread(model, kind, scales.kinds.count(kind))
             daily = _student(freedom) * spread
             parts.append((np.hypot(daily, _warmed(model, kind, axis)) * direction)[None])
+        kinds = np.array(scales.kinds)
+        parts += [share * scales.directions[:, kinds == kind].sum(axis=1)[None]
+                  for kind, share in TOGETHER.items()]
     unknown = ~np.isfinite(model.std)
     if unknown.any():
         ranges = model.trained.quantities.get('effort')
@@ -300,15 +304,22 @@ def prior_root(model: IdentifiedModel) -> FloatArray:
 def prior_freedom(model: IdentifiedModel) -> FloatArray:
     """Return the degrees of freedom (b,) of what is expected of the base parameters.
 
-    Those of the estimate, of friction also those of the spread from day to day: the fewer count.
+    Those of the variance of the estimate and of friction from day to day, by their shares; no more
+    than either has. Source: Satterthwaite 1946, Biometrics Bulletin 2, 110.
     """
-    found = np.full(len(model.values), _estimate_freedom(model))
+    freedom = np.full(len(model.values), _estimate_freedom(model))
+    variance = (_student(freedom[0]) * np.where(np.isfinite(model.std), model.std, 0.0)) ** 2
+    squares = variance ** 2 / freedom
     scales = friction_scales(model.torque_model, model.values)
     if scales is not None:
         for direction, kind in zip(scales.directions.T, scales.kinds, strict=True):
-            freedom = daily_spread(model, kind, scales.kinds.count(kind))[1]
-            found[direction != 0.0] = np.minimum(found[direction != 0.0], freedom)
-    return np.asarray(np.maximum(found, LEAST_FREEDOM))
+            spread, own = daily_spread(model, kind, scales.kinds.count(kind))
+            daily = (_student(own) * spread * direction) ** 2
+            variance, squares = variance + daily, squares + daily ** 2 / own
+            freedom[daily > 0.0] = np.maximum(freedom[daily > 0.0], own)
+    known = squares > 0.0
+    found = np.where(known, variance ** 2 / np.where(known, squares, 1.0), np.inf)
+    return np.asarray(np.maximum(np.minimum(found, freedom), LEAST_FREEDOM))
 
 
 def daily_spread(model: IdentifiedModel, kind: str, axes: int) -> tuple[float, float]:

@@ -64,7 +64,7 @@ class HealthParameters:
     health: bool = parameter(
         False, 'whether to follow the parameters of the served model in everyday motion')
     health_memory: float = parameter(
-        HealthSettings.memory, 'time of motion over which older motion is forgotten [s]',
+        HealthSettings.memory, 'time of sliding over which a joint forgets older motion [s]',
         allowed=MEMORY)
     health_false_alarms: float = parameter(
         HealthSettings.false_alarms, 'false alarms per month',
@@ -294,7 +294,8 @@ def status_of(one: GroupHealth) -> DiagnosticStatus:
         'not excited for [s of motion]': number(one.idle, 3)}
     for change in one.changes:
         values[f'{change.words} [{change.unit}]'] = (
-            f'{number(change.now)} +- {number(change.std, 2)}, served {number(change.served)}')
+            f'{number(change.now)} +- {number(change.std, 2)}, served {number(change.served)}, '
+            f'sees changes of {number(change.seen, 2)}')
     return DiagnosticStatus(
         name=f'health: {one.words}', level=LEVELS[one.condition], message=one.sentence,
         values=key_values(values))

@@ -132,6 +132,8 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
     assert friction.level == DiagnosticStatus.WARN
     assert re.search(r'friction 1\.\d+ to 2\.\d+ \+- ', friction.message)
     assert friction.hardware_id == ROBOT
+    told = ' '.join(value.value for value in friction.values)
+    assert re.search(r'served 1\.\d+, sees changes of 0\.\d+', told)
     assert found['/identifier: health: joint_1: friction'].level == DiagnosticStatus.OK
     values = {value.key: value.value for value in found['/identifier: health'].values}
     assert values[f'stretches left out: {DISTURBED}'] == str(health.left_out[DISTURBED])
@@ -157,10 +159,10 @@ def test_a_change_is_told_and_served_when_it_is_asked_for(robot: Robot, tmp_path
 
 def test_memory_and_false_alarms_reach_the_levels() -> None:
     model = known_model()
-    plain = Health(model).level(3, np.inf, 0.5)
+    plain = Health(model).level(3, 1, np.inf, 0.5)
     for given in ({'health_memory': 30.0}, {'health_false_alarms': 0.01}):
         settings = HealthParameters(**given).health_settings()
-        assert Health(model, settings).level(3, np.inf, 0.5) > plain + 1.0
+        assert Health(model, settings).level(3, 1, np.inf, 0.5) > plain + 1.0
         assert Health(model, settings).identification.memory == settings.memory
 
 
