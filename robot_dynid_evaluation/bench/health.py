@@ -3,6 +3,11 @@
 Every arm is identified from recordings of a few days, then moves on others. Joint states pass what
 the identifier does with them: five seconds at a time to information, to the parameters, to the
 condition of every group. First nothing changes but what days change; then one thing does.
+
+Beside what was found stands what the health says it finds of a parameter with 90 %, in parts of it
+(``sees``), and with which probability an ideal test would find the change (``ideal``): one that
+knows exactly by how much days differ, and has no noise. All joints may change together by any
+amount for both, as they do while an arm warms up.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from robot_dynid.trajectories.limits import MotionLimits
     from robot_dynid.types import FloatArray, RawLog
 
-COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes')
+COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes', 'sees', 'ideal')
 #: arms of every plant; days of each without a change, and hours a change may take to be found
 ARMS, UNCHANGED, SOON = 6, 4, 0.5
 #: false alarms per month: the default, one in ten days, and one a day, of which days show some
@@ -53,6 +58,8 @@ COURSE = 8.0
 CHANGES = {'viscous friction +20 %': Change('viscous_2', viscous=1.2, joint=1),
            'dry friction +20 %': Change('dry_2', dry=1.2, joint=1),
            '0.5 kg left on': Change('load_link_3', load=0.5)}
+#: parameters in which they show
+SHOWS = dict(zip(CHANGES, ('fv2', 'fc2', ''), strict=True))
 
 
 @dataclass(frozen=True)
@@ -257,17 +264,54 @@ def measure(progress: Progress) -> Iterator[Row]:
     cases = [(plant, days) for plant in PLANTS for days in DAYS]
     for i, (plant, days) in enumerate(cases):
         counts = np.zeros(len(RATES), dtype=int)
-        minutes: dict[tuple[str, float], list[float]] = {
-            (what, rate): [] for what in CHANGES for rate in LOOKED if days > DAYS[0]}
+        looked = {(what, rate): Looked() for what in CHANGES for rate in LOOKED
+                  if days > DAYS[0]}
         for seed in range(ARMS):
             progress(f'{plant.name}, {days} days: arm {seed + 1}', (i + seed / ARMS) / len(cases))
             arm = EverydayArm(plant, days, seed)
             every, found = unchanged(arm)
             counts += found
             for what in CHANGES if days > DAYS[0] else ():
-                for rate, own in zip(LOOKED, until_found(arm, every, CHANGES[what]), strict=True):
-                    minutes[what, rate] += own
-        yield from ({'plant': plant.name, 'days': days, **row} for row in rows(counts, minutes))
+                minutes = until_found(arm, every, CHANGES[what])
+                for rate, one, own in zip(LOOKED, every, minutes, strict=False):
+                    looked[what, rate].minutes += own
+                    looked[what, rate].add(one, SHOWS[what], (plant.daily, days))
+        yield from ({'plant': plant.name, 'days': days, **row} for row in rows(counts, looked))
+
+
+@dataclass
+class Looked:
+    """Minutes until a change was found, shares of its parameter that are, and ideally are."""
+
+    minutes: list[float] = field(default_factory=list)
+    sees: list[float] = field(default_factory=list)
+    ideal: list[float] = field(default_factory=list)
+
+    def add(self, health: Health, parameter: str, days: tuple[float, int]) -> None:
+        """Add what an arm sees of friction by its ``parameter``, and what an ideal test would.
+
+        ``days`` are the share by which they differ, and those of the model.
+        """
+        for one in (one for group in health.judged() for one in group.changes):
+            if one.name == parameter:
+                self.sees.append(one.seen / abs(one.served))
+                self.ideal.append(ideal(health, *days))
+
+
+def ideal(health: Health, daily: float, days: int, change: float = 0.2) -> float:
+    """Return the probability with which a ``change`` of friction of one axis can be found.
+
+    By the generalised likelihood ratio without noise, where friction of each axis is known to
+    differ by ``daily`` from day to day, and that of all axes together by any amount; a model of so
+    many ``days`` is compared, and the false alarms are shared among tests as in `Health`.
+    """
+    from scipy.stats import chi2, norm
+
+    axes = sum(group.shared for group in health.groups)
+    spread = daily * np.sqrt((1.0 + 1.0 / days) * axes / (axes - 1.0))
+    tests = next(1 + len(group.columns) for group in health.groups if group.shared)
+    level = np.sqrt(chi2.isf(health.chance / tests, 1))
+    return float(norm.cdf(change / spread - level))
 
 
 def unchanged(arm: EverydayArm) -> tuple[list[Health], list[int]]:
@@ -315,9 +359,9 @@ def until_found(arm: EverydayArm, every: list[Health], change: Change) -> list[l
 
 
 def rows(
-    counts: NDArray[np.int64], minutes: dict[tuple[str, float], list[float]]
+    counts: NDArray[np.int64], looked: dict[tuple[str, float], Looked]
 ) -> Iterator[Row]:
-    """Yield the table of false alarms by RATES (k,), and of ``minutes`` until changes were found.
+    """Yield the table of false alarms by RATES (k,), and of changes that were ``looked`` for.
 
     False alarms are to be no more than stated and two deviations of so few.
     """
@@ -327,7 +371,11 @@ def rows(
         stated = rate * ARMS * UNCHANGED / MONTH
         yield {'what': f'{ARMS * UNCHANGED} days, {rate:g} false alarms a month', 'arms': ARMS,
                'found': count, 'stated': f'{stated:.2g}',
-               'kept': bool(count <= stated + 2.0 * np.sqrt(stated)), 'minutes': '-'}
-    for (what, rate), found in minutes.items():
-        yield {'what': f'{what}, {rate:g} a month', 'arms': ARMS, 'found': len(found),
-               'stated': '-', 'kept': None, 'minutes': f'{np.median(found):.2g}' if found else '-'}
+               'kept': bool(count <= stated + 2.0 * np.sqrt(stated)), 'minutes': '-', 'sees': '-',
+               'ideal': '-'}
+    for (what, rate), one in looked.items():
+        minutes, sees, best = (
+            f'{scale * np.median(found):.2g}{unit}' if found else '-' for found, scale, unit in (
+                (one.minutes, 1.0, ''), (one.sees, 100.0, ' %'), (one.ideal, 100.0, ' %')))
+        yield {'what': f'{what}, {rate:g} a month', 'arms': ARMS, 'found': len(one.minutes),
+               'stated': '-', 'kept': None, 'minutes': minutes, 'sees': sees, 'ideal': best}
