@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
     Part,
 )
 from robot_dynid.estimation.errors_in_variables.recorded_stretches import groups_of, stretches_of
+from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.friction import law_from
 from robot_dynid.identification import gathered
@@ -44,6 +47,8 @@ from robot_dynid.types import FloatArray, RawLog, Samples
 #: a fifth of the deflection, and of its effort [N m]
 STIFF, ROTOR, VISCOUS, DRY = (12000.0, 6000.0), (1.1, 0.35), (20.0, 8.0), (15.0, 6.0)
 NOISE, EFFORT_NOISE = 1e-3, 0.5
+#: noise of encoders [rad] that leaves instruments strong
+QUIET = 2e-4
 RATE, SECONDS, WIDTH = 1000.0, 4.0, 0.02
 
 
@@ -285,10 +290,93 @@ def test_a_fit_that_does_not_know_a_stiffness_is_refused() -> None:
     found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
     assert isinstance(found.details, LatentDetails)
     assert found.details.undetermined == ('K2',) and not found.details.kept
-    assert found.details.gain > found.details.margin
+    assert found.details.sure and found.details.gain > 0.0
     assert np.array_equal(found.values, start.values)
     assert any('does not tell K2 from infinity' in warning for warning in found.warnings)
     assert 'with K2 unknown: the parameters of elastic' in found.details.sentence(())
+
+
+@cache
+def likely() -> tuple[Experiment, Estimate, latent.Fitted]:
+    """Return an experiment whose instruments are strong, its start, and its fit."""
+    data = experiment(elastic_model(), seen(0, QUIET))
+    start = ESTIMATORS['elastic'].fit(data)
+    return data, start, latent.Fitted.of(data, start)
+
+
+def judged(
+    monkeypatch: pytest.MonkeyPatch, gains: Sequence[float], moved: dict[str, float],
+    spread: float = 2.0, **instruments: object,
+) -> tuple[Estimate, FloatArray]:
+    """Return what is made of a fit with these ``gains``, and its values.
+
+    They are those of the start, ``moved`` by so many of its deviations; its own deviations are
+    ``spread`` times those.
+    """
+    data, start, found = likely()
+    start = replace(start, details=replace(start.details, **instruments))
+    values = start.values.copy()
+    for name, deviations in moved.items():
+        place = start.names.index(name)
+        values[place] += deviations * start.std[place]
+    other = replace(found, start=start, fit=replace(
+        found.fit, state=replace(found.fit.state, values=values)))
+    monkeypatch.setattr(latent.Fitted, 'of', lambda *_: other)
+    monkeypatch.setattr(latent, '_start', lambda *_: start)
+    monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.array(gains))
+    monkeypatch.setattr(latent, 'misfits_of', lambda problem, fit: (
+        np.zeros(len(gains)), values + spread * start.std * np.outer(
+            [1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0], np.ones(len(values))) * np.sqrt(7.0 / 12.0)))
+    return ESTIMATORS['latent'].fit(data), values
+
+
+@pytest.mark.parametrize(('moved', 'instruments', 'named'), [
+    ({'Izz1': -12.0, 'Ia1': 9.0}, {}, ('Izz1', 'Ia1')), ({'Izz1': -1.0, 'Ia1': 1.0}, {}, ()),
+    ({'fc1': 20.0}, {}, ()), ({'Izz1': -12.0}, {'first_stage_f': 9.0}, ()),
+    ({'Izz1': -12.0}, {'noisy': True}, ()), ({'Izz1': -12.0}, {'spread': 0.9}, ()),
+])
+def test_a_fit_that_instruments_contradict_is_refused(
+    moved: dict[str, float], instruments: dict[str, Any], named: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However likely; not in friction, by weak, noisy, or less precise instruments."""
+    estimate, values = judged(monkeypatch, 7 * [1.0], moved, **instruments)
+    details = estimate.details
+    assert isinstance(details, LatentDetails)
+    assert tuple(one.name for one in details.contradicted) == named
+    assert details.kept is not bool(named)
+    assert np.array_equal(estimate.values, values) is not bool(named)
+    refused = [warning for warning in estimate.warnings if 'the parameters of' in warning]
+    assert bool(refused) is bool(named)
+    if named:
+        assert 'it finds Izz1 -12.0, Ia1 +9.0 of their deviations away: the p' in refused[0]
+        assert 'with Izz1, Ia1 contradicted by instrumental variables' in details.sentence(())
+
+
+@pytest.mark.parametrize(('away', 'kept'), [(30.0, True), (-10.0, False)])
+def test_a_start_that_instruments_contradict_more_is_no_refuge(
+    away: float, kept: bool, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Least squares by which a rigid robot starts may be biased more than the fit is."""
+    _, start, _ = likely()
+    place = start.names.index('Izz1')
+    shift = away * start.std[place] * np.eye(len(start.values))[place]
+    monkeypatch.setattr(latent, '_by_instruments', lambda *_: (
+        replace(start, values=start.values + shift), start.details))
+    estimate, _ = judged(monkeypatch, 7 * [1.0], {'Izz1': 12.0})
+    assert estimate.details.kept is kept
+
+
+@pytest.mark.parametrize(('gains', 'kept'), [
+    ((0.84, 0.6, 0.03, 0.1, 0.06, 0.04, -0.02), True),
+    ((9.0, -0.1, -0.2, -0.1, -0.1, 0.1, -0.1), False),
+])
+def test_no_single_stretch_decides(
+    gains: tuple[float, ...], kept: bool, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two stretches gain more than all others, which gain too; one gains, the others lose."""
+    estimate, _ = judged(monkeypatch, gains, {})
+    assert estimate.details.kept is estimate.details.sure is kept
 
 
 @pytest.mark.parametrize('gain', [1e6, -1e6])

@@ -37,7 +37,7 @@ class HausmanTest:
 
 @dataclass(frozen=True)
 class Bias:
-    """Least squares minus instrumental variables in one parameter, with its deviation."""
+    """Another estimate minus instrumental variables in one parameter, with its deviation."""
 
     name: str
     bias: float
@@ -66,11 +66,7 @@ class Comparison:
 
     def significant(self) -> list[int]:
         """Return the parameters whose own difference is no chance, the clearest first."""
-        degrees = max(sum(self.degrees) - 1, 1)
-        bound = student_quantile(1.0 - 0.5 * LEVEL / len(self.bias), degrees)
-        with np.errstate(divide='ignore', invalid='ignore'):
-            deviations = np.nan_to_num(np.abs(self.bias) / self.std, nan=0.0, posinf=0.0)
-        return [int(i) for i in np.argsort(-deviations) if deviations[i] > bound]
+        return beyond_chance(self.bias, self.std, max(sum(self.degrees) - 1, 1), LEVEL)
 
     def warnings(self, names: Sequence[str]) -> Iterator[str]:
         """Yield a warning if least squares is biased."""
@@ -92,6 +88,19 @@ class Comparison:
         """Return the difference of every parameter."""
         return tuple(Bias(name, float(bias), float(std))
                      for name, bias, std in zip(names, self.bias, self.std, strict=True))
+
+
+def beyond_chance(
+    difference: FloatArray, std: FloatArray, degrees: int, level: float
+) -> list[int]:
+    """Return the places where ``difference`` (k,) of deviation ``std`` is no chance, clear first.
+
+    ``level`` is that of all k together (Bonferroni), by Student's t of so many ``degrees``.
+    """
+    bound = student_quantile(1.0 - 0.5 * level / max(len(difference), 1), degrees)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        deviations = np.nan_to_num(np.abs(difference) / std, nan=0.0, posinf=0.0)
+    return [int(i) for i in np.argsort(-deviations) if deviations[i] > bound]
 
 
 def compare(

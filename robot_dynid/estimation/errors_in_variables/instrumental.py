@@ -57,7 +57,8 @@ class InstrumentDetails(Details):
     """Source and strength of the ``instruments``, and the test of least squares.
 
     ``smallest_correlation`` with the regressor and ``first_stage_f`` of the weakest direction;
-    ``left_to_least_squares`` names the parameters they do not show.
+    ``left_to_least_squares`` names the parameters they do not show; ``noisy`` ones hold most of
+    the noise that the regressor has.
     """
 
     instruments: str
@@ -66,6 +67,7 @@ class InstrumentDetails(Details):
     left_to_least_squares: tuple[str, ...]
     durbin_wu_hausman: HausmanTest
     bias_of_least_squares: tuple[Bias, ...]
+    noisy: bool = False
 
     def sentence(self, rows: Sequence[str]) -> str:
         """Return the instruments with their strength, and whether least squares is biased."""
@@ -118,7 +120,7 @@ class InstrumentalVariables(Estimator):
         doubled, referenced = beside_instruments(experiment, cutoff, self.motors)
         fit = settled(experiment, doubled)
         if self.motors is not None:
-            own = _own_instruments(doubled, _friction(experiment.model))
+            own = _own_instruments(doubled, friction_columns(experiment.model))
             fit = _preferred(fit, settled(experiment, own))
         plain = fit.least_squares
         changes, others = (OVERLAP * f.changes() for f in (fit, plain))
@@ -128,11 +130,11 @@ class InstrumentalVariables(Estimator):
                              fit.basis[:, fit.strong])
         source = 'the recorded reference' if referenced else f'the motion below {cutoff:.3g} Hz'
         left = [estimate.names[i] for i in fit.left]
+        noisy = [] if referenced else _noisy(experiment, cutoff)
         details = InstrumentDetails(
             source, float(fit.correlations.min(initial=1.0)), float(fit.f.min(initial=np.inf)),
-            tuple(left), comparison.test, comparison.biases(estimate.names))
-        warnings = (*_weak(source, fit, left), *([] if referenced else _noisy(experiment, cutoff)),
-                    *comparison.warnings(estimate.names))
+            tuple(left), comparison.test, comparison.biases(estimate.names), bool(noisy))
+        warnings = (*_weak(source, fit, left), *noisy, *comparison.warnings(estimate.names))
         return replace(estimate, warnings=warnings), details
 
 
@@ -198,7 +200,7 @@ def _faded(rising: Information, falling: Information) -> Information:
     return replace(rising, batches=(ends[0], *pairs, up[-1]))
 
 
-def _friction(model: TorqueModel) -> NDArray[np.bool_]:
+def friction_columns(model: TorqueModel) -> NDArray[np.bool_]:
     """Return a mask (b,) of the base parameters of friction."""
     return np.repeat([isinstance(block, JointFriction) for block in model.blocks],
                      [len(kept) for kept in model.kept_by_block])

@@ -9,7 +9,21 @@ import numpy as np
 
 from robot_dynid.document import Row, Table, number
 from robot_dynid.errors import DataError
-from robot_dynid.estimation.elastic import ElasticJoints, stiffnesses, undetermined
+from robot_dynid.estimation.elastic import (
+    BIASED,
+    Deflected,
+    DetailsByInstruments,
+    ElasticJoints,
+    stiffnesses,
+    undetermined,
+)
+from robot_dynid.estimation.errors_in_variables.exogeneity import Bias, beyond_chance
+from robot_dynid.estimation.errors_in_variables.instrumental import (
+    WEAK_F,
+    InstrumentalVariables,
+    InstrumentDetails,
+    friction_columns,
+)
 from robot_dynid.estimation.errors_in_variables.latent_laws import (
     better_laws,
     finite,
@@ -35,13 +49,15 @@ from robot_dynid.estimation.least_squares import (
     estimate_of,
     solve,
 )
-from robot_dynid.estimation.quantiles import student_quantile
+from robot_dynid.estimation.uncertainty.held_out import surely_lower
 from robot_dynid.estimation.uncertainty.jackknife import covariance
 from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray
 
 #: one-sided level at which a misfit is lower
 LEVEL = 0.95
+#: parameters named where a fit is refused
+NAMED = 5
 #: eigenvalues of equations below this share of the largest are rounding
 ROUNDING = 1e-13
 
@@ -52,9 +68,10 @@ class LatentDetails(Details):
 
     ``stretches`` of about ``seconds`` each and ``rounds`` of the fit; ``position_noise`` (m,)
     [rad, m] of the encoders, joints and then motors, and ``effort_error`` (m,) [N m] of the
-    equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample, on
-    parts left out in turn, is sure to ``margin``; ``kept`` says whether the fit was. It is not
-    where it leaves stiffnesses ``undetermined``: a motion of the gear is made up for them then.
+    equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample on
+    parts left out in turn, and whether that is ``sure``; ``kept`` says whether the fit was. It
+    is not where it leaves stiffnesses ``undetermined``: a motion of the gear is made up for them
+    then; nor where instruments have ``contradicted`` it, the clearest difference first.
     """
 
     start: str
@@ -64,9 +81,10 @@ class LatentDetails(Details):
     position_noise: FloatArray = field(default_factory=lambda: np.empty(0))
     effort_error: FloatArray = field(default_factory=lambda: np.empty(0))
     gain: float = 0.0
-    margin: float = 0.0
+    sure: bool = False
     kept: bool = False
     undetermined: tuple[str, ...] = ()
+    contradicted: tuple[Bias, ...] = ()
 
     @property
     def refusal(self) -> str:
@@ -76,6 +94,10 @@ class LatentDetails(Details):
         if self.undetermined:
             return (f'the method latent does not tell {", ".join(self.undetermined)} from '
                     'infinity, so it makes up how that gear bends')
+        if self.contradicted:
+            return ('instrumental variables contradict the method latent: it finds ' + ', '.join(
+                f'{one.name} {one.bias / one.std:+.1f}' for one in self.contradicted[:NAMED])
+                + ' of their deviations away')
         return ('the misfit on parts left out is not surely lower with the method latent than '
                 f'with {self.start}')
 
@@ -84,11 +106,14 @@ class LatentDetails(Details):
         verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
         side = 'above' if self.gain >= 0.0 else 'below'
         unknown = f', with {", ".join(self.undetermined)} unknown' if self.undetermined else ''
+        if self.contradicted:
+            off = ', '.join(one.name for one in self.contradicted[:NAMED])
+            unknown += f', with {off} contradicted by instrumental variables'
         return (f'motion and parameters at once on {self.stretches} stretches of '
                 f'{number(self.seconds, 3)} s, {self.rounds} rounds from {self.start}; per sample '
                 'of parts left out the logarithm of the likelihood is '
-                f'{number(abs(self.gain), 2)} {side} that with {self.start}, sure to '
-                f'{number(self.margin, 2)}{unknown}: {verdict}')
+                f'{number(abs(self.gain), 2)} {side} that with {self.start}, '
+                f'{"" if self.sure else "not "}surely{unknown}: {verdict}')
 
     def tables(self, rows: Sequence[str]) -> tuple[Table, ...]:
         """Return the noise of every encoder and the error of its equation."""
@@ -124,14 +149,14 @@ class Latent(Estimator):
         every axis laws that are not to be taken. Raises DataError as `fit`.
         """
         try:
-            found = _Fitted.of(experiment)
+            found = Fitted.of(experiment)
             assert experiment.as_recorded is not None
             better = better_laws((found.problem, found.fit), chosen, without,
                                  experiment.as_recorded.progress)
             if better == tuple(chosen):
                 return chosen
             other = _with_laws(experiment, better)
-            _, verdict = _compared(other, _Fitted.of(other))
+            _, verdict = _compared(other, Fitted.of(other))
         except np.linalg.LinAlgError:
             return chosen
         return better if verdict.kept else chosen
@@ -144,7 +169,7 @@ class Latent(Estimator):
         """
         start = _start(experiment)
         try:
-            estimate, details = _compared(experiment, _Fitted.of(experiment, start))
+            estimate, details = _compared(experiment, Fitted.of(experiment, start))
         except np.linalg.LinAlgError:
             return _kept(start, LatentDetails(start.method),
                          'motion and parameters do not come to an agreement')
@@ -154,7 +179,7 @@ class Latent(Estimator):
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class Fitted:
     """A fit, the problem it solves, and the stretches that it is about.
 
     ``begun`` is the fit of the motion alone with the parameters of the ``start``.
@@ -167,7 +192,7 @@ class _Fitted:
     cut: Cut
 
     @classmethod
-    def of(cls, experiment: Experiment, start: Estimate | None = None) -> _Fitted:
+    def of(cls, experiment: Experiment, start: Estimate | None = None) -> Fitted:
         """Fit motion and parameters; raises LinAlgError where they run away."""
         recorded, model = experiment.as_recorded, experiment.model
         if recorded is None:
@@ -204,25 +229,60 @@ def _with_laws(experiment: Experiment, laws: Sequence[Named]) -> Experiment:
     return replace(made, as_recorded=experiment.as_recorded)
 
 
-def _compared(experiment: Experiment, found: _Fitted) -> tuple[Estimate, LatentDetails]:
+def _compared(experiment: Experiment, found: Fitted) -> tuple[Estimate, LatentDetails]:
     """Return the estimate of a fit, and the verdict of parts left out.
 
     Raises LinAlgError where a misfit is not finite.
     """
     misfits, without = misfits_of(found.problem, found.fit)
-    gains, fit, cut = _misfits_of_start(found) - misfits, found.fit, found.cut
-    count = len(gains)
-    margin = float(student_quantile(LEVEL, count - 1) * np.std(gains, ddof=1) / np.sqrt(count))
-    first = cut.stretches[0].time
-    gain = float(np.mean(gains))
+    before, fit, cut = _misfits_of_start(found), found.fit, found.cut
+    first, sure = cut.stretches[0].time, surely_lower(misfits, before, LEVEL)
     estimate = _estimate(experiment, found, covariance(without))
     unknown = undetermined(estimate, stiffnesses(experiment.model))
+    off = _contradicted(experiment, found.start, estimate) if sure else ()
     return estimate, LatentDetails(
         found.start.method, len(cut.stretches), float(first[-1] - first[0]), fit.rounds, cut.noise,
-        fit.state.errors, gain, margin, gain > margin and not unknown, unknown)
+        fit.state.errors, float(np.mean(before - misfits)), sure,
+        sure and not unknown and not off, unknown, off)
 
 
-def _misfits_of_start(found: _Fitted) -> FloatArray:
+def _contradicted(
+    experiment: Experiment, start: Estimate, estimate: Estimate
+) -> tuple[Bias, ...]:
+    """Return the parameters of an ``estimate`` that instruments contradict, the clearest first.
+
+    Likelihood does not see whether a model that lacks something puts the motion, and parameters
+    with it, elsewhere. Where an estimate is unbiased, it is no less precise than instruments, and
+    differs from them by their deviation at most (Hausman), at the level BIASED. It is contradicted
+    where neither holds: where it is the more precise one, friction may have biased instruments,
+    which are noisy there. None is where the start differs from them still more. Instruments that
+    are weak in any direction, or noisy, contradict nothing, and friction is not judged.
+    """
+    other, details = _by_instruments(experiment, start)
+    if details.noisy or details.first_stage_f <= WEAK_F:
+        return ()
+    judged = np.flatnonzero(~friction_columns(experiment.model))
+    std = other.std[judged]
+    difference, before = ((one.values - other.values)[judged] for one in (estimate, start))
+    known = std > 0.0
+    if np.sum((before / std)[known]**2) > np.sum((difference / std)[known]**2):
+        return ()
+    far = beyond_chance(difference, std, other.degrees_of_freedom, BIASED)
+    return tuple(Bias(other.names[judged[k]], float(difference[k]), float(std[k]))
+                 for k in far if estimate.std[judged[k]] > std[k])
+
+
+def _by_instruments(
+    experiment: Experiment, start: Estimate
+) -> tuple[Estimate, InstrumentDetails]:
+    """Return the estimate by instruments, which the ``start`` of elastic joints may be."""
+    if isinstance(start.details, DetailsByInstruments):
+        return start, start.details
+    motors = Deflected(experiment.model, start.values) if experiment.model.gears else None
+    return InstrumentalVariables(motors=motors).fit_and_compare(experiment)
+
+
+def _misfits_of_start(found: Fitted) -> FloatArray:
     """Return the misfits (groups,) with the parameters of the start, which has seen all groups.
 
     Raises LinAlgError where one is not finite.
@@ -233,7 +293,7 @@ def _misfits_of_start(found: _Fitted) -> FloatArray:
 
 
 def _estimate(
-    experiment: Experiment, of: _Fitted, spread: tuple[FloatArray, int]
+    experiment: Experiment, of: Fitted, spread: tuple[FloatArray, int]
 ) -> Estimate:
     """Return the estimate of a fit with a covariance (b, b) and its degrees of freedom."""
     names = experiment.model.reduction.names
