@@ -123,7 +123,7 @@ def gear_warnings(gears: Sequence[GearRecord]) -> list[str]:
         f'{gear.joint}: the damping of its gear is {gear.damping:.3g} +- {reach:.2g} N m s/rad, '
         'below zero: no gear drives motion. The model gives to the gear what something else does: '
         'friction behind it, hysteresis, an encoder that is late; method feasible keeps it above '
-        'zero'
+        'zero, motions of the model are without any'
         for gear in gears
         if gear.damping < -(reach := interval_factor(np.inf) * gear.damping_std)]
     for gear in gears:

@@ -16,7 +16,7 @@ from robot_dynid.dynamics.elastic import ElasticDynamics, coordinates
 from robot_dynid.dynamics.gears import Gears
 from robot_dynid.dynamics.rollout import Integrator, Rollout
 from robot_dynid.dynamics.verdicts import require_solved
-from robot_dynid.regressor.elastic import GEAR, Springs
+from robot_dynid.regressor.elastic import DAMPING, GEAR, Springs
 from robot_dynid.regressor.gear_effects import COSINE, SINE, STATES, presses_per_radian
 from robot_dynid.types import FloatArray, Progress
 
@@ -28,12 +28,15 @@ def gears_of(model: IdentifiedModel) -> Gears:
     """Return motors and gears of the elastic joints of ``model``, with all their effects.
 
     The kinematic error is that of the stiffness: what the data says beside it of damping times
-    error is no other error.
+    error is no other error. Gears are passive: a damping below zero, which the estimate may be
+    where it is not far from zero beside its deviation, counts as none.
     """
     robot, standard = model.robot, model.standard
     own = robot.drive.elastic
-    rows = [[standard.get(f'{p}{j + 1}', 0.0) for j in own] for p in ('Ia', *GEAR)]
-    found = Gears(own, *np.array(rows))
+    rows = np.array([[standard.get(f'{p}{j + 1}', 0.0) for j in own] for p in ('Ia', *GEAR)])
+    place = 1 + GEAR.index(DAMPING)
+    rows[place] = np.maximum(rows[place], 0.0)
+    found = Gears(own, *rows)
     if not model.structure.gears:
         return found
     waves, states = np.zeros((len(own), 3)), []

@@ -145,6 +145,26 @@ def test_links_that_cannot_be_are_told_though_their_motors_make_up_for_them() ->
         wrong.forward_elastic(*(np.zeros(2) for _ in range(5)))
 
 
+@pytest.mark.parametrize('damping', [-40.0, 0.0, 8.0])
+def test_gears_do_not_drive_motion(damping: float) -> None:
+    """A damping below zero would shake the gear ever more; the estimate stays as it is."""
+    model = true_model()
+    place = model.names.index('D2')
+    told = replace(model, values=np.where(np.arange(len(model.values)) == place, damping,
+                                          model.values))
+    assert told.standard['D2'] == damping
+    still = replace(told, values=np.where(np.arange(len(model.values)) == place,
+                                          max(damping, 0.0), model.values))
+    q, qd, motors = start_at_rest(model, np.array([[0.4, -0.3]]))
+    bent = (motors[0] + 1e-3, motors[1])
+    effort = np.tile(model.gravity(q)[:, None], (1, 300, 1))
+    ours, theirs = (one.rollout(q, qd, effort, 1e-3, bent) for one in (told, still))
+    np.testing.assert_array_equal(ours.position, theirs.position)
+    assert ours.motor_velocity is not None
+    swing = np.abs(ours.motor_velocity[0, :, 1])
+    assert swing[-50:].max() < swing[:50].max()
+
+
 def test_what_cannot_be_is_named() -> None:
     model, zero = true_model(), np.zeros(2)
     with pytest.raises(UsageError, match='joints of this model are rigid'):
