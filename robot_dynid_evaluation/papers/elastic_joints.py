@@ -43,7 +43,7 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     puma,
     record,
 )
-from robot_dynid_evaluation.papers.elastic_joints_logged import logged
+from robot_dynid_evaluation.papers.elastic_joints_logged import logged, noisy_positions
 
 #: normalised mean errors of the paper: planar arm, without static friction, PUMA 560
 PAPER, PAPER_MOVING, PAPER_PUMA = 0.103, 0.00862, 0.123
@@ -73,6 +73,8 @@ REFUSED = 'refused: stretches left out do not favour it, so the parameters of el
 LOGGED_RATIOS = (40.0, 50.0, 60.0, 80.0)
 #: seeds of draws of the noise
 DRAWS = (1, 2, 3, 4, 5)
+#: rounds in which the motion follows the true parameters
+FOLLOWING = 4
 #: those by the method latent, which takes longer, and the largest error that is wanted, by ratio
 LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {50.0: 0.0095, 60.0: 0.0064}
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]
@@ -177,6 +179,11 @@ def logged_noise_rows(arm: ElasticArm, motion: Motion, ratio: float) -> list[Row
                    f'{refused}{ours.choices}; worst {_worst(ours.errors)}')
     rest = halved(f'2R, latent at {ratio:g} dB: without static friction, beside elastic',
                   mean(found.errors, static=False), mean(ours.errors, static=False), '')
+    if not (whole.ok and rest.ok):
+        best = step_from_truth(arm, motion, ratio, SEED)
+        whole = noise_excused(whole, [mean(best)], 0.5 * mean(found.errors))
+        rest = noise_excused(rest, [mean(best, static=False)],
+                             0.5 * mean(found.errors, static=False))
     return [
         shown(f'2R, identify at {ratio:g} dB: normalised mean error', None, mean(found.errors),
               'the paper has no such ratio, or filters noisy speeds and accelerations, which '
@@ -211,20 +218,52 @@ def least_error(arm: ElasticArm, motion: Motion, ratio: float, only: bool) -> fl
 
     ``only`` the parameters of the paper are sought, or all that `identify` seeks.
     """
-    model = model_of(arm, 'coulomb', {'width': CREEP})
-    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
-    stretch = Stretch(motion.time, (Channel(0, motion.position, spread),), motion.time,
-                      np.hstack([motion.effort, motion.effort]))
-    sought = chosen_of(model) if only else np.ones(len(model.reduction.names), dtype=bool)
-    problem = LatentProblem(model, (stretch,), sought, slowest=Cut((stretch,), spread).slowest(
-        axes_of(model.robot).matrix))
-    true = arm.base(model)
-    state = LatentState((stretch.splines[0].fitted(motion.position),), true, np.zeros(0),
-                        EXACT * stretch.effort.std(axis=0), SPEEDS[-1])
-    information = problem.condensed(state)[0].normal
-    deviation, size = np.sqrt(np.diag(np.linalg.inv(information))), np.abs(true[sought])
+    problem, state = at_truth(arm, motion, ratio, motion.position)
+    if only:
+        problem = replace(problem, chosen=chosen_of(problem.model))
+    information, true = problem.condensed(state)[0].normal, state.values[problem.chosen]
+    deviation, size = np.sqrt(np.diag(np.linalg.inv(information))), np.abs(true)
     there = size > 0.0
     return float(np.sqrt(2.0 / np.pi) * np.mean(deviation[there] / size[there]))
+
+
+def step_from_truth(arm: ElasticArm, motion: Motion, ratio: float, seed: int) -> dict[str, float]:
+    """Return the errors of the linear estimate about the truth, to a draw of the noise.
+
+    One step of Gauss and Newton from the true parameters, with their most probable motion, the
+    friction law and the errors of the equations known. It is unbiased, and its covariance is the
+    least one (Cramer, Rao): what is left is what this draw leaves to anybody.
+    """
+    problem, state = at_truth(arm, motion, ratio, noisy_positions(motion, ratio, seed))
+    for _ in range(FOLLOWING):
+        state = problem.with_known_parameters.with_best_motion(state)
+    step = problem.step(problem.condensed(state))
+    return errors_of(arm, problem.model, state.values + step)
+
+
+def at_truth(
+    arm: ElasticArm, motion: Motion, ratio: float, position: FloatArray
+) -> tuple[LatentProblem, LatentState]:
+    """Return the problem of one stretch with the friction of the arm, at its solution."""
+    falls = {'levelling': {'speed': arm.fallen}} if arm.excess != 1.0 else {}
+    model = model_of(arm, '+'.join(['coulomb', *falls]), {'width': CREEP, **falls})
+    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
+    stretch = Stretch(motion.time, (Channel(0, position, spread),), motion.time,
+                      np.hstack([motion.effort, motion.effort]))
+    problem = LatentProblem(
+        model, (stretch,), np.ones(len(model.reduction.names), dtype=bool),
+        slowest=Cut((stretch,), spread).slowest(axes_of(model.robot).matrix))
+    return problem, LatentState(
+        (stretch.splines[0].fitted(motion.position),), arm.base(model), np.zeros(0),
+        EXACT * stretch.effort.std(axis=0), SPEEDS[-1])
+
+
+def noise_excused(row: Row, least: Sequence[float], wanted: float) -> Row:
+    """Return ``row``, known to differ where the ``least`` errors exceed those ``wanted``, too."""
+    if max(least) <= wanted:
+        return row
+    return known(row, 'known: with the same noise the linear estimate about the truth, its law '
+                 f'known, errs by {" ".join(f"{error:.3g}" for error in least)}')
 
 
 def wanted_draw_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
@@ -232,10 +271,12 @@ def wanted_draw_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
     found = []
     for ratio, wanted in WANTED_DRAWS.items():
         errors = [mean(logged(arm, motion, ratio, 'latent', seed).errors) for seed in LATENT_DRAWS]
-        found.append(matched(
+        row = matched(
             f'2R, identify --method latent at {ratio:g} dB, no excess at rest: '
             f'{len(LATENT_DRAWS)} draws', None, ' '.join(f'{error:.3g}' for error in errors),
-            max(errors) <= wanted, f'wanted: none above {wanted:g}'))
+            max(errors) <= wanted, f'wanted: none above {wanted:g}')
+        found.append(row if row.ok else noise_excused(row, [
+            mean(step_from_truth(arm, motion, ratio, seed)) for seed in LATENT_DRAWS], wanted))
     return found
 
 

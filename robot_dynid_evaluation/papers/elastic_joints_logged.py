@@ -83,9 +83,7 @@ def logged(
     law found and the simulated one are compared by what they do. Positions have white noise at a
     ``ratio`` [dB] to their deviation, drawn with a ``seed``.
     """
-    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
-    noise = spread * np.random.default_rng(seed).standard_normal(motion.position.shape)
-    seen = replace(motion, position=motion.position + noise).seen(arm)
+    seen = replace(motion, position=noisy_positions(motion, ratio, seed)).seen(arm)
     model = identify(arm.robot, [seen], method).model
     true = arm.base(model.torque_model)
     errors = {name: float(abs(value / there - 1.0)) for name, value, there in zip(
@@ -98,3 +96,10 @@ def logged(
     laws = ', '.join(sorted(set(model.structure.friction)))
     return Logged(errors, np.abs(ours.moving / theirs.moving - 1.0),
                   f'default recipe: {model.preprocessing.cutoff:g} Hz and {laws} chosen by itself')
+
+
+def noisy_positions(motion: Motion, ratio: float, seed: int) -> FloatArray:
+    """Return positions (N, 2n) with white noise at a ``ratio`` [dB] to their deviation."""
+    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
+    return np.asarray(motion.position + spread * np.random.default_rng(seed).standard_normal(
+        motion.position.shape))

@@ -141,12 +141,12 @@ def test_channels_with_little_noise_keep_a_deviation() -> None:
         assert np.all(channel.deviation > 0.0)
 
 
-@pytest.mark.parametrize(('rest', 'static', 'verdicts'), [
-    (0.1, 1.0, [(False, True), (True, False)]), (0.1, 0.1, [(True, False), (True, False)]),
-    (0.9, 0.9, [(False, False), (False, False)]),
+@pytest.mark.parametrize(('rest', 'static', 'least', 'verdicts'), [
+    (0.1, 1.0, 0.1, [(False, True), (True, False)]), (0.1, 0.1, 0.1, 2 * [(True, False)]),
+    (0.9, 0.9, 0.4, 2 * [(False, False)]), (0.9, 0.9, 0.6, 2 * [(False, True)]),
 ])
-def test_only_static_friction_excuses_that_noise_rows_are_not_halved(
-    rest: float, static: float, verdicts: list[tuple[bool, bool]],
+def test_only_static_friction_and_noise_itself_excuse_that_rows_are_not_halved(
+    rest: float, static: float, least: float, verdicts: list[tuple[bool, bool]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Beside errors of one with the method elastic."""
@@ -155,6 +155,7 @@ def test_only_static_friction_excuses_that_noise_rows_are_not_halved(
         return Logged(own, np.zeros(1), '')
 
     monkeypatch.setattr(paper, 'logged', found)
+    monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': least, 'fc1': least})
     seen, *judged = paper.logged_noise_rows(paper.planar(), no_motion(), 50.0)
     assert seen.kind == 'shown'
     assert [(row.ok, row.known) for row in judged] == verdicts
@@ -190,6 +191,20 @@ def test_least_errors_fall_with_the_noise_and_rise_with_what_is_sought(
     assert own < every
     # about tenfold: equations err, too, and count beyond a speed that rises with the noise
     assert 5.0 * own < paper.least_error(arm, motion, 40.0, True) < 20.0 * own
+
+
+def test_the_step_from_the_truth_goes_where_the_fit_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 dB, where what is linear about the truth is all there is; static friction aside."""
+    monkeypatch.setattr(simulated, 'COUNT', 3000)
+    arm = replace(simulated.planar(), knots=10, excess=1.0)
+    motion = simulated.record(arm, silent)
+    step = paper.step_from_truth(arm, motion, 80.0, 1)
+    problem, state = paper.at_truth(arm, motion, 80.0, paper.noisy_positions(motion, 80.0, 1))
+    fit = paper.errors_of(arm, problem.model, problem.fit(state).state.values)
+    worst = max(step, key=lambda name: step[name])
+    assert step[worst] == pytest.approx(fit[worst], rel=0.3)
+    least = paper.least_error(arm, motion, 80.0, False)
+    assert 0.3 * least < paper.mean(step) < 3.0 * least
 
 
 @pytest.mark.soak
