@@ -24,9 +24,8 @@ from robot_dynid.estimation.errors_in_variables.latent import LatentDetails
 from robot_dynid.estimation.errors_in_variables.latent_motion import (
     CAUCHY,
     LatentProblem,
-    Part,
 )
-from robot_dynid.estimation.errors_in_variables.recorded_stretches import groups_of, stretches_of
+from robot_dynid.estimation.errors_in_variables.recorded_stretches import stretches_of
 from robot_dynid.estimation.estimate import Estimate
 from robot_dynid.estimation.experiment import Experiment, TorqueModel
 from robot_dynid.friction import law_from
@@ -110,11 +109,6 @@ def recorded(robot: RobotModel, *logs: RawLog) -> AsRecorded:
                       lambda stage, share: None)
 
 
-def whole_of(short: LatentProblem) -> list[Part]:
-    """Return all of the stretches."""
-    return [Part(i, -np.inf, np.inf) for i in range(len(short.stretches))]
-
-
 def problem(model: TorqueModel, log: RawLog) -> LatentProblem:
     """Return the problem of all base parameters."""
     return LatentProblem(model, stretches_of(recorded(model.robot, log)).stretches, np.ones(
@@ -182,9 +176,8 @@ def test_the_gradient_is_that_of_the_misfit_with_its_best_motion() -> None:
         i = model.reduction.names.index(name)
         step = np.zeros(len(state.values))
         step[i] = 1e-4 * max(1.0, abs(state.values[i]))
-        there, back = (short.misfit(
-            replace(state, values=state.values + s * step), whole_of(short), 6)
-            for s in (1.0, -1.0))
+        there, back = (short.misfit(replace(state, values=state.values + s * step), [0, 1], 6)
+                       for s in (1.0, -1.0))
         assert -(there - back) / (2.0 * step[i]) == pytest.approx(right[i], rel=0.01), name
 
 
@@ -267,10 +260,9 @@ def test_noise_of_encoders_and_errors_of_equations_are_found() -> None:
                                    rtol=0.1)
 
 
-def test_what_parts_left_out_object_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stretches_left_out_object_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data, _ = fits(1)[0]
-    monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.full(
-        len(groups_of(found.cut.stretches)), -1e6))
+    monkeypatch.setattr(latent, '_misfits_of_start', lambda *_: -1e6 * np.ones(7))
     found, start = ESTIMATORS['latent'].fit(data), ESTIMATORS['elastic'].fit(data)
     assert np.array_equal(found.values, start.values) and np.array_equal(found.std, start.std)
     assert found.method == 'latent' and not found.details.kept
@@ -389,11 +381,9 @@ def test_laws_are_taken_only_where_the_fit_with_them_is_kept(
     falling = [('coulomb+levelling', law_from('coulomb+levelling', {'width': WIDTH}))] * 2
     monkeypatch.setattr(latent, 'better_laws', lambda *_: tuple(falling))
     monkeypatch.setattr(latent, '_misfits_of_start', lambda found: np.full(
-        len(groups_of(found.cut.stretches)),
-        gain if 'fl1' in found.problem.model.reduction.names else 0.0))
+        len(found.cut.stretches), gain if 'fl1' in found.problem.model.reduction.names else 0.0))
     monkeypatch.setattr(latent, 'misfits_of', lambda problem, fit: (
-        np.zeros(len(groups_of(problem.stretches))),
-        np.zeros((len(groups_of(problem.stretches)), len(fit.state.values)))))
+        np.zeros(len(fit.condensed)), np.zeros((len(fit.condensed), len(fit.state.values)))))
     taken = ESTIMATORS['latent'].laws(data, chosen, [(), ()])
     assert list(taken) == (falling if gain > 0.0 else chosen)
 

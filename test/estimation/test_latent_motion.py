@@ -16,7 +16,6 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
     Condensed,
     LatentProblem,
     LatentState,
-    Part,
     Stretch,
 )
 from robot_dynid.estimation.errors_in_variables.motion_spline import MotionSpline
@@ -241,7 +240,7 @@ def test_a_falling_law_is_found_from_a_motion_that_another_law_made(
     monkeypatch.setattr(latent_laws, 'FALLING', {'coulomb+levelling': ('levelling', 'speed')})
     monkeypatch.setattr(latent_laws, 'surely_lower', lambda *_: True)
     monkeypatch.setattr(latent_laws, 'misfits_of', lambda problem, fit: (
-        np.array([problem.misfit(fit.state, [Part(0, -np.inf, np.inf)], 0)]), fit.state.values))
+        np.array([problem.misfit(fit.state, [0], 0)]), fit.state.values))
     arm = replace(simulated.planar(), knots=10)
     motion = simulated.record(arm, silent)
     spread = 1e-3 * motion.position.std(axis=0)

@@ -1,4 +1,4 @@
-"""The method latent: motion and parameters at once, where parts left out do not object."""
+"""The method latent: motion and parameters at once, where stretches left out do not object."""
 
 from __future__ import annotations
 
@@ -35,11 +35,7 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
     LatentFit,
     LatentProblem,
 )
-from robot_dynid.estimation.errors_in_variables.recorded_stretches import (
-    Cut,
-    groups_of,
-    stretches_of,
-)
+from robot_dynid.estimation.errors_in_variables.recorded_stretches import Cut, stretches_of
 from robot_dynid.estimation.estimate import Details, Estimate, Estimator
 from robot_dynid.estimation.experiment import Experiment
 from robot_dynid.estimation.friction_selection.selection_data import Named
@@ -51,6 +47,7 @@ from robot_dynid.estimation.least_squares import (
 )
 from robot_dynid.estimation.uncertainty.held_out import surely_lower
 from robot_dynid.estimation.uncertainty.jackknife import covariance
+from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.regressor import axes_of
 from robot_dynid.types import FloatArray
 
@@ -69,7 +66,7 @@ class LatentDetails(Details):
     ``stretches`` of about ``seconds`` each and ``rounds`` of the fit; ``position_noise`` (m,)
     [rad, m] of the encoders, joints and then motors, and ``effort_error`` (m,) [N m] of the
     equations of links and of motors. ``gain`` of the logarithm of the likelihood per sample on
-    parts left out in turn, and whether that is ``sure``; ``kept`` says whether the fit was. It
+    stretches left out in turn, and whether that is ``sure``; ``kept`` says whether the fit was. It
     is not where it leaves stiffnesses ``undetermined``: a motion of the gear is made up for them
     then; nor where instruments have ``contradicted`` it, the clearest difference first.
     """
@@ -98,11 +95,11 @@ class LatentDetails(Details):
             return ('instrumental variables contradict the method latent: it finds ' + ', '.join(
                 f'{one.name} {one.bias / one.std:+.1f}' for one in self.contradicted[:NAMED])
                 + ' of their deviations away')
-        return ('the misfit on parts left out is not surely lower with the method latent than '
+        return ('the misfit on stretches left out is not surely lower with the method latent than '
                 f'with {self.start}')
 
     def sentence(self, rows: Sequence[str]) -> str:
-        """Return the likelihood of parts left out beside that of the start."""
+        """Return the likelihood of stretches left out beside that of the start."""
         verdict = 'kept' if self.kept else f'the parameters of {self.start} are kept'
         side = 'above' if self.gain >= 0.0 else 'below'
         unknown = f', with {", ".join(self.undetermined)} unknown' if self.undetermined else ''
@@ -111,7 +108,7 @@ class LatentDetails(Details):
             unknown += f', with {off} contradicted by instrumental variables'
         return (f'motion and parameters at once on {self.stretches} stretches of '
                 f'{number(self.seconds, 3)} s, {self.rounds} rounds from {self.start}; per sample '
-                'of parts left out the logarithm of the likelihood is '
+                'of stretches left out the logarithm of the likelihood is '
                 f'{number(abs(self.gain), 2)} {side} that with {self.start}, '
                 f'{"" if self.sure else "not "}surely{unknown}: {verdict}')
 
@@ -128,10 +125,10 @@ class LatentDetails(Details):
 class Latent(Estimator):
     """Motion and parameters at once, from those of ``elastic``, of rigid robots from ``wls``.
 
-    Both are compared on parts left out in turn: the sum of squares of what encoders and
+    Both are compared on stretches left out in turn: the sum of squares of what encoders and
     equations of motion are off, along the motion that makes it least with the parameters given.
     Where that is not surely lower than with the start, this is kept. Deviations are those by
-    leaving out parts.
+    leaving out stretches.
     """
 
     name = 'latent'
@@ -230,7 +227,7 @@ def _with_laws(experiment: Experiment, laws: Sequence[Named]) -> Experiment:
 
 
 def _compared(experiment: Experiment, found: Fitted) -> tuple[Estimate, LatentDetails]:
-    """Return the estimate of a fit, and the verdict of parts left out.
+    """Return the estimate of a fit, and the verdict of stretches left out.
 
     Raises LinAlgError where a misfit is not finite.
     """
@@ -289,7 +286,7 @@ def _misfits_of_start(found: Fitted) -> FloatArray:
     """
     known, begun = found.problem.with_known_parameters, found.begun
     return finite(np.array([known.misfit(begun.state, group, 0)
-                            for group in groups_of(known.stretches)]))
+                            for group in stretches(len(begun.condensed))]))
 
 
 def _estimate(

@@ -2,7 +2,7 @@
 
 Where encoders are noisy, the cut-off that suits least squares leaves nothing of how friction
 falls, and a motion that was estimated with one law fits no other. So motion and parameters are
-estimated with every law, and parts left out in turn say whether one is better.
+estimated with every law, and stretches left out in turn say whether one is better.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
     LatentProblem,
     Searched,
 )
-from robot_dynid.estimation.errors_in_variables.recorded_stretches import groups_of
 from robot_dynid.estimation.experiment import TorqueModel
 from robot_dynid.estimation.friction_selection.selection_data import Named
 from robot_dynid.estimation.uncertainty.held_out import surely_lower
+from robot_dynid.estimation.uncertainty.stretches import stretches
 from robot_dynid.friction import law_from
 from robot_dynid.friction.law import Path
 from robot_dynid.regressor import JointFriction
@@ -36,7 +36,7 @@ SPEED, LEAST, FASTEST, SEEN, BUILT = 0.1, 0.04, 1.0, 2.0, 2e-3
 LOOSER = 30.0
 #: a speed that is sought is found where it is so many times away from its bounds
 INSIDE = 1.1
-#: rounds in which the motion of a part left out follows other parameters
+#: rounds in which the motion of a stretch left out follows other parameters
 FOLLOWING = 5
 #: one-sided level at which a law has to be better
 LEVEL = 0.95
@@ -44,7 +44,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A fit with laws of friction, and its misfits (groups,) on parts left out in turn."""
+    """A fit with laws of friction, and its misfits (groups,) on stretches left out in turn."""
 
     laws: tuple[Named, ...]
     problem: LatentProblem
@@ -53,12 +53,12 @@ class Tried:
 
 
 def misfits_of(problem: LatentProblem, fit: LatentFit) -> tuple[FloatArray, FloatArray]:
-    """Return the misfits (groups,) of groups of parts with parameters from all others.
+    """Return the misfits (groups,) of groups of stretches with parameters from all others.
 
     Beside them these parameters (groups, b). Raises LinAlgError where any are not finite.
     """
     misfits, values = [], []
-    for group in groups_of(problem.stretches):
+    for group in stretches(len(fit.condensed)):
         without = problem.without(fit.state, group)
         values.append(without.values)
         misfits.append(problem.misfit(without, group, FOLLOWING))

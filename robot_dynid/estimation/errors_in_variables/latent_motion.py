@@ -4,7 +4,7 @@ Sensors see the motion with white noise, and at every instant it obeys the equat
 for noise of the efforts and what the model lacks. The most probable motion agrees with both. So
 the deflection of a gear, which drowns in the noise of two encoders, is known from the torque of
 the gear; regressors of the measured motion would be biased (attenuated). Recordings are cut into
-long stretches, and the motion of each is a fine spline of its own. Parameters and coefficients of
+stretches, and the motion of each is a fine spline of its own. Parameters and the coefficients of
 all splines are found at once, by Gauss-Newton; those of a stretch are eliminated within it.
 Source: Schoukens, Pintelon, Identification of Linear Systems, ch. 8 (maximum likelihood with noise
 on inputs and outputs); collocation: Ramsay et al., J. R. Statist. Soc. B 69, 2007, 741-796.
@@ -89,15 +89,11 @@ class Stretch:
     recording: int = 0
     began: float | None = None
 
-    @property
-    def spacing(self) -> float:
-        """About the time [s] between knots."""
-        return max(SPACING, SAMPLES * float(self.time[1] - self.time[0]))
-
     @cached_property
     def splines(self) -> tuple[MotionSpline, MotionSpline]:
         """The motion at ``time`` and at ``stamps``."""
-        seen = MotionSpline(self.time, self.spacing)
+        step = float(self.time[1] - self.time[0])
+        seen = MotionSpline(self.time, max(SPACING, SAMPLES * step))
         return seen, seen.at(self.stamps)
 
     @property
@@ -110,19 +106,6 @@ class Stretch:
         step = float(np.median(np.diff(self.stamps)))
         length = (self.time[-1] - self.time[0]) / self.splines[0].intervals
         return DEGREE * int(np.ceil(length / step)) + 1
-
-
-@dataclass(frozen=True)
-class Part:
-    """Part of the stretch number ``stretch``, from ``begin`` to ``end`` [s]."""
-
-    stretch: int
-    begin: float
-    end: float
-
-    def within(self, time: FloatArray) -> NDArray[np.bool_]:
-        """Return (N,) true where ``time`` (N,) [s] is in the part."""
-        return (time >= self.begin) & (time < self.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,21 +266,19 @@ class LatentProblem:
             self.stretches, state.coefficients, strict=True))
         return LatentFit(state, self.condensed(state), number + 1, motion)
 
-    def without(self, state: LatentState, group: Sequence[Part]) -> LatentState:
-        """Return the state of a fit to which no equation counts in a ``group`` of parts.
+    def without(self, state: LatentState, group: Sequence[int]) -> LatentState:
+        """Return the state of a fit without a ``group`` of stretches, which are left as they are.
 
-        Motion and errors are those of ``state``. Steps are those of Gauss and Newton, extrapolated
-        (Anderson's mixing): noise that is in the regressor, too, makes them too short, the more so
-        the weaker a direction.
+        Errors stay. Steps are those of Gauss and Newton, extrapolated (Anderson's mixing): noise
+        that is in the regressor, too, makes them too short, the more so the weaker a direction.
         """
-        counted = [own.copy() for own in state.counted or self._counting(state)]
-        for part in group:
-            counted[part.stretch][part.within(self.stretches[part.stretch].stamps)] = 0.0
-        here = replace(state, counted=tuple(counted))
+        rest = [i for i in range(len(self.stretches)) if i not in group]
+        own = replace(self, stretches=tuple(self.stretches[i] for i in rest))
+        here = state.of(rest)
         before: tuple[FloatArray, FloatArray] | None = None
         for _ in range(REFIT):
-            condensed = self.condensed(here)
-            step = self.step(condensed)
+            condensed = own.condensed(here)
+            step = own.step(condensed)
             change = step
             if before is not None:
                 off = step - before[1]
@@ -306,7 +287,7 @@ class LatentProblem:
                 share = float(off @ normal @ step) / size if size > 0.0 else 0.0
                 change = step - np.clip(share, -MIXED, 0.0) * (before[0] + off)
             before = change, step
-            here = self.stepped(here, condensed, change)
+            here = own.stepped(here, condensed, change)
         return replace(here, coefficients=state.coefficients, counted=state.counted)
 
     def stepped(
@@ -359,19 +340,17 @@ class LatentProblem:
         normal[own, own] += LOOSE**-2
         return _solved(normal, np.sum([one.right for one in condensed], axis=0))
 
-    def misfit(self, state: LatentState, group: Sequence[Part], rounds: int) -> float:
-        """Return the negative logarithm of the likelihood per sample of a ``group`` of parts.
+    def misfit(self, state: LatentState, members: Sequence[int], rounds: int) -> float:
+        """Return the negative logarithm of the likelihood per sample of stretches ``members``.
 
-        The motion is the best one for the parameters of ``state``, from whose motion ``rounds``
+        Their motion is the best one for the parameters of ``state``, from whose motion ``rounds``
         of Gauss-Newton go. Errors of equations count as Cauchy's: large ones by their logarithm.
         """
-        members = sorted({part.stretch for part in group})
         own = replace(self, stretches=tuple(self.stretches[i] for i in members))
         here = state.of(members)
         for _ in range(rounds):
             here = own.with_best_motion(here)
-        return own._unlikely(here, [replace(part, stretch=members.index(part.stretch))
-                                    for part in group])
+        return own._unlikely(here)
 
     def _recordings(self) -> Iterator[tuple[int, int]]:
         """Yield the first stretch of every recording, and the one behind its last."""
@@ -522,24 +501,20 @@ class LatentProblem:
             found = found / np.sqrt(1.0 - share)
         return np.asarray(np.maximum(found, EXACT * np.concatenate(scale).std(axis=0) + 1e-12))
 
-    def _unlikely(self, state: LatentState, group: Sequence[Part]) -> float:
-        """Return the negative logarithm of the likelihood per sample of parts, but for constants.
-        """
+    def _unlikely(self, state: LatentState) -> float:
+        """Return the negative logarithm of the likelihood per sample, but for constants."""
         off, counted = np.zeros_like(state.errors), np.zeros_like(state.errors)
         seen, samples = 0.0, 0
-        for i, (along, c) in enumerate(zip(
-                self.along(state, self.motions_of(state)), state.coefficients, strict=True)):
+        for along, c in zip(
+                self.along(state, self.motions_of(state)), state.coefficients, strict=True):
             one = along.stretch
-            told, looked = (np.any([part.within(time) for part in group if part.stretch == i],
-                                   axis=0) for time in (one.stamps, one.time))
-            counts = along.counts[told]
-            off += np.sum(counts * CAUCHY**2 * np.log1p(
-                (along.misfit(state.values)[told] / (CAUCHY * state.errors)) ** 2), axis=0)
-            counted += counts.sum(axis=0)
+            off += np.sum(along.counts * CAUCHY**2 * np.log1p(
+                (along.misfit(state.values) / (CAUCHY * state.errors)) ** 2), axis=0)
+            counted += along.counts.sum(axis=0)
             at = one.splines[0].motion(c)
-            seen += sum(float(np.sum(((k.values - at[k.order])[looked] / k.deviation) ** 2))
+            seen += sum(float(np.sum(((k.values - at[k.order]) / k.deviation) ** 2))
                         for k in one.channels)
-            samples += int(looked.sum())
+            samples += len(one.time)
         told = np.log(state.errors) + 0.5 * off / np.maximum(counted, 1.0)
         return float(np.sum(told) + 0.5 * seen / samples)
 

@@ -1,8 +1,7 @@
-"""Stretches of recordings as recorded, the noise of their encoders, parts to be left out."""
+"""Stretches of recordings as they were recorded, with the noise of their encoders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,23 +12,19 @@ from robot_dynid.estimation.errors_in_variables.latent_motion import (
     SAMPLES,
     SPACING,
     Channel,
-    Part,
     Stretch,
 )
 from robot_dynid.estimation.errors_in_variables.motion_spline import DEGREE, MotionSpline
-from robot_dynid.estimation.uncertainty.stretches import STRETCHES, stretches
+from robot_dynid.estimation.uncertainty.stretches import STRETCHES
 from robot_dynid.signals.resolution import noise
 from robot_dynid.signals.unfiltered import AsRecorded, Unfiltered
 from robot_dynid.types import FloatArray
 
-#: length of a stretch [s], up to twice that where a recording ends; how many at most, evenly
-#: spaced. What the first and the last 0.3 s tell is lost, for nothing holds the motion there
-SECONDS, MOST = 5.0, 12
-#: length [s] of the parts that are left out in turn, shorter ones of short recordings
-PART = 1.0
+#: length of a stretch [s], shorter ones of short recordings; how many at most, evenly spaced
+SECONDS, MOST = 1.0, 60
 #: time [s] around a reversal by which the speed there is known; so many deviations make it known
 WINDOW, KNOWN = 0.02, 1.5
-#: least knots of a stretch and of a part
+#: least knots of a stretch: at its ends its motion is known less well
 KNOTS = 20
 #: noise [rad, m] below which there is nothing but rounding of numbers
 ROUNDING = 1e-10
@@ -62,10 +57,15 @@ def stretches_of(recordings: AsRecorded) -> Cut:
     """
     parts = [(number, part) for number, own in _numbered(recordings) for part in own]
     total = sum(float(part.time[-1] - part.time[0]) for _, part in parts)
-    spans = [(number, part, rows) for number, part in parts for rows in _rows(part)]
+    seconds = min(SECONDS, total / STRETCHES)
+    spans = [(number, part, rows) for number, part in parts for rows in _rows(part, seconds)]
     spans = spans[::-(-len(spans) // MOST)] if spans else []
+    if len(spans) < 2:
+        raise DataError(f'the recordings last {total:.3g} s together: the method latent needs '
+                        'two contiguous stretches of '
+                        f'{KNOTS * SPACING:.2g} s or more, at 250 Hz; record longer')
+    deviation = _noise([part for _, part in parts])
     found: list[Stretch] = []
-    deviation = _noise([part for _, part in parts]) if spans else np.empty(0)
     for number, part, rows in spans:
         begin, end = part.time[rows.start], part.time[rows.stop - 1]
         told = (part.stamps >= begin) & (part.stamps < end)
@@ -76,23 +76,7 @@ def stretches_of(recordings: AsRecorded) -> Cut:
             part.time[rows], (Channel(0, part.position[rows], deviation),), part.stamps[told],
             part.effort[told], None if part.temperature is None else part.temperature[told],
             goes_on, number, part.began))
-    if len(groups_of(found)) < 2:
-        raise DataError(f'the recordings last {total:.3g} s together: the method latent needs '
-                        'two contiguous stretches of '
-                        f'{KNOTS * SPACING:.2g} s or more, at 250 Hz; record longer')
     return Cut(tuple(found), deviation)
-
-
-def groups_of(cut: Sequence[Stretch]) -> list[list[Part]]:
-    """Return parts of about PART of all stretches, in groups that are left out in turn."""
-    lengths = [float(one.time[-1] - one.time[0]) for one in cut]
-    seconds = min(PART, sum(lengths) / STRETCHES)
-    found: list[Part] = []
-    for i, (one, length) in enumerate(zip(cut, lengths, strict=True)):
-        count = max(1, round(length / max(seconds, KNOTS * one.spacing)))
-        edges = np.linspace(one.time[0], one.time[-1], count + 1).tolist()
-        found += [Part(i, begin, end) for begin, end in pairwise(edges)]
-    return [[found[i] for i in group] for group in stretches(len(found))]
 
 
 def _numbered(recordings: AsRecorded) -> list[tuple[int, tuple[Unfiltered, ...]]]:
@@ -109,13 +93,13 @@ def _numbered(recordings: AsRecorded) -> list[tuple[int, tuple[Unfiltered, ...]]
     return found
 
 
-def _rows(part: Unfiltered) -> list[slice]:
+def _rows(part: Unfiltered, seconds: float) -> list[slice]:
     """Return the rows of the stretches of a part, which share their ends."""
-    step, last = float(part.time[1] - part.time[0]), len(part.time) - 1
-    if last < round(KNOTS * max(SPACING, SAMPLES * step) / step):
-        return []
-    firsts = np.linspace(0, last, max(1, int(last * step / SECONDS)) + 1).astype(np.int64)
-    found = [slice(a, b + 1) for a, b in pairwise(firsts.tolist())]
+    step = float(part.time[1] - part.time[0])
+    count = max(round(seconds / step), round(KNOTS * max(SPACING, SAMPLES * step) / step))
+    pieces = (len(part.time) - 1) // count
+    firsts = np.linspace(0, len(part.time) - 1, pieces + 1).astype(np.int64)
+    found = [slice(a, b + 1) for a, b in pairwise(firsts.tolist())] if pieces else []
     return [rows for rows in found if _told(part, rows) >= KNOTS]
 
 
