@@ -259,11 +259,13 @@ def at_truth(
 
 
 def noise_excused(row: Row, least: Sequence[float], wanted: float) -> Row:
-    """Return ``row``, known to differ where the ``least`` errors exceed those ``wanted``, too."""
-    if max(least) <= wanted:
-        return row
-    return known(row, 'known: with the same noise the linear estimate about the truth, its law '
-                 f'known, errs by {" ".join(f"{error:.3g}" for error in least)}')
+    """Return ``row`` with the ``least`` errors, known to differ where they exceed the ``wanted``.
+    """
+    told = ('with the same noise the linear estimate about the truth, its law known, errs by '
+            + ' '.join(f'{error:.3g}' for error in least))
+    if max(least) > wanted:
+        return known(row, f'known: {told}')
+    return replace(row, note=f'{row.note}; {told}')
 
 
 def wanted_draw_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
