@@ -23,7 +23,7 @@ from robot_dynid.friction import law_from
 from robot_dynid.types import FloatArray
 from robot_dynid_evaluation.papers import elastic_joints as paper
 from robot_dynid_evaluation.papers import elastic_joints_arm as simulated
-from robot_dynid_evaluation.papers.elastic_joints_logged import Logged, logged
+from robot_dynid_evaluation.papers.elastic_joints_logged import logged
 from robot_dynid_evaluation.papers.elastic_joints_logged import simulated as friction_of
 
 
@@ -138,26 +138,6 @@ def test_channels_with_little_noise_keep_a_deviation() -> None:
     for channel in paper.noisy(no_motion(), np.inf):
         assert isinstance(channel, Channel)
         assert np.all(channel.deviation > 0.0)
-
-
-@pytest.mark.parametrize(('rest', 'static', 'least', 'verdicts'), [
-    (0.1, 1.0, 0.1, [(False, True), (True, False)]), (0.1, 0.1, 0.1, 2 * [(True, False)]),
-    (0.9, 0.9, 0.4, 2 * [(False, False)]), (0.9, 0.9, 0.6, 2 * [(False, True)]),
-])
-def test_only_static_friction_and_noise_itself_excuse_that_rows_are_not_halved(
-    rest: float, static: float, least: float, verdicts: list[tuple[bool, bool]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Beside errors of one with the method elastic."""
-    def found(arm: object, motion: object, ratio: float, method: str) -> Logged:
-        own = {'K1': rest, 'fc1': static} if method == 'latent' else {'K1': 1.0, 'fc1': 1.0}
-        return Logged(own, np.zeros(1), '')
-
-    monkeypatch.setattr(paper, 'logged', found)
-    monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': least, 'fc1': least})
-    seen, *judged = paper.logged_noise_rows(paper.planar(), no_motion(), 50.0)
-    assert seen.kind == 'shown'
-    assert [(row.ok, row.known) for row in judged] == verdicts
 
 
 def test_rounds_come_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:

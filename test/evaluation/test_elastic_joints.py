@@ -15,35 +15,43 @@ from robot_dynid_evaluation.papers.elastic_joints_logged import Logged
 ARM, MOTION = cast(ElasticArm, None), cast(Motion, None)
 
 
-@pytest.mark.parametrize(('stiffness', 'static', 'whole', 'excused', 'rest'), [
-    (0.005, 0.05, True, False, True), (0.005, 0.19, False, True, True),
-    (0.005, 0.3, False, False, True), (0.015, 0.19, False, False, False),
-    (0.02, 0.2, False, False, False),
+@pytest.mark.parametrize(('stiffness', 'static', 'least', 'oks', 'excused'), [
+    (0.005, 0.05, 0.0, (True, True), (False, False)),
+    (0.005, 0.19, 0.0, (False, True), (True, False)),
+    (0.005, 0.3, 0.0, (False, True), (False, False)),
+    (0.015, 0.19, 0.0, (False, False), (False, False)),
+    (0.02, 0.2, 0.0, (False, False), (False, False)),
+    (0.02, 0.2, 0.02, (False, False), (False, True)),
+    (0.02, 0.2, 0.06, (False, False), (True, True)),
 ])
 def test_latent_shall_halve_the_errors_of_elastic(
-    stiffness: float, static: float, whole: bool, excused: bool, rest: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    stiffness: float, static: float, least: float, oks: tuple[bool, bool],
+    excused: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Static friction alone excuses it, as far as that does not get worse."""
+    """Static friction alone excuses it, as far as that does not get worse, and noise itself."""
     errors = {'elastic': {'K1': 0.02, 'fc1': 0.2}, 'latent': {'K1': stiffness, 'fc1': static}}
     monkeypatch.setattr(paper, 'logged', lambda arm, motion, ratio, method: Logged(
         errors[method], np.zeros(1), 'a law'))
+    monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': least, 'fc1': least})
     rows = paper.logged_noise_rows(ARM, MOTION, 50.0)
-    assert [row.ok for row in rows] == [None, whole, rest]
-    assert rows[1].known is excused
+    assert [row.ok for row in rows] == [None, *oks]
+    assert tuple(row.known for row in rows[1:]) == excused
     assert (paper.REFUSED in rows[1].note) is (errors['latent'] == errors['elastic'])
 
 
-@pytest.mark.parametrize(('worst', 'ok'), [(0.0094, True), (0.0096, False)])
+@pytest.mark.parametrize(('worst', 'least', 'ok', 'excused'), [
+    (0.0094, 0.02, True, False), (0.0096, 0.009, False, False), (0.0096, 0.0096, False, True)])
 def test_every_draw_shall_have_the_error_wanted(
-    worst: float, ok: bool, monkeypatch: pytest.MonkeyPatch
+    worst: float, least: float, ok: bool, excused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def logged(arm: ElasticArm, motion: Motion, ratio: float, method: str, seed: int) -> Logged:
         error = worst if (seed, ratio) == (2, 50.0) else 0.001
         return Logged({'K1': error}, np.zeros(1), 'a law')
 
     monkeypatch.setattr(paper, 'logged', logged)
-    assert [row.ok for row in paper.wanted_draw_rows(ARM, MOTION)] == [ok, True]
+    monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': least})
+    rows = paper.wanted_draw_rows(ARM, MOTION)
+    assert [(row.ok, row.known) for row in rows] == [(ok, excused), (True, False)]
 
 
 def test_errors_without_static_friction_leave_it_out() -> None:

@@ -27,6 +27,7 @@ def test_arguments_that_ros_cannot_read_are_told_without_a_traceback(
             said.append(text)
 
     monkeypatch.setattr(interrupts, 'get_logger', lambda name: Logger())
+    monkeypatch.setattr(interrupts, 'unfinished_ports', list)  # those of this machine
     monkeypatch.setattr(interrupts.signal, 'signal', lambda number, handler: None)
     with pytest.raises(SystemExit) as ended:
         interrupts.init(['--ros-args', *(str(file) if word == 'FILE' else word for word in words)])
