@@ -83,9 +83,9 @@ def test_contenders_take_turns() -> None:
 
 
 def test_what_else_runs_on_the_machine_is_not_timed() -> None:
-    count = [sys.executable, '-S', '-c', 'sum(range(3_000_000))']
+    count = [sys.executable, '-S', '-c', 'sum(range(10_000_000))']
     found = in_turns({'waits': lambda: time.sleep(0.1),
-                      'computes': lambda: sum(range(3_000_000)),
+                      'computes': lambda: sum(range(10_000_000)),
                       'child computes': lambda: subprocess.run(count, check=True)},
                      lambda *_: None, rounds=1)
     assert found['waits'][0] < 0.02 < min(found['computes'][0], found['child computes'][0])
