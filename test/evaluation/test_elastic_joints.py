@@ -23,6 +23,8 @@ ARM, MOTION = cast(ElasticArm, None), cast(Motion, None)
     (0.02, 0.2, 0.0, (False, False), (False, False)),
     (0.02, 0.2, 0.02, (False, False), (False, True)),
     (0.02, 0.2, 0.06, (False, False), (True, True)),
+    (0.021, 0.19, 0.06, (False, False), (True, False)),
+    (0.021, 0.3, 0.9, (False, False), (False, False)),
 ])
 def test_latent_shall_halve_the_errors_of_elastic(
     stiffness: float, static: float, least: float, oks: tuple[bool, bool],
@@ -40,12 +42,14 @@ def test_latent_shall_halve_the_errors_of_elastic(
 
 
 @pytest.mark.parametrize(('worst', 'least', 'ok', 'excused'), [
-    (0.0094, 0.02, True, False), (0.0096, 0.009, False, False), (0.0096, 0.0096, False, True)])
+    (0.0094, 0.02, True, False), (0.0096, 0.009, False, False), (0.0096, 0.0096, False, True),
+    (0.0201, 0.0301, False, False)])
 def test_every_draw_shall_have_the_error_wanted(
     worst: float, least: float, ok: bool, excused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def logged(arm: ElasticArm, motion: Motion, ratio: float, method: str, seed: int) -> Logged:
-        error = worst if (seed, ratio) == (2, 50.0) else 0.001
+        bad = (seed, ratio) == (2, 50.0)
+        error = (0.02 if method == 'elastic' else worst) if bad else 0.001
         return Logged({'K1': error}, np.zeros(1), 'a law')
 
     monkeypatch.setattr(paper, 'logged', logged)
