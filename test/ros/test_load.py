@@ -273,6 +273,7 @@ class Life:
 
     def kill_node(self) -> tuple[int, int]:
         """Kill the node; return how many states are recorded, and how many were published."""
+        self.user.wait(lambda: recorded_in(self.folder))  # of each life something is to be lost
         before, (worker,) = recorded_in(self.folder), children(self.node.process.pid)
         published = newest(self.user) + 1
         self.node.process.kill()
