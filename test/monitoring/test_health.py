@@ -34,6 +34,7 @@ from robot_dynid.monitoring.health import (
 )
 from robot_dynid.monitoring.recursive_identification import (
     LEARNING,
+    LEAST_DEVIATION,
     RecursiveIdentification,
     daily_spread,
     prior_freedom,
@@ -88,11 +89,11 @@ def test_the_prior_is_the_covariance_and_friction_of_another_day(model: Identifi
     freedom = 3.0 * (DAYS - 1)
     usual = (4.0 * 0.05**2 + freedom * 0.02**2) / (freedom + 4.0)
     usual *= (freedom + 4.0) / (freedom + 2.0)
-    assert np.isclose(found[viscous, viscous], model.std[viscous]**2
-                      + (usual + 0.15**2) * model.values[viscous]**2, rtol=1e-5)
+    total = model.std[viscous]**2 + (usual + 0.15**2) * model.values[viscous]**2
+    assert np.isclose(found[viscous, viscous], (1.0 + LEAST_DEVIATION**2) * total, rtol=1e-9)
     other = model.names.index('fv3')
     assert np.isclose(found[viscous, other],
-                      0.15**2 * model.values[viscous] * model.values[other], rtol=1e-5)
+                      0.15**2 * model.values[viscous] * model.values[other], rtol=1e-9)
 
 
 def test_few_days_tell_little_of_other_days(model: IdentifiedModel) -> None:
@@ -225,7 +226,8 @@ def test_joints_that_rest_are_not_known_and_go_stale(model: IdentifiedModel) -> 
     spread = np.linalg.norm(kept[1], axis=0)
     assert np.all(np.abs(health.identification.departure[wrist] - kept[0]) < 0.3 * spread)
     now = np.linalg.norm(health.identification.root[:, wrist], axis=0)
-    assert np.all((now < 1.05 * spread) & (now > 0.9 * spread))
+    # what joints share is known by the others too, of which one rests as well by now: 1 %
+    assert np.all((now < 1.02 * spread) & (now > 0.9 * spread))
 
 
 def test_the_density_is_that_of_the_noise_at_low_frequency(model: IdentifiedModel) -> None:
