@@ -41,6 +41,18 @@ def test_latent_shall_halve_the_errors_of_elastic(
     assert (paper.REFUSED in rows[1].note) is (errors['latent'] == errors['elastic'])
 
 
+@pytest.mark.parametrize(('ratio', 'own', 'excused'), [
+    (40.0, 0.0822, (True, False)), (40.0, 0.0423, (False, True)), (40.0, 0.06, (False, False)),
+    (50.0, 0.0672, (True, False)), (50.0, 0.08, (False, False)), (60.0, 0.0672, (False, False))])
+def test_rows_known_to_differ_do_so_by_their_figure_only(
+    ratio: float, own: float, excused: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper, 'logged', lambda *_: Logged({'K1': own}, np.zeros(1), 'a law'))
+    monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': 0.0})
+    rows = paper.logged_noise_rows(ARM, MOTION, ratio)
+    assert tuple(row.known for row in rows[1:]) == excused
+
+
 @pytest.mark.parametrize(('worst', 'least', 'ok', 'excused'), [
     (0.0094, 0.02, True, False), (0.0096, 0.009, False, False), (0.0096, 0.0096, False, True),
     (0.0201, 0.0301, False, False)])
@@ -55,7 +67,7 @@ def test_every_draw_shall_have_the_error_wanted(
     monkeypatch.setattr(paper, 'logged', logged)
     monkeypatch.setattr(paper, 'step_from_truth', lambda *_: {'K1': least})
     rows = paper.wanted_draw_rows(ARM, MOTION)
-    assert [(row.ok, row.known) for row in rows] == [(ok, excused), (True, False)]
+    assert [(row.ok, row.known) for row in rows] == [(True, False), (ok, excused), (True, False)]
 
 
 def test_errors_without_static_friction_leave_it_out() -> None:
