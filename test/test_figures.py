@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
 
 from robot_dynid.cli.main import main
+from robot_dynid_evaluation import trust
 
 pytestmark = pytest.mark.soak
 
@@ -180,6 +182,7 @@ def test_figures_effect_by_effect(ur10e_data: Path) -> None:
 
 
 def test_figures_of_two_months(ur10e_data: Path, tmp_path: Path) -> None:
+    began = perf_counter()
     months = {'january': files(ur10e_data / 'test')[:1], 'february': files(ur10e_data / 'train')}
     for name, data in months.items():
         printed('identify', *data, '--robot', 'ur10e', '--out', str(tmp_path / f'{name}.yaml'))
@@ -188,6 +191,7 @@ def test_figures_of_two_months(ur10e_data: Path, tmp_path: Path) -> None:
     robot = list(dict.fromkeys(change['joint'] for change in changes))
     keys = 'before', 'size', 'most', 'half_interval', 'probability'
     named = [change for change in changes if change['changed']]
+    trust.keep('compared', {'rows': named}, perf_counter() - began)
     assert {change['effect'] for change in named} == {'friction'}
     assert_there('docs/fleet.md', [
         row(str(robot.index(change['joint']) + 1), [change[key] for key in keys], '.4g')

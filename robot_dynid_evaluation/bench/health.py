@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ('plant', 'days', 'what', 'arms', 'found', 'stated', 'kept', 'minutes', 'sees', 'ideal')
 #: arms of every plant; days of each without a change, and hours a change may take to be found
-ARMS, UNCHANGED, SOON = 6, 4, 0.5
+ARMS, UNCHANGED, SOON = 20, 4, 0.5
 #: false alarms per month: the default, one in ten days, and one a day, of which days show some
 RATES = (0.1, 3.0, 30.0)
 #: those with which changes are looked for
