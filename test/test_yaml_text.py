@@ -51,7 +51,8 @@ def test_values(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(('text', 'words'), [
-    ('[' * 60_000 + ']' * 60_000, 'nested more than 32 deep'),
+    ('[' * 60_000 + ']' * 60_000, 'nest'),  # the parser of newer libraries says so itself
+    ('[' * 500 + ']' * 500, 'nested more than 32 deep'),
     ('- ' * 500 + 'a', 'nested more than 32 deep'),
     (BOMB, 'more than 500000 values'),
     ('<<: {a: 1}', 'merge keys'), ('a: 1\nb: 2\na: 3', 'line 3, column 1: key a stands twice'),
