@@ -48,7 +48,8 @@ class Kind:
     """A kind of record: its ``figures``, the command it is measured by, the table it gives.
 
     ``rows`` makes the cells of the table from the part of a record and its figures; where there
-    are ``columns_of_rows`` the figures hold a list, rows, each with these.
+    are ``columns_of_rows`` the figures hold a list, rows, each with these; a row that has nothing
+    to measure has null in those that are ``open``.
     """
 
     title: str
@@ -58,6 +59,7 @@ class Kind:
     columns: tuple[str, ...]
     rows: Callable[[str, Figures], Iterator[Cells]]
     columns_of_rows: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
     panels: Callable[[Figures], tuple[Panel, ...]] | None = None
 
 
@@ -103,8 +105,10 @@ def _inputs(part: str, figures: Figures) -> Iterator[Cells]:
 
 def _stops(part: str, figures: Figures) -> Iterator[Cells]:
     for row in figures['rows']:
-        yield (row['what'], number(row['load']), number(row['runs']), number(row['ours']),
-               number(row['peer']), 'yes' if row['kept'] else '**no**')
+        seconds, promised = ('-' if row[name] is None else number(row[name])
+                             for name in ('ours', 'peer'))
+        yield (row['what'], number(row['load']), number(row['runs']), seconds, promised,
+               'yes' if row['kept'] else '**no**')
 
 
 def _resumed(part: str, figures: Figures) -> Iterator[Cells]:
@@ -201,7 +205,7 @@ KINDS = {
         '(or until the client knew) beside those promised, the longest of all runs.',
         'robot-dynid bench stops', ('rows',),
         ('event', 'busy loops beside', 'runs', 'seconds', 'promised', 'kept'), _stops,
-        ('what', 'load', 'runs', 'ours', 'peer', 'kept')),
+        ('what', 'load', 'runs', 'ours', 'peer', 'kept'), open=('ours', 'peer')),
     'health': Kind(
         'Health', 'Everyday motion of simulated arms whose models are from recordings of so many '
         'days: alarms on days on which nothing changed beside those stated, and arms of which a '
@@ -246,7 +250,7 @@ KINDS = {
         'peak of this process, and that of the largest worker times their number.',
         'robot-dynid bench many', ('rows',),
         ('recordings', 'hours', 'workers', 'seconds', 'processor [s]', 'memory [MB]'), _many,
-        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB'), _scale),
+        ('recordings', 'hours', 'workers', 'seconds', 'processor s', 'peak MB'), panels=_scale),
     'plan': Kind(
         'Plan', 'An hour of one arm, seven joints at 1 kHz, as measured; and 10 000 arms of an '
         'hour a day each, by arithmetic ([fleet](fleet.md#plan-for-10-000-arms-an-hour-a-day-each)'
@@ -270,8 +274,8 @@ def keep(kind: str, figures: Figures, seconds: float, part: str = '') -> None:
         'figures': {name: figures[name] for name in KINDS[kind].figures if name in figures}}
     if KINDS[kind].columns_of_rows:
         record['figures'] = {'rows': [
-            {name: row[name] for name in KINDS[kind].columns_of_rows if name in row}
-            for row in figures['rows']]}
+            {name: None if name in KINDS[kind].open and _absent(row[name]) else row[name]
+             for name in KINDS[kind].columns_of_rows if name in row} for row in figures['rows']]}
     name = re.sub(r'\W+', '-', f'{kind} {part}'.strip())
     check(record, name)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -290,7 +294,8 @@ def check(record: Mapping[str, Any], name: str) -> None:
         rows = figures.get('rows')
         rows = rows if isinstance(rows, list) else []
         missing += [f'{key} of row {i + 1}' for i, row in enumerate(rows)
-                    for key in kind.columns_of_rows if _absent(row.get(key))]
+                    for key in kind.columns_of_rows
+                    if key not in row or (_absent(row[key]) and key not in kind.open)]
     if missing:
         raise DataError(f'{name}: lacks {", ".join(missing)}; measure it again')
 

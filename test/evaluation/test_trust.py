@@ -70,6 +70,19 @@ def test_records_are_kept_where_asked_for(
         trust.records(tmp_path / 'kept')
 
 
+def test_a_row_with_nothing_to_measure_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A motion that goes on, as it shall, has no seconds to rest; how it went is still told."""
+    row = {'what': 'client killed', 'load': 0, 'runs': 1, 'ours': float('nan'),
+           'peer': float('nan'), 'kept': True}
+    monkeypatch.setenv(trust.VARIABLE, str(tmp_path))
+    trust.keep('stops', {'rows': [row]}, 2.0)
+    assert '| client killed | 0 | 1 | - | - | yes |' in trust.page(trust.records(tmp_path))
+    with pytest.raises(DataError, match='lacks runs of row 1'):
+        trust.keep('stops', {'rows': [{**row, 'runs': float('nan')}]}, 2.0)
+
+
 def test_scale_is_drawn_as_it_was_measured_and_far_beyond() -> None:
     rows = [{'recordings': count, 'hours': 1.0, 'workers': workers, 'peak MB': 300.0,
              'processor s': 5.0 + 2.0 * count, 'seconds': 5.0 + 2.0 * count / workers}
