@@ -49,7 +49,7 @@ INSTANTS = 2.0  # s in which the instant lies at which they are
 RATE_OF_STATES = 1000  # per second: what a second of a recording is
 SOAK = int(os.environ.get('ROBOT_DYNID_SOAK', '3600'))  # s
 LONGEST = 0.02  # s; of a hundred forward dynamics of one state, one may take longer
-GROWTH = 5e6  # bytes per minute that a node may grow by; measured 3e4 over five minutes
+GROWTH = 1e7  # bytes by which a node may grow in the second half; measured 5.3e6 in half an hour
 
 
 def dual_arm() -> str:
@@ -177,7 +177,7 @@ def test_fourteen_joints_four_clients_and_an_identification(
     if seconds > 60:
         assert figures['forward']['99'] < figures['rollout']['50']
         assert figures['forward']['99'] < LONGEST
-        assert slope < GROWTH
+        assert slope * (when[-1] - when[0]) / 60.0 < GROWTH
     trust.keep('load', {
         'joints': JOINTS, 'published': count, 'recorded': len(recorded.time),
         'identifications': identified, 'busy': (before[0], os.getloadavg()[0]),
