@@ -43,7 +43,7 @@ from robot_dynid_evaluation.papers.elastic_joints_arm import (
     puma,
     record,
 )
-from robot_dynid_evaluation.papers.elastic_joints_logged import logged, noisy_positions
+from robot_dynid_evaluation.papers.elastic_joints_logged import logged, noise_of, noisy_positions
 
 #: normalised mean errors of the paper: planar arm, without static friction, PUMA 560
 PAPER, PAPER_MOVING, PAPER_PUMA = 0.103, 0.00862, 0.123
@@ -84,6 +84,8 @@ FOLLOWING = 4
 LATENT_DRAWS, WANTED_DRAWS = (1, 2, 3), {40.0: 0.222, 50.0: 0.0095, 60.0: 0.0064}
 #: rows of latent beside elastic that are known to differ, by ratio: with static friction, without
 NOT_HALVED = {40.0: (0.0822, 0.0423), 50.0: (0.0672, None)}
+#: ratio [dB] at which noise is as large as deflections
+VAGUE = 40.0
 #: largest deflections of the planar arm [deg], mean over the joints of the PUMA [rad]
 DEFLECTION, DEFLECTION_PUMA, SAME = (0.39, 0.10), 0.09, 0.02
 #: signal-to-noise ratios; the paper gives no unit, dB is assumed
@@ -216,13 +218,30 @@ def draw_rows(arm: ElasticArm, motion: Motion, which: str) -> list[Row]:
 
 
 def bound_rows(arm: ElasticArm, motion: Motion) -> list[Row]:
-    """Return the errors that noise leaves to the best unbiased estimate from positions."""
+    """Return the errors that noise leaves to the best unbiased estimate from positions.
+
+    Beside them are those of the most probable parameters where noise is as large as deflections.
+    """
+    seen = 1e3 * np.append(noise_of(motion, VAGUE)[arm.robot.n:], motion.deflection)
+    errors = [mean(most_probable(arm, motion, VAGUE, seed)) for seed in LATENT_DRAWS]
     what = 'by the information of motion and parameters at once (Cramer, Rao), the law known'
-    return [shown(
-        f'2R, least error that noise of {ratio:g} dB leaves, no excess at rest; '
-        'without damping and offsets of gears', None,
-        ' '.join(f'{least_error(arm, motion, ratio, only):.2g}' for only in (False, True)), what)
-        for ratio in LOGGED_RATIOS]
+    return [
+        *(shown(f'2R, least error that noise of {ratio:g} dB leaves, no excess at rest; '
+                'without damping and offsets of gears', None,
+                ' '.join(f'{least_error(arm, motion, ratio, only):.2g}' for only in (False, True)),
+                what) for ratio in LOGGED_RATIOS),
+        shown(f'2R, noise of {VAGUE:g} dB of the motors, largest deflections [mrad]', None,
+              ' '.join(f'{one:.2g}' for one in seen), 'what stiffnesses are known from'),
+        shown(f'2R, most probable parameters at {VAGUE:g} dB, no excess at rest: '
+              f'{len(errors)} draws', None, ' '.join(f'{error:.3g}' for error in errors),
+              'begun at the truth with its motion, the law known: normalised mean errors'),
+    ]
+
+
+def most_probable(arm: ElasticArm, motion: Motion, ratio: float, seed: int) -> dict[str, float]:
+    """Return the errors of the fit of motion and parameters that begins at the truth."""
+    problem, state = at_truth(arm, motion, ratio, noisy_positions(motion, ratio, seed))
+    return errors_of(arm, problem.model, problem.fit(state).state.values)
 
 
 def least_error(arm: ElasticArm, motion: Motion, ratio: float, only: bool) -> float:
@@ -259,7 +278,7 @@ def at_truth(
     """Return the problem of one stretch with the friction of the arm, at its solution."""
     falls = {'levelling': {'speed': arm.fallen}} if arm.excess != 1.0 else {}
     model = model_of(arm, '+'.join(['coulomb', *falls]), {'width': CREEP, **falls})
-    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
+    spread = noise_of(motion, ratio)
     stretch = Stretch(motion.time, (Channel(0, position, spread),), motion.time,
                       np.hstack([motion.effort, motion.effort]))
     problem = LatentProblem(

@@ -100,6 +100,10 @@ def logged(
 
 def noisy_positions(motion: Motion, ratio: float, seed: int) -> FloatArray:
     """Return positions (N, 2n) with white noise at a ``ratio`` [dB] to their deviation."""
-    spread = motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0)
-    return np.asarray(motion.position + spread * np.random.default_rng(seed).standard_normal(
-        motion.position.shape))
+    return np.asarray(motion.position + noise_of(motion, ratio) * np.random.default_rng(
+        seed).standard_normal(motion.position.shape))
+
+
+def noise_of(motion: Motion, ratio: float) -> FloatArray:
+    """Return the deviation (2n,) [rad] of noise at a ``ratio`` [dB] to that of positions."""
+    return np.asarray(motion.position.std(axis=0) * 10.0 ** (-ratio / 20.0))
