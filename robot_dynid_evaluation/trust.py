@@ -49,7 +49,7 @@ class Kind:
 
     ``rows`` makes the cells of the table from the part of a record and its figures; where there
     are ``columns_of_rows`` the figures hold a list, rows, each with these; a row that has nothing
-    to measure has null in those that are ``open``.
+    to measure has null in those that may be ``unmeasured``.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Kind:
     columns: tuple[str, ...]
     rows: Callable[[str, Figures], Iterator[Cells]]
     columns_of_rows: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
+    unmeasured: tuple[str, ...] = ()
     panels: Callable[[Figures], tuple[Panel, ...]] | None = None
 
 
@@ -205,7 +205,7 @@ KINDS = {
         '(or until the client knew) beside those promised, the longest of all runs.',
         'robot-dynid bench stops', ('rows',),
         ('event', 'busy loops beside', 'runs', 'seconds', 'promised', 'kept'), _stops,
-        ('what', 'load', 'runs', 'ours', 'peer', 'kept'), open=('ours', 'peer')),
+        ('what', 'load', 'runs', 'ours', 'peer', 'kept'), unmeasured=('ours', 'peer')),
     'health': Kind(
         'Health', 'Everyday motion of simulated arms whose models are from recordings of so many '
         'days: alarms on days on which nothing changed beside those stated, and arms of which a '
@@ -274,7 +274,7 @@ def keep(kind: str, figures: Figures, seconds: float, part: str = '') -> None:
         'figures': {name: figures[name] for name in KINDS[kind].figures if name in figures}}
     if KINDS[kind].columns_of_rows:
         record['figures'] = {'rows': [
-            {name: None if name in KINDS[kind].open and _absent(row[name]) else row[name]
+            {name: None if name in KINDS[kind].unmeasured and _absent(row[name]) else row[name]
              for name in KINDS[kind].columns_of_rows if name in row} for row in figures['rows']]}
     name = re.sub(r'\W+', '-', f'{kind} {part}'.strip())
     check(record, name)
@@ -295,7 +295,7 @@ def check(record: Mapping[str, Any], name: str) -> None:
         rows = rows if isinstance(rows, list) else []
         missing += [f'{key} of row {i + 1}' for i, row in enumerate(rows)
                     for key in kind.columns_of_rows
-                    if key not in row or (_absent(row[key]) and key not in kind.open)]
+                    if key not in row or (_absent(row[key]) and key not in kind.unmeasured)]
     if missing:
         raise DataError(f'{name}: lacks {", ".join(missing)}; measure it again')
 
