@@ -196,6 +196,9 @@ def test_kernels_are_compiled_once_for_arrays_of_every_kind(arm: RobotModel) -> 
             rigid_body.inverse_dynamics(arm, q, read_only, shifted, parameters)
             rigid_body.mass_matrix(arm, q, parameters)
             rigid_body.forward_dynamics(arm, (q, read_only, q), parameters, np.eye(7))
+        own = np.array(q)  # for many calls states go to the kernel as they are
+        rigid_body.ForwardDynamics(arm)(own, own, own)
+        rigid_body.InverseDynamics(arm)(own, own, own)
         rigid_body.regressor(arm, (q, read_only, shifted))
         rigid_body.regressor(arm, (q, q, q),
                              out=np.zeros((arm.n, 10 * arm.n + 5, count))[:, :-5])
