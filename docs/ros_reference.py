@@ -288,16 +288,30 @@ def table(name: str) -> str:
     return '\n'.join(text)
 
 
+def file_parameters() -> str:
+    """Return the table of what each node may write and what its requests may name."""
+    from robot_dynid.ros.common.files_directory import FileParameters
+
+    names = ('recording_directory', *(entry.name for entry in fields(FileParameters)))
+    text = ['| node | parameter | default | meaning |', '|---|---|---|---|']
+    text += [f'| `{node}` {row.replace(" |  | ", " | ")}' for node in structs()
+             for row in parameters(node).splitlines()
+             if row.split('`')[1:2] and row.split('`')[1] in names]
+    return '\n'.join(text)
+
+
 def generated(what: str) -> str:
-    """Return the text of a place: a node, its parameters, or all interface files."""
+    """Return the text of a place: a node, its parameters, files, or all interface files."""
+    if what == 'files':
+        return file_parameters()
     if what == 'interfaces':
         return '\n'.join(interface(path) for path in interface_files())
     return f'{table(what)}\n\nParameters:\n\n{parameters(what)}'
 
 
 def fill(app: Any, page: str, source: list[str]) -> None:
-    """Put generated text into the page ``ros_interface`` (event ``source-read`` of Sphinx)."""
-    if page == 'ros_interface':
+    """Put generated text into the pages with places for it (event ``source-read`` of Sphinx)."""
+    if PLACE.search(source[0]):
         from robot_dynid_evaluation.ros_domain import own_domain
 
         with own_domain():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -43,18 +44,31 @@ def test_every_event_of_the_benchmark_has_a_row() -> None:
 
 
 def test_defaults_are_those_of_the_parameters() -> None:
+    """Of every node that has such a parameter."""
     pytest.importorskip('rclpy')
     from robot_dynid.ros.excitation.settings import ExcitationSettings
+    from robot_dynid.ros.identifier.node import IdentifierParameters
 
-    defaults = {field.name: field.default for kind in (GuardSettings, ExcitationSettings)
-                for field in dataclasses.fields(kind)}
+    defaults: dict[str, set[str]] = {}
+    for kind in (GuardSettings, ExcitationSettings, IdentifierParameters):
+        for field in dataclasses.fields(kind):
+            defaults.setdefault(field.name, set()).add(str(field.default).lower())
     guards = ' '.join(row[1] for row in ROWS if len(row) > 3)
     stated = re.findall(
-        r'`(\w+)` (\d+(?:\.\d+)?|true|false|path|limited|immediate)\b', guards)
-    assert len(stated) > 15
-    known = [(name, value) for name, value in stated if name in defaults]
+        r'`(\w+)` (\d+(?:\.\d+)?\b|\.|(?:true|false|path|limited|immediate)\b)', guards)
+    assert len(stated) > 15 and ('files_directory', '.') in stated
     off = {('lookahead', '0.0')}  # said beside the default, what it would switch off
-    wrong = [f'{name} {value}, not {defaults[name]}' for name, value in known
-             if str(defaults[name]).lower() != value and (name, value) not in off]
+    wrong = [f'{name} {value}, not {defaults[name]}' for name, value in stated
+             if defaults[name] != {value} and (name, value) not in off]
     assert not wrong
-    assert {name for name, _ in stated} <= set(defaults)
+
+
+def test_the_table_of_files_is_made_of_the_parameters() -> None:
+    pytest.importorskip('rclpy')
+    reference = runpy.run_path(str(ROOT / 'docs' / 'ros_reference.py'))
+    assert reference['PLACE'].findall(TEXT) == ['files']
+    rows = reference['file_parameters']().splitlines()[2:]
+    assert {tuple(re.findall(r'`([^`]*)`', row)[:3]) for row in rows} == {
+        (node, *given) for node in ('identifier', 'excitation') for given in (
+            ('recording_directory', 'recordings'), ('files_directory', '.'),
+            ('file_requests', 'true'))}

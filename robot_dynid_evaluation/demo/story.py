@@ -70,6 +70,7 @@ def run_demo(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any
     parameters = {
         'simulated_robot': {'robot': name, 'seed': arguments.seed},
         'identifier': {'robot': name, 'recording_directory': out / 'recordings',
+                       'files_directory': out,
                        **({'optional_topics': ['motor_states']} if truth.drives else {})},
         'excitation': {'robot': name, 'recording_directory': out / 'executions',
                        **EXCITATION_PARAMETERS},

@@ -94,7 +94,7 @@ class Load:
         """Return an identifier that serves the model."""
         return NodeProcess('identifier', {
             'robot': self.robot_file, 'recording_directory': self.folder / 'bags',
-            'model': self.model_file})
+            'model': self.model_file, 'files_directory': self.folder})
 
     @contextmanager
     def clients(self) -> Iterator[dict[str, Any]]:

@@ -1,21 +1,28 @@
 """Files that requests name: below one folder, whatever the name or its links say, or none at all.
 
-Every service and goal that reads or writes a file asks here. A name is relative to the folder;
-where that is '/', to the folder the node was started in.
+Every service and goal that reads or writes a file asks here. A name is relative to the folder and
+taken as it is: '~' stands for no home. No part of it may begin with a dot, so that neither '..'
+nor the settings of programs are reached. What is not there, what cannot be read and what must not
+be read are answered by the same words.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rclpy.node import Node
 
-from robot_dynid.errors import UsageError, clipped
+from robot_dynid.errors import UsageError
 from robot_dynid.numbers import shown
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.signals.windows import named
+
+
+class NoSuchFile(UsageError):
+    """A name is not that of a file, or folder, which requests may read."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,8 @@ class FileParameters:
     """Parameters of a node whose requests name files."""
 
     files_directory: str = parameter(
-        '.', 'folder below which the files lie that requests read or write')
+        '.', 'folder below which the files lie that requests read or write; a relative one counts '
+        'from the working directory of the node')
     file_requests: bool = parameter(True, 'whether requests may read or write files')
 
 
@@ -35,7 +43,7 @@ class RequestedFiles:
     """
 
     log: Callable[[str], object]
-    directory: str = '/'
+    directory: str = '.'
     allowed: bool = True
 
     @classmethod
@@ -44,7 +52,7 @@ class RequestedFiles:
         return cls(node.get_logger().warning, parameters.files_directory, parameters.file_requests)
 
     def source(self, name: str) -> Path:
-        """Return the resolved path of what a request reads; raises UsageError if it must not."""
+        """Return the resolved path of a readable file or folder; raises UsageError."""
         return self._asked(source_inside, name)
 
     def recording(self, name: str) -> str:
@@ -74,77 +82,78 @@ class RequestedFiles:
                                  'parameter file_requests is false')
             return find(self.directory, name)
         except UsageError as error:
-            text = ''.join(c if c.isprintable() else repr(c)[1:-1] for c in str(error))
-            self.log(f'file of a request refused: {text}')
+            self.log(f'file of a request refused: {error}')
             raise
 
 
 def resolved_folder(directory: str | Path) -> Path:
-    """Return the folder without links; raises UsageError where it is no path."""
-    return _placed(directory, '')[0]
+    """Return the folder without links.
+
+    Raises UsageError where it is no path, and for the whole file system unless that is stated.
+    """
+    stated = Path(directory)
+    try:
+        root = stated.expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f'parameter files_directory: {shown(str(directory))}: not a path: {error}'
+                         ) from None
+    if root == Path(root.anchor) and not stated.is_absolute():
+        raise UsageError(f'the working directory of the node is {root}, the whole file system: '
+                         'set the parameter files_directory to a folder')
+    return root
 
 
 def source_inside(directory: str | Path, name: str) -> Path:
-    """Return the resolved path of the file or folder ``name``.
+    """Return the resolved path of the readable file or folder ``name`` below ``directory``.
 
-    Raises UsageError when it lies outside of ``directory``, also by '..' or a link.
+    Raises NoSuchFile, in the same words whether it is absent, unreadable or outside.
     """
-    root, path = _placed(directory, name)
-    try:
-        path = path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _no_path(name, error) from None
-    return _inside(root, path, path, name)
+    path = _placed(directory, name, NoSuchFile).resolve()
+    if not os.access(path, os.R_OK):
+        raise _refusal(directory, name, NoSuchFile)
+    return path
 
 
 def file_inside(directory: str | Path, name: str) -> Path:
-    """Return the resolved path of the regular file ``name``.
+    """Return the resolved path of the readable regular file ``name`` below ``directory``.
 
-    Raises UsageError when it lies outside of ``directory``, also by '..' or a link, or cannot be
-    read as a file.
+    Raises NoSuchFile as `source_inside`.
     """
     path = source_inside(directory, name)
-    try:
-        regular = path.is_file()
-    except (OSError, ValueError) as error:
-        raise _no_path(name, error) from None
-    if not regular:
-        raise UsageError(f"no file '{clipped(name)}' in {resolved_folder(directory)}, the "
-                         'parameter files_directory')
+    if not path.is_file():
+        raise _refusal(directory, name, NoSuchFile)
     return path
 
 
 def target_inside(directory: str | Path, name: str) -> Path:
-    """Return the absolute path of a file to be written, whose folder lies below ``directory``.
+    """Return the absolute path of a file to be written, in a folder without links.
 
-    Raises UsageError for a name that is empty or outside, also by '..' or a link.
+    Raises UsageError for a name that is empty or outside, also by a link.
     """
     if not name:
         raise UsageError('path is empty: say where to write the file')
-    root, path = _placed(directory, name)
+    path = _placed(directory, name, UsageError)
+    return path.parent.resolve() / path.name
+
+
+def _placed(directory: str | Path, name: str, refused: type[UsageError]) -> Path:
+    """Return the absolute path of ``name``, with links of which none leads outside."""
+    root = resolved_folder(directory)
+    alias = Path(directory).expanduser().absolute()  # the folder as users name it
     try:
-        folder = path.parent.resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _no_path(name, error) from None
-    return _inside(root, folder, path, name)
+        path = root / name
+        parts = path.relative_to(alias if path.is_relative_to(alias) else root).parts
+        path.resolve().relative_to(root)
+        if not any(part.startswith('.') for part in parts):
+            return path
+    except (OSError, RuntimeError, ValueError):
+        pass  # no path at all, or one outside
+    raise _refusal(directory, name, refused)
 
 
-def _placed(directory: str | Path, name: str) -> tuple[Path, Path]:
-    """Return the resolved folder, and the absolute path of ``name`` with its links."""
-    try:
-        root = Path(directory).expanduser().resolve()
-        base = Path.cwd() if root == Path(root.anchor) else root
-        return root, base / Path(name).expanduser()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise _no_path(name, error) from None
-
-
-def _inside(root: Path, place: Path, path: Path, name: str) -> Path:
-    if not place.is_relative_to(root):
-        raise UsageError(f"'{clipped(name)}' lies outside {root}, the parameter files_directory; "
-                         'give a path relative to it')
-    return path
-
-
-def _no_path(name: str, error: Exception) -> UsageError:
-    return UsageError(f'{shown(name)}: not a path: {clipped(str(error))}')
+def _refusal(directory: str | Path, name: str, refused: type[UsageError]) -> UsageError:
+    """Return the one answer to all names that are not to be used."""
+    use = 'read' if refused is NoSuchFile else 'write'
+    return refused(f'{shown(name)}: no file that requests may {use}; give a name relative to '
+                   f'{resolved_folder(directory)}, the parameter files_directory: no part of it '
+                   'may begin with a dot, no link may lead outside')

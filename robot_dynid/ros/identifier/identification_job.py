@@ -85,7 +85,7 @@ class Job:
     recipe: str = ''
     out: str = ''
     report: str = ''
-    root: str = '/'
+    root: str = '.'
     payload: bool = False
     unloaded: tuple[str, ...] = ()
     arm: str = ''
@@ -165,7 +165,7 @@ def read_recording(
     if isinstance(source, RawLog):
         return source
     if isinstance(source, str):
-        return open_log(Path(source).expanduser(), robot, scratch)
+        return open_log(source, robot, scratch)
     return open_batches(
         str(source.file), partial(_growing, source), robot.joints, scratch,
         with_wrenches(source.topics, robot))
@@ -205,8 +205,7 @@ def _identified(
     try:
         result = identify(job.robot, logs, job.method or None, recipe, _later(progress))
         require_any_joint(result.model)
-        files = {str(Path(file_of(source)).expanduser()) for source in job.sources
-                 if isinstance(source, str)}
+        files = {file_of(source) for source in job.sources if isinstance(source, str)}
         return with_recordings(result, {file: file_digest(file) for file in files})
     except (Cancelled, UsageError, UnexpectedError):
         raise
@@ -257,7 +256,7 @@ def check_outputs(job: Job) -> None:
         from robot_dynid.report.html import MARK
 
         wanted.append((job.report, MARK))
-    taken = {Path(file_of(source)).expanduser().resolve() for source in job.sources
+    taken = {Path(file_of(source)).resolve() for source in job.sources
              if isinstance(source, str)}
     for path, mark in wanted:
         target, root = target_inside(job.root, path), resolved_folder(job.root)

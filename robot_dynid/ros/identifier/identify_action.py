@@ -15,6 +15,7 @@ from robot_dynid.io.log import with_wrenches
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import payload_message
 from robot_dynid.ros.common.deferred_action import DeferredActionServer
+from robot_dynid.ros.common.files_directory import NoSuchFile
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, Recorded
 from robot_dynid.ros.identifier.identification_worker import WorkerProcess
@@ -68,7 +69,8 @@ class IdentifyAction:
         try:
             self._require(handle.request)
         except DynIdError as error:
-            code = Code.NO_DATA if isinstance(error, DataError) else Code.INVALID
+            no_data = isinstance(error, (DataError, NoSuchFile))
+            code = Code.NO_DATA if no_data else Code.INVALID
             self._finish(handle, Outcome(code, str(error)))
             return
         self._worker = self._worker or WorkerProcess()
@@ -90,8 +92,7 @@ class IdentifyAction:
         if goal.payload and not goal.unloaded_files and self._models.model is None:
             raise UsageError('a payload needs a model of the arm without it (identify or load '
                              'one), or unloaded_files: recordings of the same motion without it')
-        for name in (*goal.files, *goal.unloaded_files):
-            self._models.files.recording(name)
+        self._sources((*goal.files, *goal.unloaded_files))
         for name in filter(None, (goal.out, goal.report)):
             self._models.files.target(name)
         if not goal.files and (

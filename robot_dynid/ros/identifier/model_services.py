@@ -89,7 +89,7 @@ class ModelServices:
     def _load(self, request: Any, response: Any) -> None:
         if not request.path:
             raise UsageError(NO_PATH)
-        response.model = self.load(str(self.files.source(request.path)))
+        response.model = self.load(str(self.files.file(request.path)))
         warning = caution(self.served())
         response.message = (f'{warning}; ' if warning else '') + \
             f'{request.path}: serving the model of {response.model.robot}'

@@ -56,8 +56,6 @@ class IdentifierParameters(
     model: str = parameter('', 'model file to serve from the start; empty: none')
     recording_directory: str = parameter(
         'recordings', 'folder that receives one bag per recording')
-    files_directory: str = parameter(
-        '/', 'folder below which the files lie that requests read or write')
     recipe: str = parameter('', 'recipe file for goals that bring no recipe; empty: defaults')
     optional_topics: tuple[str, ...] = parameter(
         (), 'further topics to expect: motor_states, effort (replaces the effort field), '

@@ -82,10 +82,12 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize(('goal', 'code', 'words'), [
-    ({'trajectory': 'none.yaml'}, Code.UNKNOWN_TRAJECTORY, "trajectory: no file 'none.yaml' in "),
+    ({'trajectory': 'none.yaml'}, Code.UNKNOWN_TRAJECTORY,
+     "trajectory: 'none.yaml': no file that requests may read"),
     ({'trajectory': '../secret.yaml'}, Code.UNKNOWN_TRAJECTORY,
-     "trajectory: '../secret.yaml' lies outside "),
-    ({'trajectory': 'link.yaml'}, Code.UNKNOWN_TRAJECTORY, "'link.yaml' lies outside "),
+     "trajectory: '../secret.yaml': no file that requests may read"),
+    ({'trajectory': 'link.yaml'}, Code.UNKNOWN_TRAJECTORY,
+     "'link.yaml': no file that requests may read"),
     ({'trajectory': '/etc/hostname'}, Code.UNKNOWN_TRAJECTORY, 'the parameter files_directory'),
     ({'trajectory': 'notes.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
     ({'trajectory': 'empty.yaml'}, Code.UNKNOWN_TRAJECTORY, 'not a trajectory file'),
@@ -95,7 +97,7 @@ def own(points: SampledTrajectory, delay: float) -> tuple[np.ndarray, ...]:
      'moves joint_1, joint_2, joint_7; the robot has joint_1, joint_2, joint_3'),
     ({'trajectory': 'fast.yaml'}, Code.LIMIT_BROKEN, "acceleration of joint 'joint_"),
     ({'options': '{environment: ../secret.yaml}'}, Code.INVALID,
-     "'../secret.yaml' lies outside "),
+     "'../secret.yaml': no file that requests may read"),
     ({'trajectory': 'good.yaml', 'type': 'fourier'}, Code.INVALID, 'not both'),
     ({'trajectory': 'good.yaml', 'options': SHORT}, Code.INVALID, 'not both'),
 ])

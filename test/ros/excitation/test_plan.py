@@ -254,7 +254,7 @@ def test_the_next_swings_of_a_session_are_planned_from_its_recordings(tmp_path: 
 @pytest.mark.parametrize(('kind', 'data', 'message'), [
     ('fourier', ['run.csv'], "option 'data' is what an adaptive sequence goes on from"),
     ('sine-sequence', 'run.csv', "option 'data' must be a list of recordings"),
-    ('sine-sequence', ['../run.csv'], 'lies outside')])
+    ('sine-sequence', ['../run.csv'], 'no file that requests may read')])
 def test_recordings_that_a_goal_may_not_name_are_refused(
     tmp_path: Path, kind: str, data: object, message: str
 ) -> None:

@@ -31,7 +31,8 @@ REQUEST = dict(zip(NAMES, STATES, strict=True))
 def served(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder = tmp_path_factory.mktemp('elastic')
     MODEL.save(folder / 'model.yaml')
-    parameters = {'robot': 'elastic_2r', 'recording_directory': folder / 'recordings'}
+    parameters = {'robot': 'elastic_2r', 'recording_directory': folder / 'recordings',
+                  'files_directory': folder}
     with running('identifier', parameters) as node:
         user = Client()
         assert user.call('load_model', path=str(folder / 'model.yaml')).success

@@ -26,6 +26,7 @@ from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
 from robot_dynid.ros.identifier.dynamics_services import DynamicsServices
@@ -110,6 +111,39 @@ def test_files_are_written_below_a_folder(tmp_path: Path, model: IdentifiedModel
 
 
 @pytest.mark.usefixtures('ros_domain')
+def test_by_default_files_are_those_of_the_working_directory(
+    tmp_path: Path, model: IdentifiedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those of the account: its settings, and whether there are any, is nobody's business."""
+    folder, home = tmp_path / 'here', tmp_path / 'home'
+    for place in (folder, home):
+        place.mkdir()
+    (home / '.bashrc').touch()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv('HOME', str(home))
+    model.save(folder / 'model.yaml')
+    with made(Identifier, robot=ROBOT, model='model.yaml', monitor=False) as node:
+        spinner = Spinner(node)
+        save, load = (node.create_client(kind, f'~/{name}') for kind, name in (
+            (SaveModel, 'save_model'), (LoadModel, 'load_model')))
+
+        def answer(client: Any, path: str) -> tuple[bool, str]:
+            client.wait_for_service(10.0)
+            found = spinner.answer(client.call_async(client.srv_type.Request(path=path)))
+            return found.success, found.message
+
+        for path in ('~/.bash_profile', f'{home}/.bash_profile', f'{home}/.ssh/authorized_keys',
+                     '../home/x', '.model.yaml', f'{home}/model.yaml'):
+            success, said = answer(save, path)
+            assert not success and 'no file that requests may write' in said
+        answers = {answer(load, path)[1].partition(': ')[2] for path in (
+            '~/.bashrc', f'{home}/.bashrc', f'{home}/.none', 'none.yaml', '/etc/passwd')}
+        assert len(answers) == 1 and 'no file that requests may read' in answers.pop()
+        assert answer(save, 'sub/copy.yaml')[0] and answer(load, 'sub/copy.yaml')[0]
+    assert {path.name for path in home.iterdir()} <= {'.bashrc', '.ros'}, 'and the logs of ROS'
+
+
+@pytest.mark.usefixtures('ros_domain')
 def test_file_requests_false_leaves_the_recorded_buffer(
     tmp_path: Path, model: IdentifiedModel
 ) -> None:
@@ -152,7 +186,9 @@ def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recordin
     recording = Recording(node, tmp_path, 'arm', (), 1000)
     recording.recorder = Recorder(None)
     recording.recorder.add_topic('/joint_states').append(state(0.1))
-    models = ModelServices(node, robot)
+    for name in ('other.csv', 'run.csv', 'any.csv', 'b.csv'):
+        (tmp_path / name).touch()
+    models = ModelServices(node, robot, RequestedFiles(print, str(tmp_path)))
     compilation = KernelCompilation(node)
     compilation.start(lambda: None)
     served = IdentifyAction(node, robot, recording, models, '', compilation)
@@ -175,7 +211,7 @@ def test_goals_wait_visibly_while_kernels_are_compiled(
     jobs: list[Job] = []
     monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
     handle = spinner.answer(client.send_goal_async(
-        Identify.Goal(files=['nowhere.csv']),
+        Identify.Goal(files=['other.csv']),
         lambda message: heard.append((message.feedback.stage, message.feedback.fraction))))
     spinner.wait(lambda: heard)
     assert heard == [('compile kernels', 0.25)], 'once, as long as nothing changes'
@@ -187,7 +223,8 @@ def test_goals_wait_visibly_while_kernels_are_compiled(
 
 
 def test_windows_of_files_reach_the_worker(
-    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch
+    node: Any, action: tuple[IdentifyAction, Recording], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     jobs: list[Job] = []
     monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
@@ -196,7 +233,7 @@ def test_windows_of_files_reach_the_worker(
     goal = Identify.Goal(files=['run.csv[1:2.5]'])
     assert spinner.answer(client.send_goal_async(goal)).accepted
     spinner.wait(lambda: jobs)
-    assert jobs[0].sources == (f'{Path.cwd()}/run.csv[1:2.5]',)
+    assert jobs[0].sources == (f'{tmp_path}/run.csv[1:2.5]',)
 
 
 def test_a_payload_is_in_the_result_where_one_was_asked_for(

@@ -50,7 +50,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 @pytest.fixture(scope='module')
 def client(module_domain: int, data: Data) -> Iterator[Client]:
-    parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings'}
+    (data.folder / 'motion.txt').touch()
+    parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings',
+                  'files_directory': data.folder}
     with running('identifier', parameters) as node:
         user = Client()
         yield user
@@ -179,7 +181,8 @@ def test_save_load_and_what_is_wrong_with_files(served: Client, data: Data) -> N
     said = served.refusal('load_model', path=str(path))
     assert str(path) in said
     assert 'cut off' in said
-    assert 'nowhere.yaml: cannot be read' in served.refusal('load_model', path='nowhere.yaml')
+    said = served.refusal('load_model', path='nowhere.yaml')
+    assert said.startswith("'nowhere.yaml': no file that requests may read")
     assert 'path is empty' in served.refusal('load_model', path='')
     assert 'path is empty' in served.refusal('save_model', path='')
     assert 'cannot be written' in served.refusal('save_model', path=str(data.csv / 'model.yaml'))
@@ -237,7 +240,8 @@ def test_identify_from_files(client: Client, data: Data) -> None:
     ({'method': 'guess'}, Code.INVALID, "method 'guess'"),
     ({'recipe': 'cutof: 3'}, Code.INVALID, 'unknown key cutof'),
     ({'recipe': '['}, Code.INVALID, 'recipe: not valid YAML'),
-    ({'files': ['nowhere.csv']}, Code.NO_DATA, 'nowhere.csv: no such file'),
+    ({'files': ['nowhere.csv']}, Code.NO_DATA, "'nowhere.csv': no file that requests may read"),
+    ({'files': ['/etc/passwd']}, Code.NO_DATA, "'/etc/passwd': no file that requests may read"),
     ({'files': ['motion.txt']}, Code.NO_DATA, 'motion.txt: unknown kind of recording'),
 ])
 def test_bad_goals_are_answered(

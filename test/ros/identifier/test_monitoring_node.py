@@ -104,7 +104,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
 
 @pytest.fixture
 def client(ros_domain: int, data: Data) -> Iterator[Listener]:
-    parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings'}
+    parameters = {'robot': ROBOT, 'recording_directory': data.folder / 'recordings',
+                  'files_directory': data.folder}
     with running('identifier', parameters) as node:
         user = Listener()
         user.wait(lambda: user.states.get_subscription_count() == 1)

@@ -28,7 +28,8 @@ def test_a_payload_by_the_action(tmp_path: Path, ros_domain: int) -> None:
             robot, random_payload(np.random.default_rng(1), LOAD), noise=0.01)):
         paths.append(str(tmp_path / f'{name}.csv'))
         write_csv(paths[-1], log)
-    with running('identifier', {'robot': 'ur10e', 'recording_directory': tmp_path}):
+    with running('identifier', {'robot': 'ur10e', 'recording_directory': tmp_path,
+                                'files_directory': tmp_path}):
         user = Client()
         refusal = user.identify(files=paths[:1], payload=True)
         assert not refusal.success and 'unloaded_files' in refusal.message
