@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from ament_index_python.packages import (
     get_package_share_directory,
 )
 from launch.actions import DeclareLaunchArgument, LogInfo, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -49,12 +49,14 @@ OF_NODE = {
 NAMES = {('simulated_robot', 'controller'): 'controller_name'}
 #: nodes that follow /clock; the simulated robot gives it
 FOLLOWING = ('excitation', 'identifier')
+#: arguments that only some of the files have, beside PARAMETERS
+OF_FILES = ('parameters', 'joint_states', 'use_sim_time')
 #: arguments of `ros2 launch` itself, which it hands on as those of the file
 OF_LAUNCH = ('launch-prefix', 'launch-prefix-filter', 'emulate_tty')
 BOOL = ('true', 'false', 'True', 'False')
 LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
 #: from this ratio on names of arguments are similar
-SIMILAR = 0.6
+SIMILAR = 0.75
 AS_IN_FILE = 'empty: as in the parameter file'
 #: what RViz and robot_state_publisher take from one robot alone
 RELATIVE_TF = [('/tf', 'tf'), ('/tf_static', 'tf_static')]
@@ -64,12 +66,14 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
     """Return the launch description of nodes of the package; ``robot`` if none is given.
 
     One node alone also has the arguments parameters and, unless it is the simulated robot,
-    joint_states.
+    joint_states. Defaults that differ between the files are empty and filled in by `_start`: where
+    one file includes two of them, the second has the defaults that the first declared.
     """
     taken = dict.fromkeys(argument for name in names for argument in OF_NODE[name])
     declared = [
-        *(_argument(argument, f'{PARAMETERS[argument][1]}; {AS_IN_FILE}',
-                    robot if argument == 'robot' else '') for argument in taken),
+        *(_argument(argument, f'{PARAMETERS[argument][1]}; '
+                    + (f'empty: {robot}' if robot and argument == 'robot' else AS_IN_FILE))
+          for argument in taken),
         _argument('namespace', 'of nodes and topics, for more than one robot'),
         _argument('log_level', 'of the nodes', 'info', choices=LEVELS),
         _argument('rviz', 'true: start RViz with config/robot_dynid.rviz', 'false', choices=BOOL),
@@ -78,14 +82,14 @@ def description(*names: str, robot: str = '') -> LaunchDescription:
         declared.append(_argument('use_sim_time', f'true: stamps follow /clock; {AS_IN_FILE}',
                                   choices=('', *BOOL)))
     if len(names) == 1:
-        declared.append(_argument('parameters', 'parameter file of the node', _config(*names)))
+        declared.append(_argument(
+            'parameters', f'parameter file of the node; empty: {_config(*names)}'))
     if names == ('excitation',) or names == ('identifier',):
         declared.append(_argument('joint_states', 'topic of the joint states', 'joint_states'))
     known = tuple(argument.name for argument in declared)
     return LaunchDescription([
         *declared, OpaqueFunction(function=partial(mistyped, known=known)),
-        OpaqueFunction(function=partial(_nodes, names=names)),
-        OpaqueFunction(function=partial(_rviz, simulated='simulated_robot' in names))])
+        OpaqueFunction(function=partial(_start, names=names, known=known, robot=robot))])
 
 
 def _argument(
@@ -100,32 +104,43 @@ def _config(name: str) -> str:
 
 
 def mistyped(context: LaunchContext, known: tuple[str, ...]) -> list[LogInfo]:
-    """Return a warning for each argument like one of ``known``: `ros2 launch` takes any.
+    """Return a warning for each argument that is misspelt or changes nothing.
 
-    Those of a launch file that includes this one are no mistake, so only similar names are told.
-    Where this file is launched itself they are: RuntimeError ends the launch.
+    In a file that is included all but misspelt names are those of the file that includes it, as
+    is a name that contains one of ``known`` as a word (robot_ip). Where a file is launched itself,
+    RuntimeError ends the launch for a misspelt name and for an argument of another of the files.
     """
     given = [name for name in context.launch_configurations if name not in (*known, *OF_LAUNCH)]
-    near = {name: get_close_matches(name, known, 1, SIMILAR) for name in given}
-    file = Path(context.get_locals_as_dict().get('current_launch_file_path', '')).name
-    if given and file in (Path(word).name for word in sys.argv):
-        meant = [f' (did you mean {near[name][0]}?)' if near[name] else '' for name in given]
-        raise RuntimeError(f'{file} has no argument ' + ', '.join(
-            f'{name!r}{hint}' for name, hint in zip(given, meant)) + '; it has '
-            + ', '.join(known))
-    return [LogInfo(msg=f"no argument '{name}' (nearest known: {near[name][0]}): it changes "
-                        'nothing; -s lists the arguments') for name in given if near[name]]
+    near = {name: get_close_matches(name, known, 1, SIMILAR) for name in given
+            if not any(f'_{argument}_' in f'_{name}_' for argument in known)}
+    hints = {name: f' (did you mean {near[name][0]}?)' if near.get(name) else '' for name in given}
+    file = Path(context.get_locals_as_dict().get('current_launch_file_path', ''))
+    launched = any((before, word) == (PACKAGE, file.name) or Path(word).resolve() == file.resolve()
+                   for before, word in pairwise(sys.argv))
+    wrong = [name for name in given if hints[name] or name in (*PARAMETERS, *OF_FILES)]
+    if launched and wrong:
+        raise RuntimeError(f'{file.name} has no argument ' + ', '.join(
+            f'{name!r}{hints[name]}' for name in wrong) + f'; it has {", ".join(known)}')
+    return [LogInfo(msg=f"no argument '{name}'{hints[name]}: it changes nothing; -s lists the "
+                        'arguments') for name in given if launched or hints[name]]
 
 
-def _nodes(context: LaunchContext, names: Iterable[str]) -> list[Node]:
-    """Return the nodes; only arguments which were given override the parameter file."""
-    given = context.launch_configurations
+def _start(context: LaunchContext, names: Iterable[str], known: Iterable[str], robot: str
+           ) -> list[Any]:
+    """Return the nodes and RViz; of the arguments only those which this file has."""
+    given = {name: context.launch_configurations[name] for name in known}
+    given['robot'] = given['robot'] or robot
     _check(given)
+    return [*_nodes(given, names), *_rviz(given, simulated='simulated_robot' in names)]
+
+
+def _nodes(given: dict[str, str], names: Iterable[str]) -> list[Node]:
+    """Return the nodes; only arguments which were given override the parameter file."""
     return [_node(
-        name, package=PACKAGE, namespace=given.get('namespace', ''),
+        name, package=PACKAGE, namespace=given['namespace'],
         parameters=[given.get('parameters') or _config(name), _overrides(given, name)],
         remappings=[('joint_states', given['joint_states'])] if 'joint_states' in given else [],
-        ros_arguments=['--log-level', given.get('log_level', 'info')],
+        ros_arguments=['--log-level', given['log_level']],
     ) for name in names]
 
 
@@ -147,8 +162,9 @@ def _overrides(given: dict[str, str], name: str) -> dict[str, ParameterValue]:
     found = {argument: PARAMETERS[argument][0] for argument in OF_NODE[name]}
     if name in FOLLOWING:
         found['use_sim_time'] = bool
-    return {NAMES.get((name, argument), argument):
-            ParameterValue(LaunchConfiguration(argument), value_type=kind)
+    return {NAMES.get((name, argument), argument): ParameterValue(
+                given[argument].lower() == 'true' if kind is bool else kind(given[argument]),
+                value_type=kind)
             for argument, kind in found.items() if given.get(argument)}
 
 
@@ -157,18 +173,17 @@ def _node(name: str, **words: Any) -> Node:
                 sigkill_timeout=ENDING, **words)
 
 
-def _rviz(context: LaunchContext, simulated: bool) -> list[Any]:
+def _rviz(given: dict[str, str], simulated: bool) -> list[Any]:
     """Return RViz, and beside a simulated robot robot_state_publisher, where they are installed.
 
     A real robot brings its own.
     """
-    given = context.launch_configurations
-    if given.get('rviz', 'false').lower() != 'true':
+    if given['rviz'].lower() != 'true':
         return []
     missing = [name for name in ('rviz2', 'robot_state_publisher') if not _installed(name)]
     found: list[Any] = [LogInfo(msg=f'{name} is not installed, so it is not started: apt install '
                                 f'ros-$ROS_DISTRO-{name.replace("_", "-")}') for name in missing]
-    namespace, frame = given.get('namespace', ''), []
+    namespace, frame = given['namespace'], []
     try:
         robot: RobotModel | None = load_robot(given['robot']) if given.get('robot') else None
         frame = ['-f', robot.base_link] if robot is not None else []

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 import importlib
 import runpy
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -24,7 +28,7 @@ from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
-
+READY, ENDING = 120.0, 60.0  # s until six nodes are ready on a busy machine, and until they end
 
 SHARED = ROOT / 'robot_dynid' / 'ros' / 'launching.py'
 STRUCTS = {'simulated_robot': (SimulatedRobotParameters,), 'identifier': (IdentifierParameters,),
@@ -48,7 +52,7 @@ def constant(name: str) -> Any:
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> Described:
-    """Return a function from a launch file and its arguments to the words of every Node."""
+    """Return a function from launch files and their arguments to the words of every Node."""
     pytest.importorskip('launch_ros.actions')
     launch = importlib.import_module('launch')
     shared = importlib.import_module('robot_dynid.ros.launching')
@@ -58,13 +62,14 @@ def described(monkeypatch: pytest.MonkeyPatch) -> Described:
         nodes.append(words)
         return launch.actions.LogInfo(msg=words['name'])
 
-    def describe(path: Path, **arguments: str) -> list[dict[str, Any]]:
+    def describe(*paths: Path, **arguments: str) -> list[dict[str, Any]]:
         nodes.clear()
         context = launch.LaunchContext()
         context.launch_configurations.update(arguments)
-        context.extend_locals({'current_launch_file_path': str(path)})
-        for entity in runpy.run_path(str(path))['generate_launch_description']().entities:
-            entity.visit(context)
+        for path in paths:  # in one scope, as a file that includes them
+            context.extend_locals({'current_launch_file_path': str(path)})
+            for entity in runpy.run_path(str(path))['generate_launch_description']().entities:
+                entity.visit(context)
         return nodes
 
     monkeypatch.setattr(shared, 'Node', node)
@@ -121,10 +126,11 @@ def test_mistyped_arguments_are_named_and_those_of_other_files_are_not(
 ) -> None:
     launching = importlib.import_module('robot_dynid.ros.launching')
     context = importlib.import_module('launch').LaunchContext()
-    context.launch_configurations.update(robto='ur10e', robot='ur10e', world='empty.sdf')
-    (told,) = launching.mistyped(context, ('robot', 'namespace', 'rviz'))
-    assert told.msg[0].text == ("no argument 'robto' (nearest known: robot): it changes nothing; "
-                                '-s lists the arguments')
+    context.launch_configurations.update(
+        robto='ur10e', robot='ur10e', world='empty.sdf', robot_ip='10.0.0.2', ros_namespace='/a')
+    (warning,) = launching.mistyped(context, ('robot', 'namespace', 'rviz'))
+    assert warning.msg[0].text == (
+        "no argument 'robto' (did you mean robot?): it changes nothing; -s lists the arguments")
     for path in FILES:
         described(path, robot='ur10e', world='empty.sdf')
 
@@ -136,14 +142,67 @@ def test_a_file_that_is_launched_itself_refuses_what_would_change_nothing(
     name: str, argument: str, hint: str, described: Described, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = ROOT / 'launch' / f'{name}.launch.py'
-    monkeypatch.setattr('sys.argv', ['ros2', 'launch', 'robot_dynid', path.name])
-    given = {argument: 'x', 'launch-prefix': 'nice'}
-    with pytest.raises(RuntimeError) as raised:
-        described(path, **given)
+    given = {argument: 'x', 'launch-prefix': 'nice', 'robot_ip': '10.0.0.2'}
     words = f"{path.name} has no argument '{argument}'{hint}; it has robot, "
-    assert str(raised.value).startswith(words)
-    monkeypatch.setattr('sys.argv', ['ros2', 'launch', 'cell.launch.py'])
-    described(path, **given)
+    for asked in (['robot_dynid', path.name], [str(path)]):
+        monkeypatch.setattr('sys.argv', ['ros2', 'launch', *asked])
+        with pytest.raises(RuntimeError) as raised:
+            described(path, **given)
+        assert str(raised.value).startswith(words)
+        assert described(path, robot_ip='10.0.0.2'), 'of a driver, not of these nodes'
+    for asked in (['cell.launch.py'], ['my_cell', path.name]):
+        monkeypatch.setattr('sys.argv', ['ros2', 'launch', *asked])
+        assert described(path, **given)
+
+
+def test_files_included_in_one_share_no_defaults(described: Described) -> None:
+    for order in (FILES, FILES[::-1]):
+        for words in described(*order, ros_namespace='cell', robot_ip='10.0.0.2'):
+            assert Path(words['parameters'][0]).name == f'{words["name"]}.yaml'
+    excite, demo = (ROOT / 'launch' / f'{name}.launch.py' for name in ('excite', 'demo'))
+    first, *_, last = described(excite, demo, excite)
+    assert first['parameters'][1] == last['parameters'][1] == {}, 'no robot of the demo'
+    first, *rest = described(excite, demo, joint_states='left/joint_states')
+    assert first['remappings'] == [('joint_states', 'left/joint_states')]
+    assert not any(words['remappings'] for words in rest), 'the demo has no such argument'
+
+
+def test_all_files_in_one_start_their_nodes(module_domain: int, tmp_path: Path) -> None:
+    """The real launch, with its shared scope, and arguments of whoever includes them."""
+    pytest.importorskip('launch_ros.actions')
+    log, file = tmp_path / 'launch.log', tmp_path / 'cell.launch.py'
+    file.write_text(f"""
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+def generate_launch_description():
+    return LaunchDescription([
+        DeclareLaunchArgument('robot', default_value='planar_3r'),
+        DeclareLaunchArgument('robot_ip', default_value='10.0.0.2'),
+        *(IncludeLaunchDescription(PythonLaunchDescriptionSource(path))
+          for path in {list(map(str, FILES))})])
+""")
+    run = ('import runpy, sys; from launch import LaunchService; '
+           'service = LaunchService(noninteractive=True); '
+           'describe = runpy.run_path(sys.argv[1])["generate_launch_description"]; '
+           'service.include_launch_description(describe()); sys.exit(service.run())')
+    with log.open('w') as output:
+        launch = subprocess.Popen([sys.executable, '-c', run, str(file)], stdout=output,
+                                  stderr=subprocess.STDOUT, cwd=tmp_path)
+        try:
+            end = time.monotonic() + READY
+            while log.read_text().count('ready: ') < 6 and time.monotonic() < end \
+                    and 'has died' not in log.read_text():
+                time.sleep(0.1)
+            text = log.read_text()
+            assert text.count('ready: robot planar_3r') == 4, text
+            assert text.count('ready: simulates planar_3r') == 2, text
+        finally:
+            launch.send_signal(signal.SIGINT)
+            assert launch.wait(ENDING) == 0, log.read_text()
+    text = log.read_text()
+    assert text.count('has finished cleanly') == 6 and 'SIGTERM' not in text, text
 
 
 @pytest.mark.parametrize('name', ['simulate', 'demo'])
