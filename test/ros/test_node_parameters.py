@@ -159,6 +159,20 @@ def test_every_node_refuses_what_it_does_not_have(name: str) -> None:
         pass
 
 
+@pytest.mark.ros
+@pytest.mark.usefixtures('ros_domain')
+@pytest.mark.parametrize('name', NODES)
+def test_every_node_refuses_a_parameter_file_of_another(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / 'dumped.yaml'
+    file.write_text(f'/cell/{name}: {{ros__parameters: {{robot: planar_3r}}}}')
+    monkeypatch.setattr('sys.argv', ['node', '--ros-args', '--params-file', str(file)])
+    with pytest.raises(UsageError, match=rf"does not apply '/cell/{name}' to the node /{name};"), \
+            made(NODES[name], robot='planar_3r'):
+        pass
+
+
 @pytest.mark.parametrize('name', NODES)
 def test_parameter_files_hold_for_any_name_and_namespace(name: str) -> None:
     content = yaml.safe_load((TEST_FOLDER.parent / 'config' / f'{name}.yaml').read_text('utf-8'))

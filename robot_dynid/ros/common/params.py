@@ -7,9 +7,12 @@ one of these. It calls ``refuse_unknown(node, ItsDataclass)``, then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -17,8 +20,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from robot_dynid.errors import UsageError
+from robot_dynid.files import read_text
 from robot_dynid.numbers import RANGE, NumberRange, shown
 from robot_dynid.ros.common.rclpy_compat import parameter_overrides
+from robot_dynid.yaml_text import load_yaml
 
 Struct = TypeVar('Struct')
 KINDS = {bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE,
@@ -27,6 +32,10 @@ LISTS = {bool: Parameter.Type.BOOL_ARRAY, int: Parameter.Type.INTEGER_ARRAY,
          float: Parameter.Type.DOUBLE_ARRAY, str: Parameter.Type.STRING_ARRAY}
 #: begin of the names of parameters that rclpy declares when an entity asks for them
 OF_RCLPY = 'qos_overrides.'
+#: key below which a section of a parameter file has its parameters
+PARAMETERS = 'ros__parameters'
+#: from this ratio on a section is likely to mean the node, by a name that is misspelt
+SIMILAR = 0.75
 
 
 def parameter(
@@ -48,8 +57,10 @@ def parameter(
 def refuse_unknown(node: Node, *structs: type[Any]) -> None:
     """Raise UsageError naming the parameters given to ``node`` that no field of ``structs`` is.
 
-    Sections of a parameter file for other nodes do not count, nor do parameters of rclpy itself.
+    Sections of a parameter file for other nodes do not count, nor do parameters of rclpy itself;
+    but a file of which nothing is for this node does, see `refuse_misplaced`.
     """
+    refuse_misplaced(node.get_fully_qualified_name(), sys.argv)
     known = [entry.name for struct in structs for entry in fields(struct)]
     unknown = [name for name in parameter_overrides(node) if name not in known
                and not node.has_parameter(name) and not name.startswith(OF_RCLPY)]
@@ -62,6 +73,60 @@ def refuse_unknown(node: Node, *structs: type[Any]) -> None:
     raise UsageError(
         f'node {node.get_fully_qualified_name()} has no parameter {", ".join(told)}; correct or '
         'remove it in the parameter file, the launch file or after -p')
+
+
+def refuse_misplaced(node: str, arguments: Sequence[str]) -> None:
+    """Raise UsageError for parameters among the arguments of a process that miss its ``node``.
+
+    ROS ignores sections whose name does not match, and the defaults would be used unnoticed. A
+    parameter file, and a parameter after -p with a node name, needs a section for the node
+    (`applies`). Where that is for many nodes (/**), no other may have the name of the node in
+    another namespace, or one like it.
+    """
+    base = node.rpartition('/')[2]
+    for source, sections, remedy in _given_sections(arguments, node):
+        fitting = [section for section in sections if applies(section, node)]
+        if any('*' not in section for section in fitting):
+            continue
+        near = [section for section in sections if section not in fitting and get_close_matches(
+            section.rpartition('/')[2].lower(), [base], 1, SIMILAR)]
+        if near or not fitting:
+            names = ', '.join(map(shown, near or sections)) or 'an empty file'
+            raise UsageError(f'{source}: ROS does not apply {names} to the node {node}; {remedy}')
+
+
+def applies(section: str, node: str) -> bool:
+    """Return whether ROS gives parameters of a ``section`` to the fully qualified name ``node``.
+
+    The wildcard * stands for one name, ** for any number of them.
+    """
+    pattern = '/' + section.removeprefix('/')
+    return re.fullmatch(pattern.replace('/*', r'(/\w+)'), node, re.ASCII) is not None
+
+
+def _given_sections(
+    arguments: Sequence[str], node: str
+) -> Iterator[tuple[str, list[str], str]]:
+    """Return parameter files and parameters of named nodes: source, sections, what to write."""
+    of_ros = False
+    for flag, value in pairwise(arguments):
+        of_ros = (of_ros or flag == '--ros-args') and flag != '--'
+        if of_ros and flag == '--params-file':
+            yield f'parameter file {value}', list(_sections(load_yaml(
+                read_text(value), value, UsageError))), f"write '{node}', or '/**' for every node"
+        elif of_ros and flag in ('-p', '--param'):
+            section, colon, _ = value.partition(':=')[0].rpartition(':')
+            if colon:
+                yield f'parameter {shown(value)}', [section], 'leave out the name of the node'
+
+
+def _sections(content: Any, name: str = '') -> Iterator[str]:
+    """Return the names of the sections of a parameter file, which may lie inside namespaces."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if key == PARAMETERS:
+            yield name
+        else:
+            yield from _sections(value, f'{name}/{key}' if name else str(key))
 
 
 def load_parameters(node: Node, struct: type[Struct]) -> Struct:

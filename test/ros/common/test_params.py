@@ -19,7 +19,13 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.guards import GuardSettings
 from robot_dynid.numbers import NumberRange
-from robot_dynid.ros.common.params import load_parameters, parameter, refuse_unknown
+from robot_dynid.ros.common.params import (
+    applies,
+    load_parameters,
+    parameter,
+    refuse_misplaced,
+    refuse_unknown,
+)
 from robot_dynid.ros.excitation.settings import ExcitationSettings
 from robot_dynid.ros.identifier.node import IdentifierParameters
 from robot_dynid.ros.simulated_robot.node import SimulatedRobotParameters
@@ -126,6 +132,74 @@ def test_unknown_parameters_are_refused_by_name(load: Any, tmp_path: Path) -> No
         /cell/node_1: {ros__parameters: {rate: 5.0}}
     """)
     assert load(Sample, file)[1].rate == 5.0
+
+
+@pytest.mark.parametrize(('section', 'reaches'), [
+    ('/**', True), ('/cell/node_0', True), ('cell/node_0', True), ('/*/node_0', True),
+    ('/**/node_0', True), ('/cell/*', True), ('/cell/**', True), ('/**/*', True), ('/*/*', True),
+    ('/cell/**/node_0', True), ('/node_0', False), ('node_0', False), ('/*', False),
+    ('/cell', False), ('/cell/node', False), ('/cell/node_01', False), ('/left/node_0', False),
+    ('/*/cell/node_0', False), ('/Cell/node_0', False), ('/*/*/node_0', False),
+])
+def test_sections_apply_as_they_do_in_ros(
+    load: Any, section: str, reaches: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / 'given.yaml'
+    file.write_text(yaml.dump({section: {'ros__parameters': {'rate': 5.0}}}))
+    node, parameters = load(Sample, file)
+    assert (parameters.rate == 5.0) == reaches == applies(section, node.get_fully_qualified_name())
+
+
+FOR_NODE, FOR_ALL = '/cell/excitation: {ros__parameters: {a: 1}}', '/**: {ros__parameters: {a: 1}}'
+RENAME = "; write '/cell/excitation', or '/**' for every node"
+
+
+@pytest.mark.parametrize(('lines', 'names'), [
+    (['/excitation: {ros__parameters: {a: 1}}'], "'/excitation'"),  # of `ros2 param dump`
+    (['excitation: {ros__parameters: {a: 1}}'], "'excitation'"),
+    (['/cell/excitaton: {ros__parameters: {a: 1}}'], "'/cell/excitaton'"),
+    (['cell: {excitation_node: {ros__parameters: {a: 1}}}'], "'cell/excitation_node'"),
+    (['cell: {ros__parameters: {excitation: {a: 1}}}'], "'cell'"),
+    (['/arm_driver: {ros__parameters: {a: 1}}', '/gripper: {ros__parameters: {a: 1}}'],
+     "'/arm_driver', '/gripper'"),
+    ([FOR_ALL, '/excitation: {ros__parameters: {a: 1}}'], "'/excitation'"),
+    ([FOR_ALL, '/left: {Excitation: {ros__parameters: {a: 1}}}'], "'/left/Excitation'"),
+    ([''], 'an empty file'),
+])
+def test_parameter_files_that_miss_the_node_are_refused(
+    lines: list[str], names: str, tmp_path: Path
+) -> None:
+    file = tmp_path / 'given.yaml'
+    file.write_text('\n'.join(lines))
+    with pytest.raises(UsageError) as refused:
+        refuse_misplaced('/cell/excitation', ['node', '--ros-args', '--params-file', str(file)])
+    assert str(refused.value) == (f'parameter file {file}: ROS does not apply {names} to the node '
+                                  f'/cell/excitation{RENAME}')
+
+
+@pytest.mark.parametrize('lines', [
+    [FOR_NODE], [FOR_ALL], ['/*/excitation: {ros__parameters: {a: 1}}'],
+    [FOR_NODE, '/excitation: {ros__parameters: {a: 1}}'],  # each of two arms has its section
+    [FOR_ALL, '/arm_driver: {ros__parameters: {excitation: {a: 1}}}'],
+])
+def test_sections_of_other_nodes_may_stand_beside_those_of_the_node(
+    lines: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / 'given.yaml'
+    file.write_text('\n'.join(lines))
+    refuse_misplaced('/cell/excitation', [
+        'node', '--params-file', 'of the program itself', '--ros-args', '-p', 'rate:=5.0',
+        '--params-file', str(file), '-p', 'names:=["a:b"]', '--', '--params-file', 'as before'])
+
+
+def test_a_parameter_for_another_node_is_refused() -> None:
+    given = ['node', '--ros-args', '-r', '__ns:=/cell', '-p', 'excitation:speed_scale:=0.1']
+    with pytest.raises(UsageError) as refused:
+        refuse_misplaced('/cell/excitation', given)
+    assert str(refused.value) == (
+        "parameter 'excitation:speed_scale:=0.1': ROS does not apply 'excitation' to the node "
+        '/cell/excitation; leave out the name of the node')
+    refuse_misplaced('/excitation', given)
 
 
 def test_ranges_are_described_and_hold(load: Any) -> None:
