@@ -23,6 +23,7 @@ from robot_dynid.signals import alignment
 from robot_dynid.signals.causal import Delay
 from robot_dynid.signals.external import net_torque
 from robot_dynid.signals.plausible import BEYOND, plausible, possible
+from robot_dynid.signals.turns import Turns
 from robot_dynid.types import FloatArray, RawLog
 
 #: a step longer than this [s] has no information on the time between its ends
@@ -211,6 +212,7 @@ class MonitorInputStream:
         motion_lag, effort_lag = lags(model)
         self._motion, self._effort = Delay(motion_lag), Delay(effort_lag)
         self._delays = motion_lag > 0.0 or effort_lag > 0.0
+        self._turns = Turns(model.robot)
         self._last: tuple[float, FloatArray] | None = None
         self._fresh = True
         self.skipped = self.restarts = 0
@@ -253,6 +255,7 @@ class MonitorInputStream:
             return None
         before, self.missing = self.missing, self._none if whole else ~able[2]
         self._take_efforts(state)
+        state[0] = self._turns(time, q)
         self._last = (time, state)
         if not 0.0 < step <= LONGEST_STEP:
             self._restart(step, last is not None)
@@ -263,7 +266,7 @@ class MonitorInputStream:
             self.step = step if self.step == 0.0 else self.step + 0.05 * (step - self.step)
             if qd is None:
                 self.missing = self.missing | before
-                ends = np.stack([self._smooth(one, (q - last[1][0]) / step)
+                ends = np.stack([self._smooth(one, (state[0] - last[1][0]) / step)
                                  for one in (state, last[1])])
                 state = 0.5 * (ends[0] + ends[1])
         if qd is not None:

@@ -9,12 +9,13 @@ import numpy as np
 
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.alignment import ordered
+from robot_dynid.signals.turns import SPEED, unrolled
 from robot_dynid.types import FloatArray, RawLog, channels
 
 #: a value is damaged beyond so many times what the robot can do; wrong units (degrees) stay below
 BEYOND = 100.0
-#: what any joint can do, whatever its limits say: rad (m), rad/s (m/s), N m (N, A), deg C
-REACH, SPEED, EFFORT, TEMPERATURE = 2.0 * np.pi, 10.0, 100.0, 100.0
+#: what any joint can do, whatever its limits say, beside SPEED: rad (m), N m (N, A), deg C
+REACH, EFFORT, TEMPERATURE = 2.0 * np.pi, 100.0, 100.0
 #: how much further motors may turn than joints where no gear ratio is known
 GEAR_RATIO = 1e3
 #: the typical size of a channel is believed up to here, as that of unknown units
@@ -24,6 +25,7 @@ UNITS = 1e9
 def plausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
     """Return rows in the order of time, NaN in place of values no robot can have, and what was so.
 
+    Positions go on where their driver counts anew after a turn, see `turns`.
     A value is dropped when it is more than BEYOND times as large as both what the robot can do
     (`possible`) and the median size of its own column. So neither wrong units nor limits that are
     placeholders cost a sample, and a hundred times the stated limits never was one.
@@ -41,7 +43,8 @@ def plausible(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
     if log.effort_messages is not None:
         time, values = log.effort_messages
         kept['effort_messages'] = time, _sized(log, 'effort', time, values, limits['effort'])[0]
-    return (replace(log, **kept) if kept else log), notes
+    log, turned = unrolled(robot, replace(log, **kept) if kept else log)
+    return log, [*notes, *turned]
 
 
 def _sized(

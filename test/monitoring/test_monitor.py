@@ -21,7 +21,7 @@ from robot_dynid.robot.model import Drive
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.signals.causal import Delay, delay_of
 from robot_dynid.signals.prepare import Preprocessing
-from robot_dynid.types import FloatArray, RawLog, Samples
+from robot_dynid.types import FloatArray, RawLog, Samples, take
 
 GAINS = np.linspace(2.0, 8.0, 7)
 
@@ -197,3 +197,43 @@ def test_delay_looks_back_between_samples() -> None:
     time, delay = np.cumsum(rng.uniform(1e-3, 3e-3, 200)), Delay(0.0123)
     found = np.array([delay(float(t), np.array([t]))[0] for t in time])
     np.testing.assert_allclose(found, np.maximum(time - 0.0123, time[0]), atol=1e-12)
+
+
+def seam_faults(log: RawLog, fault: str) -> RawLog:
+    """Return a recording without what comes just when the first joint passes a seam at pi."""
+    shown = np.mod(log.position[:, 0] + np.pi, 2.0 * np.pi)
+    seams = np.flatnonzero(np.abs(np.diff(shown)) > np.pi) + 1
+    rows = np.concatenate([np.arange(seam - 5, seam + 5) for seam in seams])
+    assert len(rows) >= 20
+    if fault == 'messages lost':
+        return take(log, np.setdiff1d(np.arange(len(log.time)), rows))
+    position = log.position.copy()
+    if fault == 'no numbers':
+        position[rows] = np.nan
+    return replace(log, position=position)
+
+
+@pytest.mark.parametrize('fault', ['', 'messages lost', 'no numbers'])
+@pytest.mark.parametrize('least', [-np.pi, 0.0], ids=['+-pi', '0 to 2 pi'])
+@pytest.mark.parametrize('direction', [1.0, -1.0])
+@pytest.mark.parametrize('velocity', [True, False])
+def test_positions_that_turn_over_are_no_contact(
+    velocity: bool, direction: float, least: float, fault: str
+) -> None:
+    """The readings are those of encoders that count on."""
+    model = model_of(load_robot('seven_axis'), lag=0.0037)
+    time = 2e-3 * np.arange(2500)
+    ahead = direction * np.linspace(3.0, 1.0, 7)
+    q, qd = (np.outer(time, ahead) + 0.2 * np.sin(np.outer(time, np.full(7, 3.0))),
+             ahead + 0.6 * np.cos(np.outer(time, np.full(7, 3.0))))
+    qdd = -1.8 * np.sin(np.outer(time, np.full(7, 3.0)))
+    log = seam_faults(RawLog('turning', model.joints, time, q, qd if velocity else None,
+                             model.inverse(q, qd, qdd)), fault)
+    shown = replace(log, position=least + np.mod(log.position - least, 2.0 * np.pi))
+    truth, found = (followed(Monitor(model), one) for one in (log, shown))
+    size = np.abs(model.inverse(q, qd, qdd)).max()
+    # a difference of large angles is less exact by what they are rounded to
+    np.testing.assert_allclose(found, truth, atol=1e-6 * size)
+    whole, along = (external_torque(model, monitor_input(model, one), MonitorSettings().gain)
+                    for one in (log, shown))
+    np.testing.assert_allclose(along, whole, atol=1e-6 * size)

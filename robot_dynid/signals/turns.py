@@ -1,0 +1,92 @@
+"""Positions that turn over: joints without end that a driver reports within +-pi, or 0 to 2 pi.
+
+No joint goes a whole turn between two messages. Where its position steps by one, the count of the
+driver began anew: the turn is added to all that follows, so that the position goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from robot_dynid.robot.model import PRISMATIC, RobotModel
+from robot_dynid.types import FloatArray, RawLog
+
+TURN = 2.0 * np.pi  # rad
+#: rad/s: any joint may be as fast as its limit or SPEED, but none of an arm exceeds FASTEST
+SPEED, FASTEST = 10.0, 30.0
+#: rad by which a step may differ from a whole turn beside the motion: noise, stamps that jitter
+SLACK = 0.1
+#: what is reported by joint, as the joint goes
+TURNING = ('position', 'reference_position')
+
+
+class Turns:
+    """Whole turns of every joint between its driver's count and where it is, state by state."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self._speed = fastest(robot)
+        self._last: tuple[float, FloatArray] | None = None
+        self._off = np.zeros(robot.n)
+
+    def __call__(self, time: float, position: FloatArray) -> FloatArray:
+        """Return the ``position`` (n,) of a state at ``time`` [s] that goes on from the last."""
+        last, self._last = self._last, (time, position)
+        if last is not None:
+            step = position - last[1]
+            if np.abs(step).max() > 0.5 * TURN:
+                self._off -= turned_over(step, time - last[0], self._speed)
+        return position + self._off
+
+
+def within_half_turn(robot: RobotModel, angle: FloatArray) -> FloatArray:
+    """Return angles (..., n) [rad] without whole turns; what slides stays."""
+    return np.where(robot.types == PRISMATIC, angle, angle - TURN * np.rint(angle / TURN))
+
+
+def fastest(robot: RobotModel) -> FloatArray:
+    """Return the speeds (n,) [rad/s] that no joint exceeds; infinite for those that slide."""
+    speed = np.fmin(np.fmax(robot.limits.velocity, SPEED), FASTEST)
+    return np.where(robot.types == PRISMATIC, np.inf, speed)
+
+
+def turned_over(
+    step: FloatArray, seconds: FloatArray | float, speed: FloatArray
+) -> FloatArray:
+    """Return by how much [rad] steps of a position are those of the count, a turn or zero.
+
+    ``step`` (N,) within ``seconds`` (N,), of a joint not faster than ``speed``. What the joint
+    may have moved by itself is none, nor is anything after a pause in which it may have gone half
+    a turn, or while stamps go back.
+    """
+    reach = speed * seconds
+    turn = np.copysign(TURN, step)
+    over = (np.abs(step - turn) <= reach + SLACK) & (reach < 0.5 * TURN) & (reach > 0.0)
+    return np.where(over, turn, 0.0)
+
+
+def unrolled(robot: RobotModel, log: RawLog) -> tuple[RawLog, list[str]]:
+    """Return a recording with its stamps in order whose positions do not turn over; says so."""
+    changed: dict[str, Any] = {}
+    notes = []
+    for name in TURNING:
+        values = getattr(log, name)
+        for j in () if values is None else np.flatnonzero(robot.types != PRISMATIC):
+            rows = np.flatnonzero(np.isfinite(values[:, j]))
+            step = np.diff(values[rows, j])
+            wide = np.flatnonzero(np.abs(step) > 0.5 * TURN)
+            if not len(wide):
+                continue
+            seconds = np.diff(log.time[rows])[wide]
+            turns = turned_over(step[wide], seconds, fastest(robot)[j])
+            seams = wide[turns != 0.0]
+            if 2 * len(seams) <= len(wide):  # it steps as far without turning over: another unit
+                continue
+            off = np.zeros(len(log.time))
+            off[rows[seams + 1]] = -turns[turns != 0.0]
+            changed.setdefault(name, values.copy())[:, j] += np.cumsum(off)
+            notes.append(f'{log.source}: {name}.{log.joints[j]} turns over {len(seams)} time(s), '
+                         f'first at t = {log.time[rows[seams[0] + 1]]:.6g} s; whole turns added')
+    return (replace(log, **changed) if changed else log), notes
