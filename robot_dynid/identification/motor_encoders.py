@@ -16,6 +16,7 @@ from robot_dynid.signals.alignment import without_holes
 from robot_dynid.signals.encoders import encoders_of
 from robot_dynid.signals.plausible import plausible
 from robot_dynid.signals.resolution import noise
+from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import RawLog
 
 #: recordings looked at
@@ -37,13 +38,17 @@ def with_motor_encoders(model: IdentifiedModel, logs: Sequence[RawLog]) -> Ident
     for log in islice(logs, LOOKED):
         try:
             raw = without_holes(plausible(model.robot, log)[0])[0]
-            for j, encoder in enumerate(encoders_of(model.robot, raw)):
+            encoders = encoders_of(model.robot, raw)
+            offsets = np.array([encoder.offset for encoder in encoders])
+            if model.robot.drive.coupling is None:  # each recording may begin in another turn
+                offsets = within_half_turn(model.robot, offsets)
+            for j, encoder in enumerate(encoders):
                 if j in found and not encoder.refused:
-                    found[j].append(_encoder(model, raw, j, (encoder.factor, encoder.offset)))
+                    found[j].append(_encoder(model, raw, j, (encoder.factor, offsets[j])))
         except DataError:
             continue  # without motor states
-    encoders = tuple(_together(own) for own in found.values() if own)
-    return replace(model, record=replace(model.record, motor_encoders=encoders))
+    together = tuple(_together(own) for own in found.values() if own)
+    return replace(model, record=replace(model.record, motor_encoders=together))
 
 
 def _encoder(

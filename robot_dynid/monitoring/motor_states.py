@@ -17,6 +17,7 @@ from robot_dynid.identified.elastic_motion import gears_of
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.residual.gear import without_gears
 from robot_dynid.signals.plausible import BEYOND, possible
+from robot_dynid.signals.turns import within_half_turn
 from robot_dynid.types import FloatArray
 
 #: a motor state older than this [s] tells no deflection any more
@@ -75,7 +76,7 @@ class MotorStates:
 
     def __init__(self, model: IdentifiedModel) -> None:
         robot, n = model.robot, model.robot.n
-        self._coupling = robot.drive.coupling
+        self._robot, self._coupling = robot, robot.drive.coupling
         self._factor, self._offset = np.full(n, np.nan), np.zeros(n)
         for one in model.record.motor_encoders:
             j = robot.index(one.joint)
@@ -121,7 +122,7 @@ class MotorStates:
         if velocity is None:
             before, self._before = self._before, (time, motors[0].copy())
             motors[1] = np.nan if before is None or time - before[0] > OLDEST else (
-                (motors[0] - before[1]) / (time - before[0]))
+                within_half_turn(self._robot, motors[0] - before[1]) / (time - before[0]))
         self._newest = time
         self._waiting.append((time, motors[0], motors[1]))
 
@@ -163,6 +164,8 @@ class MotorStates:
             if state[0] <= time:
                 q, qd = _between(state, after, time)
                 bent = np.stack(values) - np.stack([self._turned(q), self._turned(qd)])
+                if self._coupling is None:  # both encoders may count from other turns
+                    bent[0] = within_half_turn(self._robot, bent[0])
                 if self._gears is not None:
                     error, slope, _ = self._gears.error(values[0][self._own])
                     bent[:, self._own] += [error, slope * values[1][self._own]]

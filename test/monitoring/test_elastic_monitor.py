@@ -24,6 +24,7 @@ from robot_dynid.monitoring.observer import Observer
 from robot_dynid.monitoring.sight import SETTLING
 from robot_dynid.monitoring.state_monitor import EXTERNAL, PREDICTED, RESIDUAL, THRESHOLD
 from robot_dynid.robot.model import LINK
+from robot_dynid.signals.turns import TURN
 from robot_dynid.simulation.arm import Arm, TorqueStep, measured, record
 from robot_dynid.types import FloatArray, RawLog, take
 
@@ -133,10 +134,11 @@ def test_motor_states_that_go_back_or_say_nothing_are_left_out() -> None:
     assert np.isnan(blind.gear).all() and np.isfinite(blind.external).all()
 
 
-def test_the_deflection_between_joint_states_is_that_of_the_motion() -> None:
+@pytest.mark.parametrize('turns', [0.0, 1.0, -3.0])
+def test_the_deflection_between_joint_states_is_that_of_the_motion(turns: float) -> None:
     """Motor states at stamps of their own: the motion is a cubic, the gear bends at a rate.
 
-    They are on the motor side, and their encoders have an offset.
+    They are on the motor side, and their encoders have an offset, and count from other turns.
     """
     encoders = tuple(replace(one, factor=100.0, offset=0.02)
                      for one in model().record.motor_encoders)
@@ -155,7 +157,25 @@ def test_the_deflection_between_joint_states_is_that_of_the_motion() -> None:
             assert states.age == pytest.approx(0.003)
         at = t + 0.007
         q, qd = motion(at)
-        states.take(at, 100.0 * (q + bend + rate * at + 0.02), 100.0 * (qd + rate))
+        states.take(at, 100.0 * (q + bend + rate * at + 0.02 + TURN * turns),
+                    100.0 * (qd + rate))
+
+
+def test_motor_speeds_are_differences_over_the_seam() -> None:
+    own, rest = model(), np.zeros(2)
+    states, factors = MotorStates(own), np.array([e.factor for e in own.record.motor_encoders])
+    for k in range(4):
+        states.at(0.01 * k, rest, rest)
+        angle = np.pi + 0.05 - 0.03 * k  # at the second it is beyond the seam
+        states.take(0.01 * k + 0.005, factors * np.mod(np.full(2, angle) + np.pi, TURN), None)
+        if k > 1:
+            np.testing.assert_allclose(states.at(0.01 * k + 0.006, rest, rest)[1], -3.0)
+
+
+def test_the_offset_of_motor_encoders_holds_no_whole_turns() -> None:
+    logs = [replace(log(), position=log().position + TURN * k) for k in (0, 1, -2)]
+    for one in with_motor_encoders(model(), logs).record.motor_encoders:
+        assert abs(one.offset) < 1e-3 and one.offset_std < 1e-3
 
 
 def test_no_deflection_is_taken_across_a_pause_of_the_joint_states() -> None:
