@@ -180,7 +180,8 @@ def _aligned(
         values = other.values[field]
         if values is not None:
             table = np.full((len(base.time), len(base.joints)), np.nan)
-            table[:, columns] = sampled(base.time, other.time, values)
+            table[:, columns] = sampled(
+                base.time, other.time, values, field == 'position')
             channels[channel] = table
     return channels
 
@@ -210,7 +211,8 @@ def _reference(
         return None
     other, other_name = whole[0].series(base.joints, found), whole[0].name
     positions = other.values['position']
-    values = None if positions is None else sampled(base.time, other.time, positions)
+    values = None if positions is None else sampled(
+        base.time, other.time, positions, positions=True)
     if values is None or np.isnan(values).all(axis=0).any():
         found.append(f'reference_position: topic {other_name} has none during the joint states')
         return None

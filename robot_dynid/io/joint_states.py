@@ -21,6 +21,9 @@ from robot_dynid.io.cdr import (
 from robot_dynid.io.findings import GAP
 from robot_dynid.types import DAMAGE, FloatArray
 
+#: a step that differs from a turn by less [rad] may be that of a count that begins anew
+SEAM = 1.0
+
 
 @dataclass(frozen=True, eq=False)
 class Series:
@@ -236,7 +239,8 @@ def _merged(
         for name, table in values.items():
             part = group.values[name]
             if table is not None and part is not None:
-                table[:, group.columns] = sampled(base.time, group.time, part)
+                table[:, group.columns] = sampled(
+                    base.time, group.time, part, name == 'position')
     return Series(joints, base.time, values, base.order)
 
 
@@ -247,11 +251,13 @@ def alignment_note(base: Series | _Group, other: Series | _Group) -> str:
     return 'interpolated on the stamps of the larger group'
 
 
-def sampled(time: IntArray, stamps: IntArray, values: FloatArray) -> FloatArray:
+def sampled(
+    time: IntArray, stamps: IntArray, values: FloatArray, positions: bool = False
+) -> FloatArray:
     """Return ``values`` (T, n) given at ``stamps`` (T,) ns, at ``time`` (N,) ns.
 
     Equal stamps are taken over exactly; between stamps linear; NaN outside the stamps and inside
-    their gaps, so that no gap is papered over.
+    their gaps, so that no gap is papered over, and where ``positions`` may turn over.
     """
     order = np.argsort(stamps, kind='stable')
     keep = order[np.diff(stamps[order], prepend=stamps[order[0]] - 1) > 0]
@@ -264,7 +270,10 @@ def sampled(time: IntArray, stamps: IntArray, values: FloatArray) -> FloatArray:
     span = np.maximum(known[after] - known[before], 1)
     weight = ((time - known[before]) / span)[:, None]
     with np.errstate(invalid='ignore', over='ignore'):  # infinities are data here
-        result: FloatArray = table[before] + weight * (table[after] - table[before])
+        step = table[after] - table[before]
+        result: FloatArray = table[before] + weight * step
+        if positions:
+            result[np.abs(np.abs(step) - 2.0 * np.pi) < SEAM] = np.nan
     for side in (before, after):
         equal = known[side] == time
         result[equal] = table[side[equal]]

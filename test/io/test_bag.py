@@ -165,6 +165,23 @@ def test_joints_published_apart_with_equal_stamps_are_joined(tmp_path):
     assert any('c come in messages of their own; joined by equal' in f for f in log.findings)
 
 
+def test_positions_that_turn_over_are_not_interpolated_over_the_seam(tmp_path):
+    """Halfway between pi and -pi there is nothing; velocity and effort step as they like."""
+    stamps = START + 2_000_000 * np.arange(400)
+    angle = 3.0 + 2e-3 * np.arange(400)
+    turning = [(int(t), raw(['c'], t, [np.mod(q + np.pi, 2 * np.pi) - np.pi], [v], [v]))
+               for t, q, v in zip(stamps + 700_000, angle, 6.3 * (np.arange(400) % 2),
+                                  strict=True)]
+    steady, _ = states()
+    write_topics(tmp_path / 'bag', {'/joint_states': [*steady, *turning]})
+    log = read_bag(tmp_path / 'bag', joints=('a', 'b', 'c'))
+    known = np.isfinite(log.position[:, 2])
+    assert np.count_nonzero(~known[1:]) == 1 and np.isfinite(log.velocity[1:]).all()
+    assert np.isfinite(log.effort[1:]).all()
+    values = np.mod(log.position[known, 2], 2 * np.pi)
+    assert (np.diff(values) > 0.0).all() and (np.diff(values) < 5e-3).all()
+
+
 def test_joints_published_at_other_times_are_interpolated_but_not_over_gaps(tmp_path):
     t = START + 2_000_000 * np.arange(400)
     line = (t - START) * 1e-9
