@@ -21,6 +21,16 @@ def clipped(text: str, length: int = 80) -> str:
     return f'{text[:half]} ... {text[-half:]}'
 
 
+def printable(text: str) -> str:
+    """Return a text with what a terminal might obey, or hide, in backslash form.
+
+    These are control characters and marks of writing direction. Line feeds and tabs stay.
+    """
+    return '\n'.join(line if line.isprintable() else ''.join(
+        c if c.isprintable() or c == '\t' else repr(c)[1:-1] for c in line)
+        for line in text.split('\n'))
+
+
 class DynIdError(Exception):
     """The data, the robot or the model does not allow what was asked (exit code 1)."""
 

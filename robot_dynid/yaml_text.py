@@ -90,6 +90,8 @@ class _Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _represent_text(dumper: Any, text: str) -> Any:
+    """Represent a text; bytes of file names that are none stand in backslash form."""
+    text = text.encode('utf-8', 'backslashreplace').decode()
     plain = _unquoted(text)
     return dumper.represent_scalar('tag:yaml.org,2002:str', text,
                                    style=None if plain is text else "'")

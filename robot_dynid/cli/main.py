@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.plain import as_json
-from robot_dynid.cli.terminal import Terminal
+from robot_dynid.cli.terminal import Terminal, printable_streams
 from robot_dynid.errors import (
     DataError,
     DynIdError,
@@ -111,6 +111,11 @@ def _listed(examples: Iterable[str]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    with printable_streams():
+        return _answered(argv)
+
+
+def _answered(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if '_ARGCOMPLETE' in os.environ:  # the shell asks what could come next
         from robot_dynid.cli.candidates import complete
@@ -181,7 +186,6 @@ def _failed(
     text = ' '.join(str(error).split()) or type(error).__name__
     if isinstance(error, OSError) and error.filename is not None:
         text = f'{error.filename}: {error.strerror}'
-    text = text.encode('utf-8', 'backslashreplace').decode()  # names of files may be no text
     print(f'{PROGRAM}: {text}', file=sys.stderr)
     if as_object:
         print(as_json({'error': text, 'kind': type(error).__name__, **_verdict(error)}),

@@ -1,24 +1,75 @@
-"""Terminal output of verbs: results on standard output, everything else on standard error."""
+"""Terminal output of verbs: results on standard output, everything else on standard error.
+
+Names come from files of others. What is printed goes through `PrintableStream` or the console
+behind it, so that none of them reaches the terminal as an escape sequence.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from robot_dynid.cli.wait import Wait
+from robot_dynid.errors import printable
 from robot_dynid.kernels.compilation import storage_problem
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 Progress = Callable[[str, float], None]
 ONCE = ('compiling the numerical kernels that this needs, once after an installation, which takes '
         'some minutes; `python -m robot_dynid.warm_up` compiles all at once')
 PIPED_WIDTH = 160  # columns of tables that are not read on a terminal
+
+
+class PrintableStream:
+    """A text stream that writes control characters of texts in backslash form.
+
+    ``raw`` is the stream behind it, to which a console writes its own escape sequences.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw: TextIO = getattr(stream, 'raw', stream)
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self.raw.write(printable(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts one after the other."""
+        self.write(''.join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def printable_streams() -> Iterator[None]:
+    """Make standard output and standard error such streams while the block runs."""
+    streams: Any = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        yield
+
+
+def make_console(stream: TextIO) -> Console:
+    """Return a console on ``stream`` that writes texts, titles and cells as that does."""
+    from rich.console import Console
+
+    width = None if stream.isatty() or 'COLUMNS' in os.environ else PIPED_WIDTH
+    console = Console(file=getattr(stream, 'raw', stream), width=width, highlight=False,
+                      markup=False, emoji=False)
+    render = console.render_str
+
+    def _render_str(text: str, **options: Any) -> Text:
+        return render(printable(text), **options)
+
+    console.render_str = _render_str  # type: ignore[method-assign]
+    return console
 
 
 class Terminal:
@@ -34,11 +85,7 @@ class Terminal:
 
     def _console(self, stream: TextIO) -> Console:
         if id(stream) not in self._consoles:
-            from rich.console import Console
-
-            width = None if stream.isatty() or 'COLUMNS' in os.environ else PIPED_WIDTH
-            self._consoles[id(stream)] = Console(
-                file=stream, width=width, highlight=False, markup=False, emoji=False)
+            self._consoles[id(stream)] = make_console(stream)
         return self._consoles[id(stream)]
 
     def line(self, text: str = '', style: str | None = None) -> None:

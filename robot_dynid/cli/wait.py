@@ -104,15 +104,16 @@ class Wait:
         from rich.live import Live
         from rich.progress_bar import ProgressBar
         from rich.table import Table
-        from rich.text import Text
 
         def drawn() -> Table:
             row = Table.grid(padding=(0, 1))
+            row.add_column(no_wrap=True, overflow='ellipsis')
+            row.add_column()
+            row.add_column(no_wrap=True)
             known = self.fraction >= LEAST
             words = f'{self.title}: {self.stage}' if self.stage else self.title
-            row.add_row(Text(words, no_wrap=True, overflow='ellipsis'),
-                        ProgressBar(total=1.0, completed=self.fraction, width=24,
-                                    pulse=not known), Text(self.times, no_wrap=True))
+            row.add_row(words, ProgressBar(total=1.0, completed=self.fraction, width=24,
+                                           pulse=not known), self.times)
             return row
 
         with suppress(OSError), Live(

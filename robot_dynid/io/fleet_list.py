@@ -90,12 +90,17 @@ def _is_table(word: str) -> bool:
         return place.suffix in LISTS and place.suffix != '.csv'
     with open_regular(place) as file:
         first = file.readline(LINE).decode(errors='replace')
-    return not {PATH, ROBOT}.isdisjoint(next(csv.reader([first]), []))
+    return not {PATH, ROBOT}.isdisjoint(next(csv.reader(_rows(first)), []))
+
+
+def _rows(text: str) -> io.StringIO:
+    """Return the lines of a CSV text, without the characters at which its reader gives up."""
+    return io.StringIO(text.replace('\0', ''), newline=None)
 
 
 def _of_table(place: Path) -> list[Listed]:
     text = read_text(place)
-    entries = csv.DictReader(io.StringIO(text)) if place.suffix == '.csv' else \
+    entries = csv.DictReader(_rows(text)) if place.suffix == '.csv' else \
         load_yaml(text, str(place), UsageError)
     found = list(_entries(entries, place))
     if not found:

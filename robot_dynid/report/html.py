@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from robot_dynid.document import Report
+from robot_dynid.errors import printable
 from robot_dynid.files import atomic_write
 from robot_dynid.report.libraries import get_plotlyjs, jinja2
 
@@ -37,7 +38,7 @@ def render(report: Report) -> str:
     page: str = environment.get_template('report.html.j2').render(
         report=report, style=style, script=script, plotly=packed_plotly(),
         figures=_figures(report))
-    return page
+    return printable(page)
 
 
 def _figures(report: Report) -> str:

@@ -50,9 +50,9 @@ def test_times_are_said_in_words(seconds: float, words: str) -> None:
 
 def seen(text: str) -> None:
     """Wait until a terminal on standard error shows ``text``; at once where it is none."""
-    end = time.monotonic() + 20.0
-    while isinstance(sys.stderr, FakeTerminal) and text not in sys.stderr.getvalue():
-        assert time.monotonic() < end, sys.stderr.getvalue()
+    end, stream = time.monotonic() + 20.0, getattr(sys.stderr, 'raw', sys.stderr)
+    while isinstance(stream, FakeTerminal) and text not in stream.getvalue():
+        assert time.monotonic() < end, stream.getvalue()
         time.sleep(0.01)
 
 
