@@ -85,5 +85,8 @@ setup(
             'excitation = robot_dynid.ros.excitation.node:main',
             'simulated_robot = robot_dynid.ros.simulated_robot.node:main',
         ],
+        'robot_dynid.verbs': [
+            *(f'{name} = {EVALUATION}.{name}' for name in ('demo', 'bench', 'reproduce')),
+        ],
     },
 )

@@ -20,6 +20,8 @@ EXAMPLES = (
     'robot-dynid reproduce stanford-arm',
     'robot-dynid reproduce sequential-sdp --json',
 )
+#: names of which an argument is one, or the registry that has them
+NAMES = {'name': 'robot_dynid_evaluation.papers:EXPERIMENTS'}
 VERDICTS = {True: 'agrees', False: 'DIFFERS', None: '-'}
 #: judged kinds of row, and the word for those that agree: figures of the paper beside ours, and
 #: parameters of our own simulations found again

@@ -63,6 +63,11 @@ def room_of(path: Path) -> str:
 CORE = [path for path in SOURCES if room_of(path) not in OUTSIDE_CORE]
 
 
+#: a module of the two packages in a string, also as its beginning or with the name of an object
+IN_STRING = re.compile(
+    rf'((?:robot_dynid_evaluation|robot_dynid\.(?:{"|".join(LEVEL)}))\b[\w.]*)(?::\w+)?')
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, full module name) of every import, also those inside functions."""
     for node in nodes_of(path):
@@ -75,9 +80,17 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f'{module}.{alias.name}') for alias in node.names)
 
 
+def in_strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, full module name) of every string that is the name of a module."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) \
+                and (match := IN_STRING.fullmatch(node.value)):
+            yield node.lineno, match[1].rstrip('.')
+
+
 def imported_rooms(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, room) of every import from the two packages."""
-    for line, name in imported(path):
+    """Yield (line, room) of every import from the two packages, by a string too."""
+    for line, name in (*imported(path), *in_strings(path)):
         top, _, rest = name.partition('.')
         if top == 'robot_dynid':
             room = rest.partition('.')[0]
@@ -399,6 +412,10 @@ def test_private_fields_are_seen(
         ('signals', 'import robot_dynid.report.html\n', 'report'),
         ('io', 'from robot_dynid import identify\n', '__init__'),
         ('ros', 'from robot_dynid_evaluation import demo\n', 'robot_dynid_evaluation'),
+        ('cli', "x = f'robot_dynid_evaluation.{name}'\n", 'robot_dynid_evaluation'),
+        ('cli', "x = {'a': 'robot_dynid_evaluation.bench:BENCHES'}\n", 'robot_dynid_evaluation'),
+        ('cli', "x = 'robot_dynid_evaluation'\n", 'robot_dynid_evaluation'),
+        ('signals', "x = import_module('robot_dynid.' 'ros.doctor')\n", 'ros'),
     ],
 )
 def test_hidden_upward_imports_are_seen(
@@ -409,8 +426,8 @@ def test_hidden_upward_imports_are_seen(
     path = tmp_path / 'robot_dynid' / room / 'x.py'
     path.parent.mkdir(parents=True)
     path.write_text(source)
-    rooms = [name for _, name in imported_rooms(path)]
-    assert rooms == [found]
+    rooms = {name for _, name in imported_rooms(path)}
+    assert rooms == {found}
     assert LEVEL[found] > LEVEL[room]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from robot_dynid.cli.verbs import verb_module
 from robot_dynid.errors import MissingDependency
 from robot_dynid.io.recording_names import STORAGES, TABLES
 
@@ -34,15 +35,13 @@ NAMES: dict[tuple[str, str], tuple[str, ...] | str] = {
     ('design', 'type'): 'robot_dynid.excitation.families:FAMILIES',
     ('design', 'objective'): ('condition', 'blocks', 'log-det', 'precision'),
     ('design', 'procedure'): ('distal-to-proximal', 'body-by-body', 'adaptive'),
-    ('bench', 'names'): 'robot_dynid_evaluation.bench:BENCHES',
-    ('reproduce', 'name'): 'robot_dynid_evaluation.papers:EXPERIMENTS',
-    ('demo', 'excitation'): ('fourier', 'sine-sequence'),
 }
 
 
 def names(verb: str, argument: str) -> tuple[str, ...]:
     """Return the names of which an argument is one; none where it may be anything."""
-    found = NAMES.get((verb, argument), ())
+    others: Mapping[str, tuple[str, ...] | str] = getattr(verb_module(verb), 'NAMES', {})
+    found = NAMES.get((verb, argument), others.get(argument, ()))
     if isinstance(found, tuple):
         return found
     module, _, registry = found.partition(':')
@@ -52,8 +51,8 @@ def names(verb: str, argument: str) -> tuple[str, ...]:
 def candidates(verb: str, argument: argparse.Action, prefix: str) -> list[str]:
     """Return the values that an argument of a verb may have and that begin with ``prefix``."""
     metavar = str(argument.metavar or '')
-    if (verb, argument.dest) in NAMES:
-        found = [name for name in names(verb, argument.dest) if name.startswith(prefix)]
+    if known := names(verb, argument.dest):
+        found = [name for name in known if name.startswith(prefix)]
     elif argument.dest == 'robot':
         from robot_dynid.robot.locate import known_robots
 

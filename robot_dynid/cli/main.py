@@ -9,15 +9,16 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn
 
 from robot_dynid.cli.files import check_robot
 from robot_dynid.cli.plain import as_json
 from robot_dynid.cli.terminal import Terminal, printable_streams
+from robot_dynid.cli.verbs import VERBS, verb_module
 from robot_dynid.errors import (
     DataError,
     DynIdError,
+    MissingDependency,
     RefusedJointWarning,
     UnexpectedError,
     UnstoredKernelsWarning,
@@ -40,38 +41,6 @@ MORE = f"""Exit codes: 0 done, 1 the data or the model does not allow it, 2 wron
 `{PROGRAM} completion bash` (zsh, fish) prints what a shell needs to complete commands."""
 
 
-class Verb(Protocol):
-    """A module with one verb; importing it must be cheap."""
-
-    HELP: str
-    #: commands that show its use
-    EXAMPLES: Sequence[str]
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the arguments."""
-
-    def run(self, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-        """Do it and return the result; ``ok`` false in it means exit code 1."""
-
-    def show(self, result: dict[str, Any], terminal: Terminal) -> None:
-        """Print the result for people."""
-
-
-#: the module of every verb; those of experiments live in a package of their own
-VERBS = {
-    **{name: f'robot_dynid.cli.{name}' for name in (
-        'base', 'design', 'identify', 'validate', 'compare', 'forward', 'inverse', 'export',
-        'payload', 'contact', 'resonance', 'information', 'fleet', 'repair',
-        'init', 'doctor', 'check', 'session', 'completion')},
-    **{name: f'robot_dynid_evaluation.{name}' for name in ('demo', 'bench', 'reproduce')},
-}
-
-
-def verb_module(name: str) -> Verb:
-    """Return the module of a verb."""
-    return cast(Verb, import_module(VERBS[name]))
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are exceptions."""
 
@@ -90,7 +59,10 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     top.add_argument('--version', action='store_true', help='print the version and leave')
     verbs = top.add_subparsers(dest='verb', metavar='VERB', parser_class=_Parser)
     for name in VERBS:
-        verb = verb_module(name)
+        try:
+            verb = verb_module(name)
+        except MissingDependency:
+            continue
         sub = verbs.add_parser(name, help=verb.HELP, description=f'{verb.HELP}.')
         if words is None or name in words:
             verb.add_arguments(sub)
@@ -141,6 +113,8 @@ def _answered(argv: Sequence[str] | None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] and words[0] in VERBS:
+        verb_module(words[0])  # whose package may be absent
     options = parser(words).parse_args(words)
     options.command = (PROGRAM, *words)
     if options.version:

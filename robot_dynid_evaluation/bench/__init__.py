@@ -50,6 +50,8 @@ BENCHES = {
 #: what a benchmark may be asked for beside its name, as keywords of its ``measure``
 OPTIONS = {'stops': ('events', 'repeat', 'load', 'face'),
            'residual': ('data', 'robot', 'again'), 'many': ('sizes', 'out')}
+#: names of which an argument is one
+NAMES = {'names': tuple(BENCHES)}
 Row = dict[str, Any]
 COLUMNS = ('what', 'unit', 'ours', 'peer', 'ratio', 'target', 'kept')
 

@@ -17,6 +17,9 @@ EXAMPLES = (
     'robot-dynid demo --seed 3 --out out/demo_3',
 )
 
+#: names of which an argument is one
+NAMES = {'excitation': ('fourier', 'sine-sequence')}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
