@@ -80,6 +80,16 @@ class Simulator:
             self._fault = name
 
     @property
+    def speed_scaling(self) -> float:
+        """Time of a trajectory per real time, set at any time: 1 is full speed, 0 a pause."""
+        return self._controller.scaling
+
+    @speed_scaling.setter
+    def speed_scaling(self, factor: float) -> None:
+        with self._lock:
+            self._controller.scaling = factor
+
+    @property
     def active(self) -> bool:
         """Whether the controller is active."""
         return self._controller.active

@@ -100,16 +100,20 @@ class TrajectoryController:
     ``rejection`` decides about a goal, ``start`` begins an accepted one and numbers it, ``follow``
     takes a message of the topic, ``cancel`` and ``deactivate`` stop; ``update`` is called every
     cycle. ``finished`` and ``messages`` collect ended goals and log texts for the caller to take.
+    ``scaling`` is the time of the trajectory per real time, as a speed slider sets it: a new
+    trajectory starts by the clock, and from then on its time runs at that rate.
     """
 
     def __init__(self, joints: Sequence[str], constraints: Constraints | None = None) -> None:
         self.joints = tuple(joints)
         self.active = False
+        self.scaling = 1.0
         self.finished: list[Finished] = []
         self.messages: list[str] = []
         self._constraints = constraints or Constraints()
         self._path: Path | None = None
         self._goal: int | None = None
+        self._time = self._updated = 0.0  # of the trajectory, and by the clock, s
         self._numbers = 0
         self._bounds = self._default_bounds()
         self._held = np.zeros((3, len(self.joints)))
@@ -147,7 +151,7 @@ class TrajectoryController:
         self._numbers += 1
         self._goal = self._numbers
         self._bounds = self._bounds_of(goal)
-        self._path = Path(goal.command, self.joints, measured, now)
+        self._follow(goal.command, now, measured)
         return self._goal
 
     def follow(self, command: Command, now: float, measured: State) -> str | None:
@@ -157,8 +161,12 @@ class TrajectoryController:
         """
         reason = self.rejection(command, now)
         if reason is None:
-            self._path = Path(command, self.joints, measured, now)
+            self._follow(command, now, measured)
         return reason
+
+    def _follow(self, command: Command, now: float, measured: State) -> None:
+        self._path = Path(command, self.joints, measured, now)
+        self._time = self._updated = now
 
     def cancel(self, position: FloatArray) -> bool:
         """Cancel the goal under way and hold ``position`` (n,); return whether there was one."""
@@ -172,11 +180,13 @@ class TrajectoryController:
         """Advance to ``now`` s with the measured position and velocity (n,)."""
         if self._path is None:
             return Update(self._held, self._held, 0)
+        self._time += self.scaling * (now - self._updated)
+        self._updated = now
         with np.errstate(invalid='ignore'):  # NaN and infinity pass, as in the original
-            reference = self._path.sample(now)
+            reference = self._path.sample(self._time)
             error = reference.motion[:2] - (position, velocity)
-        output, elapsed = self._output(reference.motion), self._path.elapsed(now)
-        self._criteria(reference, error, now, position)
+        output, elapsed = self._output(reference.motion), self._path.elapsed(self._time)
+        self._criteria(reference, error, self._time, position)
         return Update(reference.motion, output, reference.index, elapsed)
 
     def _criteria(self, reference: Reference, error: FloatArray, now: float,

@@ -77,7 +77,7 @@ def feedback_message(
 
 
 def controller_state_message(
-    joints: Sequence[str], stamp: Any, update: Update, measured: FloatArray
+    joints: Sequence[str], stamp: Any, update: Update, measured: FloatArray, speed_scaling: float
 ) -> JointTrajectoryControllerState:
     """Return the controller's state; ``measured`` (2, n) is position and velocity."""
     message = JointTrajectoryControllerState()
@@ -88,7 +88,7 @@ def controller_state_message(
     message.feedback = _point(measured)
     message.error = _point(update.reference[:2] - measured)
     message.output = _point(update.output)
-    message.speed_scaling_factor = 1.0
+    message.speed_scaling_factor = speed_scaling
     return message
 
 

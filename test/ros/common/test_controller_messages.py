@@ -78,7 +78,8 @@ def test_errors_are_desired_minus_measured(make: Any) -> None:
     wanted, output, measured = RNG.normal(size=(3, 2)), RNG.normal(size=(3, 2)), RNG.normal(
         size=(2, 2))
     stamp = Time(sec=3, nanosec=4)
-    message = make(JOINTS, stamp, Update(wanted, output, 1, 0.75), measured)
+    scaling = (0.5,) if make is controller_state_message else ()
+    message = make(JOINTS, stamp, Update(wanted, output, 1, 0.75), measured, *scaling)
     assert (tuple(message.joint_names), message.header.stamp) == (JOINTS, stamp)
     feedback = make is feedback_message
     desired, actual = (message.desired, message.actual) if feedback else (
@@ -91,6 +92,7 @@ def test_errors_are_desired_minus_measured(make: Any) -> None:
     if not feedback:
         np.testing.assert_array_equal(message.output.positions, output[0])
         assert seconds(message.reference.time_from_start) == 0.75
+        assert message.speed_scaling_factor == 0.5
 
 
 def test_readings_go_out_in_the_order_of_the_names() -> None:
@@ -130,7 +132,7 @@ def test_a_goal_given_up_before_its_answer_is_cancelled_and_the_new_one_is_not(n
     spinner.wait(client.ready)
     execution = Execution(plan(), RULES, JointStates(RULES.limits.joints))
     for _ in range(2):
-        client.send(execution, goal_message(POINTS, TOLERANCES), False)
+        client.send(execution, goal_message(POINTS, TOLERANCES), None)
     spinner.wait(lambda: len(received) == 2 and asked and delivered)
     assert asked == [received[0]]
     assert len(delivered) == 1, 'only the answer to the new goal counts'
@@ -165,7 +167,7 @@ def test_a_goal_of_another_program_is_known_by_the_status_of_the_action(node: An
     execution = Execution(plan(), RULES, JointStates(RULES.limits.joints))
     execution.phase = Phase.RUNNING
     for sent in (1, 2):
-        client.send(execution, goal_message(POINTS, TOLERANCES), False)
+        client.send(execution, goal_message(POINTS, TOLERANCES), None)
         spinner.wait(lambda sent=sent: len(answers) == sent)
     settled = time.monotonic() + 0.2
     spinner.wait(lambda: time.monotonic() > settled)
@@ -174,7 +176,7 @@ def test_a_goal_of_another_program_is_known_by_the_status_of_the_action(node: An
     spinner.wait(lambda: execution.watchdog.foreign_goal < np.inf)
     after = Execution(plan(), RULES, JointStates(RULES.limits.joints))
     after.phase = Phase.RUNNING
-    client.send(after, goal_message(POINTS, TOLERANCES), False)
+    client.send(after, goal_message(POINTS, TOLERANCES), None)
     spinner.wait(lambda: len(answers) == 3)
     settled = time.monotonic() + 0.2
     spinner.wait(lambda: time.monotonic() > settled)
