@@ -22,6 +22,7 @@ from robot_dynid.execution.guards import (
     Outcome,
     named,
 )
+from robot_dynid.execution.path_time import FULL
 from robot_dynid.execution.plan import outside_limits
 from robot_dynid.trajectories.limits import MotionLimits
 from robot_dynid.types import FloatArray
@@ -79,7 +80,8 @@ class StateMessage:
     """A message of joint states or of the controller's state, whose feedback it holds.
 
     ``arrival`` s by the clock of the node, ``stamp`` s its own; position [rad, m], velocity,
-    effort: one number for each of the ``names``, or none.
+    effort: one number for each of the ``names``, or none. ``speed_scaling`` is the time of a
+    motion of the controller per real time.
     """
 
     arrival: float
@@ -88,6 +90,7 @@ class StateMessage:
     position: Sequence[float] = ()
     velocity: Sequence[float] = ()
     effort: Sequence[float] = ()
+    speed_scaling: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +172,7 @@ def unguarded(settings: GuardSettings, stop_heard: bool, lookahead: float) -> tu
 def quick_items(facts: Facts, wanted: Requirements) -> tuple[Item, ...]:
     """Return the items that a moment is enough for."""
     found = [_controller(facts, wanted), _controller_joints(facts, wanted), _feedback(facts),
+             _speed_scaling(facts),
              _joint_states(facts, wanted), _stamps(facts), _clock(facts),
              _effort_known(facts, wanted), _emergency_stop(facts), _temperature(facts, wanted),
              _disk(facts, wanted)]
@@ -239,8 +243,8 @@ def _controller(facts: Facts, wanted: Requirements) -> Item:
                     'switch_controllers --activate NAME)', code=lost)
     if wanted.in_pieces:
         return Item(name, ERROR, f'{facts.controller} is there, but nobody publishes '
-                    'controller_state, without which a motion cannot be sent in pieces; with the '
-                    'parameter lookahead 0 it is sent whole', code=lost)
+                    'controller_state, without which a motion cannot be sent in pieces; use a '
+                    'joint_trajectory_controller that does', code=lost)
     return Item(name, WARN, f'{facts.controller} is there; nobody publishes controller_state, so '
                 'whether it is active is not known')
 
@@ -267,6 +271,23 @@ def _feedback(facts: Facts) -> Item | None:
             return Item(name, level, f'the controller knows no {quantity} of every joint; give '
                         'it that state interface', code=Code.STALE_STATES)
     return Item(name, OK, 'positions and velocities of all joints')
+
+
+def _speed_scaling(facts: Facts) -> Item | None:
+    if not facts.controller_states:
+        return None
+    name, scaling = 'speed scaling', facts.controller_states[-1].speed_scaling
+    values = (('factor', f'{scaling:.4g}'),)
+    if abs(scaling - 1.0) <= FULL:
+        return Item(name, OK, 'full speed', values)
+    if scaling == 0.0:
+        return Item(name, ERROR, 'it is 0: the robot is paused, and would begin to move whenever '
+                    'it is resumed; resume it at its pendant first', values, Code.SPEED_SCALING)
+    if scaling > 1.0:
+        return Item(name, ERROR, f'it is {scaling:.4g}: motions would be faster than planned; set '
+                    'the speed to 100 %', values, Code.SPEED_SCALING)
+    return Item(name, WARN, f'it is {scaling:.4g}: a motion takes {1.0 / scaling:.3g} times as '
+                'long, and shows less of the inertias; set the speed to 100 %', values)
 
 
 def _joint_states(facts: Facts, wanted: Requirements) -> Item:

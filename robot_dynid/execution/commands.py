@@ -23,9 +23,19 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """Send this segment as a goal; one under way is superseded."""
+    """Send this segment as a goal; one under way is superseded.
+
+    ``begun`` s is the time, by the clock of the execution, at which the time of its points was
+    zero; None: they begin when the controller takes them.
+    """
 
     segment: Segment
+    begun: float | None = None
+
+    @classmethod
+    def at(cls, segment: Segment, now: float) -> Send:
+        """Return the command to send a segment ``now``, s."""
+        return cls(segment, now - segment.elapsed if segment.elapsed > 0.0 else None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.attention import StampClock
@@ -42,6 +42,7 @@ class Code(IntEnum):
     NOT_CHECKED = -20
     ACCURACY_MET = -21
     OUT_OF_REACH = -22
+    SPEED_SCALING = -23
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,11 @@ class Tolerances:
 
 #: s over which positions are differenced: single messages differ by encoder steps
 SPEED_SPAN = 0.05
+#: s for which the controller's feedback stands in for joint states that do not come, in which no
+#: effort is watched: a joint_state_broadcaster on a busy computer is silent for as long
+BRIDGED = 0.3
+SILENT = 0.05  # s without joint states after which it does
+TURN = 2.0 * np.pi  # rad
 
 
 class JointStates:
@@ -188,14 +194,16 @@ class JointStates:
     ``position``, ``velocity``, ``effort`` (n,), NaN where never received; ``arrival`` (n,) s, by
     the receiver's clock, as is ``measured`` s, when the latest message was true. ``speed`` (n,) is
     the velocity, or where joint states carry none the difference of positions over SPEED_SPAN.
+    ``turning`` (n,) joints may be reported without whole turns.
     """
 
-    def __init__(self, joints: tuple[str, ...]) -> None:
+    def __init__(self, joints: tuple[str, ...], turning: NDArray[np.bool_] | None = None) -> None:
         n = len(joints)
         self.joints = joints
+        self._turn = np.where(False if turning is None else turning, TURN, np.inf)
         self.position, self.velocity, self.effort = (np.full(n, np.nan) for _ in range(3))
         self.arrival = np.full(n, -np.inf)
-        self.measured = -np.inf
+        self.measured = self.bridged = -np.inf
         self._clock = StampClock()
         self.speed = np.full(n, np.nan)
         self._anchor, self._anchored = np.full(n, np.nan), np.full(n, -np.inf)
@@ -219,10 +227,31 @@ class JointStates:
             good = len(received) == len(self._names)
             own[self._rows] = received[self._columns] if good else np.nan
         self.measured = self._clock.time(now, stamp)
-        self._note_speed(self.measured)
+        self._note_speed(self.measured, self._rows)
         self.arrival[self._rows] = now
         self._stamp[self._rows] = stamp
         return True
+
+    def bridge(self, now: float, measured: float, position: FloatArray, velocity: FloatArray
+               ) -> bool:
+        """Take over what the controller measured, (n,) each, where joint states do not come.
+
+        ``measured`` s is when that was true, ``now`` when it came in; False when it is not needed
+        or holds nothing new.
+        """
+        age = self.oldest(now)[1]
+        if measured <= self.measured or not SILENT < age < np.inf \
+                or not np.all(np.isfinite(position)):
+            return False
+        self.measured, self.bridged = measured, now
+        self.position[:], self.velocity[:] = position, velocity
+        self._note_speed(measured, np.arange(len(self.joints)))
+        return True
+
+    def near(self, position: FloatArray) -> FloatArray:
+        """Return the positions (n,), by whole turns nearest to ``position`` where they turn."""
+        turns = np.rint((position - self.position) / self._turn)
+        return self.position + np.where(turns == 0.0, 0.0, turns * TURN)
 
     def oldest(self, now: float) -> tuple[str, float]:
         """Return the joint with the oldest state, and its age, s."""
@@ -234,10 +263,9 @@ class JointStates:
         bad = ~np.isfinite(getattr(self, quantity))
         return tuple(self.joints[i] for i in np.flatnonzero(bad))
 
-    def _note_speed(self, now: float) -> None:
-        rows = self._rows
+    def _note_speed(self, now: float, rows: NDArray[np.intp]) -> None:
         due = rows[now - self._anchored[rows] >= SPEED_SPAN]
-        travelled = self.position[due] - self._anchor[due]
+        travelled = self.near(self._anchor)[due] - self._anchor[due]
         self.speed[due] = travelled / (now - self._anchored[due])
         self._anchor[due], self._anchored[due] = self.position[due], now
         measured = rows[np.isfinite(self.velocity[rows])]

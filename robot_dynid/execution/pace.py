@@ -3,6 +3,12 @@
 With path time s(t) the motion is q(s(t)); by the chain rule qd = q' s', qdd = q'' s'^2 + q' s'',
 qddd = q''' s'^3 + 3 q'' s' s'' + q' s'''. No joint leaves the path, only the speed on it changes.
 Every result is checked by `sampled.within`, at its points and between them.
+
+A controller that scales the speed, as a UR does with its speed slider, starts a new trajectory by
+the clock and then lets its time run at the part `pace` of real time. When exactly it goes over to
+a new trajectory is not known, so a trajectory that continues a motion under way begins with a
+stretch on which it advances as the motion does: wherever the controller enters that, it meets the
+position that it had.
 """
 
 from __future__ import annotations
@@ -21,6 +27,9 @@ from robot_dynid.types import FloatArray, frozen
 FEWEST = 6  # intervals between the points of a ramp
 RAMPS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)  # parts of the longest stop
 LONGEST_START = 10.0  # s
+NEAR = 1e-3  # s: points nearer to each other than that are one
+ENTRIES = (0.1, 0.2, 0.4, 0.8)  # s to go back to full pace after a motion was continued
+BEFORE = 0.2  # s before it is sent at which a trajectory that continues a motion begins
 # The tracking guard needs to know where the robot was shortly before the motion changed.
 REMEMBERED = 1.0
 SHORTEST = 0.05  # s of a deceleration
@@ -53,6 +62,53 @@ class Ramp:
             span * 6.0 * u * (1.0 - u) / self.duration,
             span * 6.0 * (1.0 - 2.0 * u) / self.duration**2,
         )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Beginning of a trajectory that continues a motion under way at another pace than full.
+
+    At ``at`` s of the trajectory's time and of the path it advances at ``pace`` s of the path per
+    s for ``wait`` s, in which the controller goes over to it; then it speeds up for ``duration``
+    s to one s of the path per s.
+    """
+
+    at: float
+    pace: float
+    wait: float
+    duration: float
+
+    @property
+    def ramp(self) -> Ramp:
+        """The change to full pace, from the end of the wait on."""
+        return Ramp(self.at + self.pace * self.wait, self.duration, self.pace, 1.0)
+
+    @property
+    def delay(self) -> float:
+        """Time of the trajectory minus that of the path once it has full pace, s."""
+        return self.at + self.wait + self.duration - self.ramp.end
+
+    def along(self, time: float) -> tuple[float, float]:
+        """Return the path time s, and its rate, at ``time`` s of the trajectory."""
+        since = time - self.at - self.wait
+        if since <= 0.0:
+            return self.at + self.pace * (time - self.at), self.pace
+        if since >= self.duration:
+            return time - self.delay, 1.0
+        path, rate, *_ = self.ramp.path_time(np.array([since]))
+        return float(path[0]), float(rate[0])
+
+    def rows(self, points: SampledTrajectory, rate: float) -> SampledTrajectory:
+        """Return the points of the beginning, from BEFORE s ahead of it on."""
+        return joined(at_pace(points, self.at, self.pace, (BEFORE, self.wait), rate),
+                      ramp_rows(points, self.ramp, rate, self.at + self.wait))
+
+    def into(self, points: SampledTrajectory, rest: SampledTrajectory, rate: float
+             ) -> SampledTrajectory:
+        """Return the points of the beginning, and of the ``rest`` of the path behind it."""
+        last = len(rest.time) - 1
+        first = min(int(np.searchsorted(rest.time, self.ramp.end + NEAR)), last)
+        return joined(self.rows(points, rate), rows_between(rest, first - 1, last, self.delay))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +197,16 @@ def stretched(points: SampledTrajectory, scale: float) -> SampledTrajectory:
 
 
 def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
-          continued: bool = False) -> Braking | None:
+          continued: bool = False, pace: float = 1.0) -> Braking | None:
     """Return the earliest end at rest on the path that keeps the limits, None when there is none.
 
-    ``elapsed`` s of ``points`` have been executed. Where the joints accelerate at their limit
-    already, the pace is kept for a while first. ``continued``: the points can be sent with the
-    start of those under way, from which they do not differ before the robot brakes.
+    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``. Where the joints
+    accelerate at their limit already, the pace is kept for a while first. ``continued``: the
+    points can be sent with the start of those under way, from which they do not differ before the
+    robot brakes.
     """
+    if continued and pace != 1.0:
+        return _brake_from(points, elapsed, limits, pacing, pace)
     last = len(points.time) - 1
     first = min(int(np.searchsorted(points.time, elapsed + pacing.join)), last)
     continued = continued and 0.0 < elapsed < points.time[first] < points.duration
@@ -157,12 +216,26 @@ def brake(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacin
         slowing = ramp_rows(points, ramp, pacing.rate, ramp.begin + shift)
         if within(slowing, limits):
             before = int(np.searchsorted(points.time, elapsed - REMEMBERED))
-            reference = joined(_part(points, min(before, knot), knot, shift), slowing)
+            reference = joined(rows_between(points, min(before, knot), knot, shift), slowing)
             rest = min(ramp.end, points.duration)
             if continued:
                 return Braking(reference, reference, rest, elapsed)
             return Braking(
-                joined(_part(points, first, knot, shift), slowing), reference, rest)
+                joined(rows_between(points, first, knot, shift), slowing), reference, rest)
+    return None
+
+
+def _brake_from(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
+                pace: float) -> Braking | None:
+    """Return the shortest stop within the limits from another ``pace`` than full."""
+    for part in RAMPS:
+        ramp = Ramp(elapsed + pace * pacing.join, part * pacing.longest, pace, 0.0)
+        slowing = ramp_rows(points, ramp, pacing.rate, elapsed + pacing.join)
+        if within(slowing, limits):
+            sent, reference = (
+                joined(at_pace(points, elapsed, pace, (before, pacing.join), pacing.rate), slowing)
+                for before in (BEFORE, REMEMBERED))
+            return Braking(sent, reference, min(ramp.end, points.duration), elapsed)
     return None
 
 
@@ -179,7 +252,7 @@ def resume(points: SampledTrajectory, rest: float, limits: MotionLimits, pacing:
         ramp = Ramp(rest, 2.0 * float(points.time[knot] - rest), 0.0, 1.0)
         starting = ramp_rows(points, ramp, pacing.rate, pacing.lead_in)
         if within(starting, limits):
-            way = joined(starting, _part(points, knot, last, starting.duration - ramp.end))
+            way = joined(starting, rows_between(points, knot, last, starting.duration - ramp.end))
             return way, starting.duration
         if knot == last:
             break
@@ -208,7 +281,8 @@ def ramp_rows(points: SampledTrajectory, ramp: Ramp, rate: float, begin: float
     return sampled(TimeScaled(points, ramp), max(rate, FEWEST / ramp.duration), begin)
 
 
-def _part(points: SampledTrajectory, first: int, last: int, shift: float) -> SampledTrajectory:
+def rows_between(points: SampledTrajectory, first: int, last: int, shift: float
+                 ) -> SampledTrajectory:
     """Return the points from ``first`` to ``last``, both included, ``shift`` s later."""
     rows = slice(first, last + 1)
     return SampledTrajectory(
@@ -238,18 +312,33 @@ def path_part(points: SampledTrajectory, begin: float, end: float) -> SampledTra
         *(frozen(np.concatenate(pair)) for pair in zip(values, edge, strict=True)))
 
 
-def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing
-                ) -> SampledTrajectory | None:
+def at_pace(points: SampledTrajectory, at: float, pace: float, span: tuple[float, float],
+            rate: float) -> SampledTrajectory:
+    """Return a path at a constant ``pace``, ``span[0]`` s before ``at`` to ``span[1]`` s after.
+
+    The time of the points is that of the path at ``at`` s, and never below zero.
+    """
+    before, after = span
+    if pace == 1.0:
+        return path_part(points, at - before, at + after)
+    before = min(before, at)
+    ramp = Ramp(at - pace * before, before + after, pace, pace)
+    return ramp_rows(points, ramp, rate, at - before)
+
+
+def decelerated(points: SampledTrajectory, elapsed: float, limits: MotionLimits, pacing: Pacing,
+                pace: float = 1.0) -> SampledTrajectory | None:
     """Return a path up to ``join`` s from now, and from there rest as soon as the limits allow.
 
-    ``elapsed`` s of ``points`` have been executed. All joints decelerate together, off the path:
-    with v = v0 (1 - 3 u^2 + 2 u^3) + a0 T (u - 2 u^2 + u^3), u = t / T, velocity and acceleration
-    go on from those of the path. None when no T up to ``longest`` s keeps the limits.
+    ``elapsed`` s of ``points`` have been executed, which go on at ``pace``. All joints decelerate
+    together, off the path: with v = v0 (1 - 3 u^2 + 2 u^3) + a0 T (u - 2 u^2 + u^3), u = t / T,
+    velocity and acceleration go on from those of the path. None when no T up to ``longest`` s
+    keeps the limits.
     """
     begin = elapsed + pacing.join
     if begin >= points.duration or begin <= points.time[0]:
         return None
-    path = path_part(points, elapsed - REMEMBERED, begin)
+    path = at_pace(points, elapsed, pace, (REMEMBERED, pacing.join), pacing.rate)
     position, velocity, acceleration = path.position[-1], path.velocity[-1], path.acceleration[-1]
     rest = np.zeros_like(velocity)
     duration = max(SHORTEST, float(np.max(1.5 * np.abs(velocity) / limits.acceleration)))

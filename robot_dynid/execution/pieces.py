@@ -2,8 +2,9 @@
 
 A piece is the path up to a knot, and from there a stop along the path. Before the controller gets
 to that knot the next piece is sent, as a trajectory with the same start: up to the knot it is the
-same motion, so that the controller goes over without a step. Where no next piece comes, the robot
-stops by itself. The stops are searched before the motion starts.
+same motion, so that the controller goes over without a step. Where the controller scales the
+speed, it begins with an entry (see `pace`). Where no next piece comes, the robot stops by itself.
+The stops are searched before the motion starts.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynid.execution.pace import (
+    BEFORE,
+    ENTRIES,
     REMEMBERED,
+    Entry,
     Pacing,
     Ramp,
     joined,
     path_part,
     ramp_rows,
 )
-from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.sampled import SampledTrajectory, within
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.stops import stops_of
 
@@ -28,7 +32,11 @@ from robot_dynid.execution.stops import stops_of
 # the controller to take the next one.
 RENEWAL = 0.2
 LATEST = 0.05
-BEFORE = 0.2  # s before it is sent at which a piece begins, at least
+# Time until the robot brakes at which a piece is sent where the pace is not full, a part of the
+# lookahead: an entry slows the motion, so there are as few as can be. No motion is continued at a
+# pace below the slowest.
+DUE = 0.4
+SLOWEST = 0.05
 
 
 def in_pieces(segment: Segment, pacing: Pacing) -> Segment:
@@ -68,7 +76,9 @@ class Pieces:
 
     def __init__(self, segment: Segment, pacing: Pacing) -> None:
         self._segment, self._pacing = segment, pacing
-        self.followed = self.sent = self._piece(0.0)
+        first = self._piece(0.0, 0.0, 1.0)
+        assert first is not None
+        self.followed = self.sent = first
         self._renewed = 0.0
 
     @property
@@ -81,21 +91,22 @@ class Pieces:
         """Whether it is not known yet whether the controller takes the piece sent last."""
         return self.sent is not self.followed
 
-    def late(self, elapsed: float) -> bool:
+    def late(self, elapsed: float, pace: float = 1.0) -> bool:
         """Return whether no further piece can arrive before the robot brakes."""
-        latest = self.followed.brakes - LATEST * self._pacing.lookahead
+        latest = self.followed.brakes - LATEST * self._pacing.lookahead * pace
         return not self.complete and elapsed > latest
 
-    def next(self, elapsed: float, reported: float) -> Piece | None:
+    def next(self, elapsed: float, reported: float, pace: float = 1.0) -> Piece | None:
         """Return the piece to send now, None when it is not its time yet.
 
-        The controller was at ``reported`` s of the motion when it last told: it may be late, but
-        not earlier than that, so the piece contains the points from there on.
+        The motion goes on at ``pace``. The controller was at ``reported`` s of it when it last
+        told: it may be late, but not earlier than that, so the piece contains the points from
+        there on.
         """
-        if self.complete or elapsed < self._renewed + RENEWAL * self._pacing.lookahead:
+        if self.complete or not self._due(elapsed, pace):
             return None
-        piece = self._piece(elapsed, reported)
-        if piece.brakes <= self.followed.brakes:
+        piece = self._piece(elapsed, reported, pace)
+        if piece is None or piece.brakes <= self.followed.brakes:
             return None
         self.sent, self._renewed = piece, elapsed
         return piece
@@ -109,21 +120,39 @@ class Pieces:
         """Note that the controller goes on with the piece it follows."""
         self.sent = self.followed
 
-    def _piece(self, elapsed: float, reported: float = 0.0) -> Piece:
-        """Return the piece to send at ``elapsed`` s."""
+    def _due(self, elapsed: float, pace: float) -> bool:
+        lookahead = self._pacing.lookahead
+        if pace == 1.0:
+            return elapsed >= self._renewed + RENEWAL * lookahead
+        return pace >= SLOWEST and self.followed.brakes - elapsed < DUE * lookahead * pace
+
+    def _piece(self, elapsed: float, reported: float, pace: float) -> Piece | None:
+        """Return the piece to send at ``elapsed`` s, None where the limits allow no entry."""
         segment, points = self._segment, self._segment.points
         brakes, duration = points.duration, 0.0
         if segment.stops is not None:
             brakes, duration = segment.stops.latest(elapsed + self._pacing.lookahead)
         if brakes >= points.duration and elapsed == 0.0:
             return Piece(segment, brakes, points.duration)
-        ramp = Ramp(brakes, duration, 1.0, 0.0)
-        sent, remembered = (
-            _stopped(points, begin, ramp, self._pacing.rate)
-            for begin in (min(elapsed - BEFORE, reported), elapsed - REMEMBERED))
+        ramp, rate, entry = Ramp(brakes, duration, 1.0, 0.0), self._pacing.rate, None
+        remembered = _stopped(points, elapsed - REMEMBERED, ramp, rate)
+        if pace == 1.0:
+            sent = _stopped(points, min(elapsed - BEFORE, reported), ramp, rate)
+        else:
+            entry = self._entry(elapsed, pace, brakes)
+            if entry is None:
+                return None
+            sent = entry.into(points, remembered, rate)
         return Piece(
-            Segment(segment.name, sent, segment.limits, reference=remembered, elapsed=elapsed),
-            brakes, min(ramp.end, points.duration))
+            Segment(segment.name, sent, segment.limits, reference=remembered, elapsed=elapsed,
+                    entry=entry), brakes, min(ramp.end, points.duration))
+
+    def _entry(self, elapsed: float, pace: float, brakes: float) -> Entry | None:
+        """Return the shortest entry within the limits, None without one ahead of ``brakes`` s."""
+        segment = self._segment
+        entries = (Entry(elapsed, pace, self._pacing.join, duration) for duration in ENTRIES)
+        return next((entry for entry in entries if entry.ramp.end < brakes and within(
+            entry.rows(segment.points, self._pacing.rate), segment.limits)), None)
 
 
 def _stopped(points: SampledTrajectory, begin: float, ramp: Ramp, rate: float

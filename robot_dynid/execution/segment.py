@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from robot_dynid.execution.pace import Entry
 from robot_dynid.execution.sampled import SampledTrajectory, faults
 from robot_dynid.execution.stops import Stops
 from robot_dynid.trajectories.limits import MotionLimits
@@ -20,7 +21,8 @@ class Segment:
     ``name``. ``begin`` s of the named motion have gone by before these points, when it was
     interrupted. ``reference`` are the points with what went before, where they do not start at
     rest. ``elapsed`` s of the points' time have gone by when they are sent, where they continue
-    the motion under way. ``stops`` along it make it possible to send it in pieces.
+    the motion under way, with an ``entry`` where that is not at full pace. ``stops`` along it make
+    it possible to send it in pieces.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Segment:
     begin: float = 0.0
     reference: SampledTrajectory | None = None
     elapsed: float = 0.0
+    entry: Entry | None = None
     stops: Stops | None = None
 
     @property
@@ -41,6 +44,10 @@ class Segment:
     def followed(self) -> SampledTrajectory:
         """Reference of the robot, also shortly before the first point."""
         return self.points if self.reference is None else self.reference
+
+    def along(self, time: float) -> tuple[float, float]:
+        """Return the time of ``followed`` s, and its rate, at ``time`` s of the points."""
+        return (time, 1.0) if self.entry is None else self.entry.along(time)
 
     def part(self, time: float) -> tuple[str, float]:
         """Return the name of the stretch at ``time`` s, and how much of it is done, 0 to 1."""

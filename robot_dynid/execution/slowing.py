@@ -46,7 +46,7 @@ def slowing(segment: Segment, watchdog: Watchdog, now: float, rules: Rules, reas
     if rules.pacing.longest <= 0.0:
         return None
     braking = brake(segment.points, watchdog.elapsed(now), segment.limits, rules.pacing,
-                    watchdog.timed)
+                    watchdog.timed, watchdog.path_time.pace)
     if braking is None:
         return None
     sent = Segment(segment.name, braking.points, segment.limits, reference=braking.reference,
@@ -69,7 +69,8 @@ def decelerating(segment: Segment, watchdog: Watchdog, now: float, rules: Rules,
     if rules.pacing.longest <= 0.0:
         return None
     elapsed = watchdog.elapsed(now)
-    points = decelerated(watchdog.reference, elapsed, segment.limits, rules.pacing)
+    points = decelerated(
+        watchdog.reference, elapsed, segment.limits, rules.pacing, watchdog.path_time.pace)
     if points is None:
         return None
     sent = Segment(segment.name, points, segment.limits, reference=points, elapsed=elapsed)

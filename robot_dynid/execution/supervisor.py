@@ -34,6 +34,8 @@ from robot_dynid.execution.stopping import Stopping
 from robot_dynid.execution.watchdog import SUCCEEDED, Rules, Watchdog, explained
 from robot_dynid.types import FloatArray
 
+SLOWEST_STOP = 0.2  # speed scaling below which the robot holds at once instead of decelerating
+
 
 class Execution:
     """Runs the segments of a ``plan`` one after the other, and stops at the first irregularity.
@@ -74,6 +76,15 @@ class Execution:
     def comes_to_rest(self) -> bool:
         """Whether it is coming to rest along the path, or has come to rest in a pause."""
         return self._slowing is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was out of the ordinary, one sentence each."""
+        slowest = self.watchdog.path_time.slowest
+        if slowest == 1.0:
+            return ()
+        return (f'speed scaling fell to {slowest:.3g}: the motion was slower than planned and '
+                'shows less of the inertias; set the speed to 100 % and excite again',)
 
     def doing(self, now: float) -> tuple[str, float]:
         """Return the name of what is being done and how much of it is done, 0 to 1."""
@@ -136,15 +147,28 @@ class Execution:
         return self._stop(now, trip) if trip is not None else ()
 
     def on_controller_state(self, now: float, elapsed: float, reference: FloatArray,
-                            measured: float | None = None) -> bool:
+                            measured: float | None = None, scaling: float | None = None) -> bool:
         """Note the controller's state: ``elapsed`` s into a motion, at ``reference`` (n,).
 
-        It came ``now`` and was true at ``measured`` (None: now). Returns whether that motion is
-        known to be the one of this execution.
+        It came ``now`` and was true at ``measured`` (None: now); ``scaling`` is the time of its
+        motions per real time. Returns whether that motion is known to be the one of this
+        execution.
         """
-        self.watchdog.controller = now
+        self.watchdog.note_controller(now)
         true = now if measured is None else measured
-        return self.watchdog.note_reference(true, elapsed, reference, now - true)
+        return self.watchdog.note_reference(true, elapsed, reference, now - true, scaling)
+
+    def bridge(self, now: float, measured: float, position: FloatArray, velocity: FloatArray
+               ) -> Commands:
+        """React to what the controller ``measured``, (n,) each, where joint states do not come.
+
+        It came in ``now`` and was true at ``measured``, s.
+        """
+        if not self._states.bridge(now, measured, position, velocity) or (
+                self.phase not in UNDER_WAY):
+            return ()
+        trip = self.watchdog.tracking(now)
+        return self._stop(now, trip) if trip is not None else ()
 
     def taken_over(self, now: float) -> Commands:
         """Stop when the state of the controller shows another motion, or comes after its goal."""
@@ -276,7 +300,7 @@ class Execution:
             return ()
         if delayed is not None and self.phase is not Phase.PAUSED:
             return self.cancel(now, delayed)
-        trip = self.watchdog.silence(now, server_ready)
+        trip = self.watchdog.silence(now, server_ready) or self.watchdog.too_fast()
         commands = self._stop(now, trip) if trip is not None else ()
         if commands:
             return commands
@@ -323,16 +347,16 @@ class Execution:
 
     def _renew(self, now: float) -> Commands:
         """Send the next piece of the motion when it is time, or let the robot come to rest."""
-        pieces, elapsed = self._pieces, self.watchdog.elapsed(now)
-        if pieces.late(elapsed):
+        watchdog, pieces, elapsed = self.watchdog, self._pieces, self.watchdog.elapsed(now)
+        if pieces.late(elapsed, watchdog.path_time.pace):
             return self._run_out(now, self._not_continued(now))
-        if pieces.unanswered or not self.watchdog.exact(now):
+        if pieces.unanswered or not watchdog.exact(now):
             return ()
-        piece = pieces.next(elapsed, self.watchdog.reported)
+        piece = pieces.next(elapsed, watchdog.reported, watchdog.path_time.pace)
         if piece is None:
             return ()
-        self.watchdog.send(piece.segment, now)
-        return (Send(piece.segment),)
+        watchdog.send(piece.segment, now)
+        return (Send.at(piece.segment, now),)
 
     def _run_out(self, now: float, reason: Outcome | None) -> Commands:
         """Let the robot come to rest on its path by itself, at the end of the piece it follows."""
@@ -345,8 +369,10 @@ class Execution:
         """Return the reason why the motion could not be continued in time."""
         watchdog = self.watchdog
         if watchdog.timed and not watchdog.exact(now):
-            return Outcome(Code.CONTROLLER_LOST, 'controller_state, which showed the motion, was '
-                           'silent for too long to continue it')
+            return Outcome(Code.CONTROLLER_LOST, 'controller_state, which tells where the motion '
+                           f'is, was silent for {now - watchdog.controller:.2f} s, and came at '
+                           f'most {watchdog.longest_silence:.2f} s apart before; have the '
+                           'controller publish it at 50 Hz or more (state_publish_rate)')
         held_up = max(watchdog.held_up, now - watchdog.last_tick)
         if held_up > RENEWAL * self.rules.pacing.lookahead:
             return Outcome(Code.NODE_DELAYED, f'this node was held up for {held_up:.2f} s, too '
@@ -356,15 +382,20 @@ class Execution:
                            f'continues the motion for {now - watchdog.sent:.2f} s')
         if not watchdog.timed:
             return Outcome(Code.REJECTED, 'controller_state does not show the motion that was '
-                           'sent, with its time, so it cannot be continued without a step; with '
-                           'lookahead 0 it is sent whole')
+                           'sent, with its time, so it cannot be continued without a step; use a '
+                           'controller that tells the time in reference.time_from_start')
+        scaling = watchdog.path_time.scaling
+        if scaling != 1.0:
+            return Outcome(Code.SPEED_SCALING, f'speed scaling is {scaling:.3g}, at which the '
+                           'motion cannot be continued within its limits; set the speed to 100 % '
+                           'and excite again')
         return Outcome(Code.NODE_DELAYED, 'this node was too late to continue the motion')
 
     def _slow_down(self, now: float, reason: Outcome | None) -> Commands:
         """Brake along the path; nothing when it cannot be done now."""
         if self.phase is not Phase.RUNNING:
             return ()
-        if self._pieces.late(self.watchdog.elapsed(now)):
+        if self._pieces.late(self.watchdog.elapsed(now), self.watchdog.path_time.pace):
             self._slowing = Slowing.after(self._pieces.followed, reason)
             return ()
         self._slowing = slowing(self._current, self.watchdog, now, self.rules, reason)
@@ -404,7 +435,7 @@ class Execution:
     def _transmit(self, segment: Segment, now: float) -> Commands:
         self.phase, self._sent = Phase.SENDING, segment
         self.watchdog.send(segment, now)
-        return (Send(segment),)
+        return (Send.at(segment, now),)
 
     def _stop(self, now: float, outcome: Outcome) -> Commands:
         """Stop as is set for the cause, or harder where that cannot be done now.
@@ -422,7 +453,9 @@ class Execution:
             if slowing.reason is not None:
                 first = slowing.reason
                 located = Outcome(first.code, f'{first.text}; while it stopped: {outcome.text}')
-        if kind == IMMEDIATE or self.phase is not Phase.RUNNING:
+        # a motion that stops it would take long
+        crawling = self.watchdog.path_time.scaling < SLOWEST_STOP
+        if kind == IMMEDIATE or self.phase is not Phase.RUNNING or crawling:
             return self._halt(now, located)
         if kind == PATH:
             commands = self._slow_down(now, located)

@@ -8,6 +8,7 @@ import numpy as np
 
 from robot_dynid.execution.attention import Attention
 from robot_dynid.execution.guards import (
+    BRIDGED,
     Code,
     GuardSettings,
     JointStates,
@@ -15,6 +16,7 @@ from robot_dynid.execution.guards import (
     Tolerances,
 )
 from robot_dynid.execution.pace import REMEMBERED, Pacing
+from robot_dynid.execution.path_time import FULL, JITTER, PathTime
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.segment import Segment
 from robot_dynid.trajectories.limits import MotionLimits
@@ -27,6 +29,8 @@ SAME = 1e-4  # rad (m) between the controller's reference and ours
 EARLY = 0.02  # s by which a motion may seem to have begun before it was sent
 FRESH = 0.1  # s: how old the controller's word about its time may be, for a motion to go on
 STANDS = 1e-6  # rad (m) between two references of a controller that holds
+BEHIND = 0.15  # s that one lags which scales the speed and does not tell its time; LOOKED s apart
+LOOKED = 0.005
 # s that are granted a controller which holds for the result that says why
 HOLDING = 0.15
 UNATTENDED = 1.0  # s for which a robot may move while the node is held up
@@ -63,8 +67,9 @@ class Watchdog:
         self.controller = self.last_tick = LONG_AGO
         self.reference: SampledTrajectory | None = None
         self._begun = (LONG_AGO, LONG_AGO)
-        self.timed = self._referenced = False
+        self.timed = False
         self._next_check = self._timed_at = LONG_AGO
+        self._segments: list[Segment] = []
         self._pending: list[tuple[Segment, float]] = []
         self._told = LONG_AGO
         self._last = (LONG_AGO, np.full(len(states.joints), np.nan))
@@ -72,6 +77,7 @@ class Watchdog:
         self.foreign_goal = np.inf
         self.rules, self._states, self._settings = rules, states, rules.settings
         self.attention, self.held_up, self.reported = Attention(), 0.0, 0.0
+        self.path_time, self.longest_silence = PathTime(), 0.0
 
     def send(self, segment: Segment, now: float) -> None:
         """Note that a segment is sent, which the controller may follow from now on."""
@@ -86,47 +92,78 @@ class Watchdog:
         """
         self.accepted = self.feedback = now
         self.reference = segment.followed
+        self.path_time.restart(now)
         self._pending.clear()
-        if segment.elapsed == 0.0 or not self._referenced:
+        self._segments = [segment, *self._segments[:1]]
+        if segment.elapsed == 0.0 or not self.path_time.known:
             latest = now if segment.elapsed == 0.0 else self.sent
             self._begun = (self.sent - segment.elapsed, latest - segment.elapsed)
-            self.timed = self._referenced = False
+            self.path_time.begin(*self._begun)
+            self.timed, self._segments = False, [segment]
             self._next_check = LONG_AGO
             self._foreign.clear()
+
+    def note_controller(self, now: float) -> None:
+        """Note that a state of the controller came in."""
+        if self.controller > max(self.accepted, LONG_AGO):
+            self.longest_silence = max(self.longest_silence, now - self.controller)
+        self.controller = now
+
+    def too_fast(self) -> Outcome | None:
+        """Return the outcome for a controller that goes faster than was planned."""
+        scaling = self.path_time.scaling
+        if scaling <= 1.0 + JITTER:
+            return None
+        return Outcome(Code.SPEED_SCALING, f'speed scaling is {scaling:.3g}: the motion is faster '
+                       'than planned; set the speed to 100 %')
 
     def ignored(self) -> None:
         """Note that the controller did not take what was sent last."""
         self._pending.clear()
 
-    def note_reference(self, now: float, elapsed: float, position: FloatArray, age: float = 0.0
-                       ) -> bool:
+    def note_reference(self, now: float, elapsed: float, position: FloatArray, age: float = 0.0,
+                       scaling: float | None = None) -> bool:
         """Note that the controller was ``elapsed`` s into a motion ``now``, at ``position`` (n,).
 
-        Messages come late, not early: of the times since when the motion under way is followed,
-        the earliest is the best. ``timed``: the latest message belonged to it, or to what was
-        sent to continue it; returns whether this one did, if it was looked at. One that has
-        waited (``age`` s) does not tell that the controller follows another motion by now.
+        ``scaling`` is the time of its motions per real time, as it says. Messages come late, not
+        early: of the times since when the motion under way is followed at full pace, the earliest
+        is the best. ``timed``: the latest message belonged to it, or to what was sent to continue
+        it; returns whether this one did, if it was looked at. One that has waited (``age`` s)
+        does not tell that the controller follows another motion by now.
         """
         self._told = now - elapsed if elapsed > 0.0 else LONG_AGO
+        if scaling is not None:
+            self.path_time.expect(scaling)
         started = any(segment.elapsed == 0.0 for segment, _ in self._pending)
         if started or self.reference is None or now < self._next_check:
             return False
         self._next_check = now + REFERENCE_PERIOD
-        begun, (earliest, latest) = now - elapsed, self._begun
-        self.timed = bool(begun > earliest - EARLY) and any(
-            elapsed > reference.time[0]
-            and bool(np.all(np.abs(reference.sample(elapsed).position[0] - position) <= SAME))
-            for reference in (self.reference, *(s.followed for s, _ in self._pending)))
-        self._last = now, position
-        if self.timed:
-            latest = min(begun, latest) if self._referenced else begun
-            self._begun, self._referenced = (min(earliest, latest), latest), True
-            self._timed_at, self.reported = now, elapsed
+        place = self._place(now, elapsed, position)
+        self.timed, self._last = place is not None, (now, position)
+        if place is not None:
+            self.path_time.note(now, *place, scaling)
+            self._timed_at, self.reported = now, place[0]
             self._foreign.clear()
-        elif self._referenced and age <= FRESH and np.all(np.isfinite(position)) \
+        elif self.path_time.known and age <= FRESH and np.all(np.isfinite(position)) \
                 and not self._ended(now, position):
             self._foreign.append((now, position))
         return self.timed
+
+    def _place(self, now: float, elapsed: float, position: FloatArray
+               ) -> tuple[float, float] | None:
+        """Return the time in the motion, s, and its rate, of a controller that follows it.
+
+        It may not have gone over yet to what was sent last.
+        """
+        if now - elapsed <= self._begun[0] - EARLY and not self.path_time.known:
+            return None
+        places = []
+        for segment in (*self._segments, *(segment for segment, _ in self._pending)):
+            time, rate = segment.along(elapsed)
+            away = np.abs(segment.followed.sample(time).position[0] - position)
+            if time > segment.followed.time[0] and np.all(away <= SAME):
+                places.append((abs(time - self.elapsed(now)), time, rate))
+        return min(places)[1:] if places else None
 
     def _ended(self, now: float, position: FloatArray) -> bool:
         """Return whether the controller holds ``position`` (n,), the end of what was sent."""
@@ -146,20 +183,57 @@ class Watchdog:
         if self._last[0] > self.foreign_goal:
             return goal_of_another()
         if self.reference is None or len(self._foreign) < 2:
-            return None
-        (first, _), (_, position) = self._foreign[0], self._foreign[-1]
+            return self._scaled_unseen(now)
+        (first, _), (at, position) = self._foreign[0], self._foreign[-1]
         stands = bool(np.all(np.abs(position - self._foreign[-2][1]) <= STANDS))
         if stands and now - first <= HOLDING:
             return None
         away = np.abs(position - self.reference.sample(self.elapsed(now)).position[0])
-        return self._commanded_by_another(away)
+        return self._astray(at, position, away)
 
-    def _commanded_by_another(self, away: FloatArray) -> Outcome:
-        """Return the outcome for references of the controller that are ``away`` (n,) from ours."""
+    def _astray(self, at: float, position: FloatArray, away: FloatArray) -> Outcome:
+        """Return the outcome for a controller that commanded ``position``, ``away`` from ours.
+
+        (n,) each, ``at`` s. It may follow what was sent in a way of its own, or something else.
+        """
+        points = self._segments[0].points
+        ahead = points.time > self.elapsed(at)
+        if np.any(ahead & np.all(np.abs(points.position - position) <= STANDS, axis=1)):
+            return Outcome(Code.REJECTED, 'the controller steps from point to point without '
+                           'interpolation; set its parameter interpolation_method to splines')
         i = int(np.argmax(away))
         return Outcome(
             Code.TAKEN_OVER, f"the controller commands joint '{self._states.joints[i]}' to be "
-            f'{away[i]:.3g} off the motion that was sent: another program has taken it over')
+            f'{away[i]:.3g} off the motion that was sent: another program has taken it over; stop '
+            'that program and excite again')
+
+    def _scaled_unseen(self, now: float) -> Outcome | None:
+        """Return the outcome for a controller that scales the speed but never told its time."""
+        heard, commanded = self._last
+        if self.path_time.known or self.reference is None or now - heard > FRESH:
+            return None
+        scaling, due = self.path_time.scaling, self.elapsed(heard) - BEHIND
+        told = abs(scaling - 1.0) > FULL
+        if due < self.reference.time[0] or not (told or self._behind(due, commanded)):
+            return None
+        factor = f'is {scaling:.3g}' if told else 'is below 1'
+        return Outcome(Code.SPEED_SCALING, f'speed scaling {factor}, and the controller does not '
+                       'tell its time in the motion, so it cannot be followed; set the speed to '
+                       '100 %')
+
+    def _behind(self, due: float, commanded: FloatArray) -> bool:
+        """Return whether ``commanded`` (n,) is on the path before its time ``due``, s."""
+        assert self.reference is not None
+        times = np.arange(max(due - REMEMBERED, self.reference.time[0]), due, LOOKED)
+        if len(times) < 2:
+            return False
+        motion = self.reference.sample(times)
+        begin, step = motion.position[:-1], np.diff(motion.position, axis=0)
+        square = np.sum(step**2, axis=1)
+        moves = square > (self._settings.rest_velocity * LOOKED)**2
+        part = np.sum((commanded - begin) * step, axis=1) / np.where(moves, square, 1.0)
+        nearest = begin + np.clip(part, 0.0, 1.0)[:, None] * step
+        return bool(np.any(moves & np.all(np.abs(nearest - commanded) <= SAME, axis=1)))
 
     def begun_after(self, time: float) -> bool:
         """Return whether the controller says that it began a motion at ``time`` s or later."""
@@ -175,13 +249,19 @@ class Watchdog:
 
     def elapsed(self, now: float) -> float:
         """Return the time of the motion which the robot follows, s."""
-        earliest, latest = self._begun
-        return now - (latest if self._referenced else 0.5 * (earliest + latest))
+        return self.path_time.elapsed(now)
 
     def visible(self, now: float) -> bool:
         """Return whether the state of every joint is finite and recent."""
-        recent = self._oldest(now)[1] <= self._settings.state_timeout
+        age = self._oldest(now)[1]
+        recent = age <= self._settings.state_timeout or self._bridged(age, now)
         return recent and not self._states.missing('position')
+
+    def _bridged(self, age: float, now: float) -> bool:
+        """Return whether the controller's feedback stands in for states that are ``age`` s old."""
+        timeout, states = self._settings.state_timeout, self._states
+        heard = self.attention.age(states.bridged, now)
+        return age <= timeout + BRIDGED and heard <= timeout
 
     def _current(self, now: float) -> bool:
         """Return whether the latest states are of now by their stamps, too, not only received."""
@@ -221,7 +301,9 @@ class Watchdog:
         blind = unseen(states, self._settings.state_timeout, self._oldest(now))
         if blind is not None:
             return blind
-        away = np.abs(segment.points.position[0] - states.position)
+        start = segment.points.position[0]
+        at = states.position if self.reference is None else states.near(start)
+        away = np.abs(start - at)
         allowed = self.rules.tolerances.start
         if not np.any(away > allowed):
             return None
@@ -237,42 +319,53 @@ class Watchdog:
         reference, elapsed = self.reference, self.elapsed(now)
         if reference is None:
             reference, elapsed = waiting, 0.0
-        return np.asarray(reference.desired(elapsed) - self._states.position)
+        desired = reference.desired(elapsed)
+        return np.asarray(desired - self._states.near(desired))
 
     def tracking(self, now: float) -> Outcome | None:
         """Return the outcome for a joint off its trajectory, granting it the window in time.
 
         It was there between the time of its stamp and the arrival of its latest state; a stamp
         from before what references remember tells nothing of the present.
-
-        Until a goal that supersedes another is known to be accepted, both may be followed.
         """
         if self.reference is None:
             return None
-        arrived = min(now, float(np.max(self._states.arrival)))
+        arrived = min(now, max(float(np.max(self._states.arrival)), self._states.bridged))
         true = min(arrived, self._states.measured)
         if now - true > REMEMBERED:
             return None
-        window, measured = self._settings.tracking_window, self._states.position
-        low, high = self.reference.span(
-            true - self._begun[1] - window, arrived - self._begun[0] + window)
-        for pending, sent in self._pending:
-            least, most = pending.followed.span(
-                pending.elapsed - window, pending.elapsed + max(arrived - sent, 0.0) + window)
-            low, high = np.minimum(low, least), np.maximum(high, most)
+        low, high = self._span(true, arrived)
+        measured = self._states.near(0.5 * (low + high))
         error = np.maximum(low - measured, measured - high)
         allowed = self.rules.tolerances.tracking
         if not np.any(error > allowed):
             return None
         heard, commanded = self._last
+        low, high = self._span(heard, heard)
         away = np.nan_to_num(np.maximum(low - commanded, commanded - high))
         if now - heard <= FRESH and np.any(away > self.rules.tolerances.start):
-            return self._commanded_by_another(away)
+            return self._astray(heard, commanded, away)
         i = int(np.argmax(error - allowed))
         return Outcome(
             Code.TRACKING_ERROR,
             f"joint '{self._states.joints[i]}' is at {measured[i]:.4g}, {error[i]:.4g} off its "
             f'trajectory, allowed are {allowed[i]:.4g}')
+
+    def _span(self, begin: float, end: float) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and largest position (n,) desired between two instants, s.
+
+        Until a goal that supersedes another is known to be accepted, both may be followed.
+        """
+        assert self.reference is not None
+        window = self._settings.tracking_window
+        low, high = self.reference.span(
+            self.elapsed(begin) - window - (0.0 if self.path_time.known else self.path_time.lead),
+            self.elapsed(end) + self.path_time.lead + window)
+        for pending, sent in self._pending:
+            least, most = pending.followed.span(
+                pending.elapsed - window, pending.elapsed + max(end - sent, 0.0) + window)
+            low, high = np.minimum(low, least), np.maximum(high, most)
+        return low, high
 
     def silence(self, now: float, server_ready: bool) -> Outcome | None:
         """Return the outcome for a source silent for too long while a goal is sent or running."""
@@ -281,7 +374,7 @@ class Watchdog:
             text = ('the action server of the controller went away' if self.rules.answers else
                    'the topic of the controller has no subscriber any more')
             return Outcome(Code.CONTROLLER_LOST, text)
-        if age > self._settings.state_timeout:
+        if age > self._settings.state_timeout and not self._bridged(age, now):
             return Outcome(Code.STALE_STATES, f"no state of joint '{joint}' {since(age)}, allowed "
                            f'are {self._settings.state_timeout:.3g} s')
         age = self.attention.age(self.controller, now)
@@ -305,7 +398,8 @@ class Watchdog:
         """
         age = self.attention.age(self.feedback, now)
         silent = age > self._settings.feedback_timeout and not self.exact(now)
-        if self.rules.answers and silent and now <= self.accepted + remaining:
+        due = self.accepted + remaining + self.path_time.lost(now)
+        if self.rules.answers and silent and now <= due:
             return Outcome(Code.CONTROLLER_LOST, f'no feedback of the controller {since(age)}')
         late = self.late(remaining, now)
         if late <= self._settings.result_timeout:
@@ -319,11 +413,12 @@ class Watchdog:
     def late(self, remaining: float, now: float) -> float:
         """Return the time since the end of a goal, ``remaining`` s long, and its goal time, s."""
         due = self.accepted + remaining + self.rules.tolerances.goal_time
-        return self.attention.age(due, now)
+        return self.attention.age(due + self.path_time.lost(now), now)
 
     def over(self, segment: Segment, now: float) -> bool:
         """Return whether the time of the motion is over."""
-        return now - self.accepted > segment.remaining + self._settings.tracking_window
+        gone = now - self.accepted - self.path_time.lost(now)
+        return gone > segment.remaining + self._settings.tracking_window
 
     def arrived(self, segment: Segment, now: float) -> bool:
         """Return whether the motion is over and the robot stands at its end."""
@@ -332,7 +427,7 @@ class Watchdog:
 
     def missed(self, points: SampledTrajectory) -> Outcome | None:
         """Return the outcome for a joint off the goal although the controller reports success."""
-        error = np.abs(points.position[-1] - self._states.position)
+        error = np.abs(points.position[-1] - self._states.near(points.position[-1]))
         allowed = self.rules.tolerances.goal
         if not np.any(error > allowed):
             return None

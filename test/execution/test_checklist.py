@@ -94,6 +94,13 @@ FAULTS: dict[str, tuple[Facts, Requirements, str, Level, Code, str]] = {
         replace(FACTS, controller_states=FACTS.controller_states[:40]
                 + FACTS.controller_states[70:]), WANTED, 'controller state rate', E,
         Code.CONTROLLER_LOST, 'a gap of 0.310 s; a motion stops after 0.2 s (controller_timeout)'),
+    'slower': (controller(lambda m: replace(m, speed_scaling=0.5)), WANTED, 'speed scaling', W,
+               Code.SPEED_SCALING, 'it is 0.5: a motion takes 2 times as long'),
+    'paused at the pendant': (
+        controller(lambda m: replace(m, speed_scaling=0.0)), WANTED, 'speed scaling', E,
+        Code.SPEED_SCALING, 'would begin to move whenever it is resumed; resume it'),
+    'faster': (controller(lambda m: replace(m, speed_scaling=1.2)), WANTED, 'speed scaling', E,
+               Code.SPEED_SCALING, 'it is 1.2: motions would be faster than planned'),
     'another commander': (replace(FACTS, commanders=('/rqt',)), WANTED, 'command topic', W,
                           Code.INVALID, '/rqt can command the controller, too'),
     'best effort': (replace(FACTS, states=()), WANTED, 'joint states', E, Code.NOT_RECORDED,
@@ -214,11 +221,11 @@ def test_what_is_in_order_is_left_alone() -> None:
     items = all_items(FACTS, WANTED)
     assert off(items) == []
     assert verdict(items) == (True, f'ready: {len(items)} items, no warnings')
-    assert len({item.name for item in items}) == len(items) == 15
+    assert len({item.name for item in items}) == len(items) == 16
     heard = replace(FACTS, stop_heard=True, stop_publishers=1)
     cool = replace(WANTED, guards=GuardSettings(temperature_limit=80.0))
     assert off(all_items(heard, cool)) == []
-    assert len(all_items(heard, cool)) == 16
+    assert len(all_items(heard, cool)) == 17
     assert {item.name for item in items} == {item.name for item in quick_items(FACTS, WANTED)
                                              } | SLOW
 

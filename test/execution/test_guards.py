@@ -57,3 +57,28 @@ def test_settings_are_checked():
         GuardSettings(effort_fraction=1.2)
     with pytest.raises(UsageError, match='tolerance path must be positive'):
         Tolerances(np.ones(2), np.ones(2), np.array([0.1, 0.0]), np.ones(2))
+
+
+def test_a_joint_that_turns_over_goes_on() -> None:
+    states = JointStates(JOINTS, np.array([True, False]))
+    for k in range(40):
+        turned = 3.0 + 0.01 * k
+        shown = turned - 2.0 * np.pi * (turned > np.pi)
+        states.update(1.0 + 0.01 * k, JOINTS, 1.0 + 0.01 * k, ([shown, turned], [], []))
+        assert np.allclose(states.near(np.full(2, turned + 0.1)), turned)
+    assert np.allclose(states.speed, 1.0)
+    assert np.allclose(states.near(np.array([3.3 - 4.0 * np.pi, 0.0])), [3.39 - 4.0 * np.pi, 3.39])
+
+
+def test_the_feedback_of_the_controller_stands_in_only_for_states_that_do_not_come() -> None:
+    states = JointStates(JOINTS)
+    here, there, still = np.zeros(2), np.ones(2), np.zeros(2)
+    assert not states.bridge(9.9, 9.9, there, still), 'nothing was ever received'
+    states.update(10.0, JOINTS, 5.0, (here, still, [1.0, 2.0]))
+    assert not states.bridge(10.04, 10.04, there, still)
+    assert not states.bridge(10.06, 10.06, np.array([np.nan, 1.0]), still)
+    assert not states.bridge(10.06, 9.99, there, still), 'it is older'
+    assert states.bridge(10.06, 10.055, there, still)
+    assert np.array_equal(states.position, there) and np.array_equal(states.effort, [1.0, 2.0])
+    assert (states.measured, states.bridged) == (10.055, 10.06)
+    assert states.oldest(10.06)[1] == pytest.approx(0.06), 'joint states are as old as they are'

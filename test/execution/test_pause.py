@@ -288,7 +288,7 @@ def test_late_messages_of_the_controller_do_not_spoil_what_is_known_of_its_time(
         bench.now += PERIOD
         elapsed = bench.now - late - begun
         bench.execution.on_controller_state(
-            bench.now, elapsed, motion.sample(elapsed).position[0])
+            bench.now, elapsed, motion.sample(elapsed).position[0], None, 1.0)
         assert watchdog.timed
     assert bench.now - watchdog.elapsed(bench.now) == pytest.approx(begun, abs=1e-9)
 

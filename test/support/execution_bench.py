@@ -49,6 +49,13 @@ def plan():
             Segment('excitation', sampled(fourier, 100.0, LEAD_IN), LIMITS))
 
 
+def excitation(seed, scale=0.95, rate=50.0, limits=LIMITS):
+    """Return a segment of a random motion that uses a part of the limits."""
+    motion = random_fourier(
+        limits.scaled(scale), FourierOptions(4.0, 4), np.random.default_rng(seed))
+    return Segment('excitation', sampled(motion, rate, 0.2), limits)
+
+
 class Bench:
     """A robot and a controller in simulated time; tests break one thing at a time.
 
@@ -134,7 +141,7 @@ class Bench:
                 reference = self.commanded(since, self.goal.sample(since).position[0])
             if self.hijacked is not None:
                 since, reference = self.hijacked(self.now)
-            if self.execution.on_controller_state(self.now, since, reference):
+            if self.execution.on_controller_state(self.now, since, reference, None, 1.0):
                 self.begun = self.goal_start
             self.carry_out(self.execution.taken_over(self.now))
         if self.states_on:

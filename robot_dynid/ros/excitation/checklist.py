@@ -197,7 +197,8 @@ def controller_state(data: bytes, arrival: float) -> StateMessage:
     """Return a serialized state of a controller; raises UnreadableMessage."""
     message: Any = message_of(data, JointTrajectoryControllerState)
     return StateMessage(arrival, seconds(message.header.stamp), tuple(message.joint_names),
-                        message.feedback.positions, message.feedback.velocities)
+                        message.feedback.positions, message.feedback.velocities,
+                        speed_scaling=getattr(message, 'speed_scaling_factor', 1.0))
 
 
 def _reason(check: Callable[[], None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,12 +13,10 @@ import numpy as np
 from action_msgs.msg import GoalStatusArray
 from action_msgs.srv import CancelGoal
 from builtin_interfaces.msg import Duration
-from builtin_interfaces.msg import Time as TimeMessage
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance, JointTrajectoryControllerState
 from rclpy.action import ActionClient
 from rclpy.callback_groups import CallbackGroup
-from rclpy.duration import Duration as RosDuration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, qos_profile_action_status_default, qos_profile_sensor_data
 from rclpy.time import Time
@@ -29,6 +27,7 @@ from robot_dynid.execution.commands import UNDER_WAY, Commands, Phase
 from robot_dynid.execution.guards import Tolerances
 from robot_dynid.execution.sampled import SampledTrajectory
 from robot_dynid.execution.supervisor import Execution
+from robot_dynid.ros.common.controller_messages import seconds
 from robot_dynid.ros.common.listener import Listener, message_of
 from robot_dynid.types import FloatArray
 
@@ -95,7 +94,7 @@ class ControllerClient:
         self._open: list[Any] = []
         self._own: set[bytes] = set()  # goals of this execution
         self._execution: Execution | None = None
-        self._begun = TimeMessage()
+        self._ahead = 0  # ns by which the controller's clock is ahead of the steady one
         self.tells_its_state = False
 
     def ready(self) -> bool:
@@ -104,15 +103,16 @@ class ControllerClient:
             return bool(self._action.server_is_ready())
         return int(self._topic.get_subscription_count()) > 0
 
-    def send(self, execution: Execution, goal: FollowJointTrajectory.Goal, continued: bool
+    def send(self, execution: Execution, goal: FollowJointTrajectory.Goal, begun: float | None
              ) -> None:
         """Send a goal; its answers go to ``execution``.
 
-        ``continued``: it has the start of the motion under way, by the controller's own clock, so
-        that the controller goes over to it without a step, wherever the robot is.
+        ``begun`` s, by the steady clock, is the start of a goal that continues the motion under
+        way: the controller is told it by its own clock, and goes over without a step.
         """
-        if continued:
-            goal.trajectory.header.stamp = self._begun
+        if begun is not None:
+            goal.trajectory.header.stamp = Time(
+                nanoseconds=round(1e9 * begun) + self._ahead).to_msg()
         if execution is not self._execution:
             self._open.clear()  # a killed controller does not report the end of its goals
             self._own = set()
@@ -162,17 +162,19 @@ class ControllerClient:
         if execution is None or execution.phase is Phase.DONE:
             return
         message = message_of(data, JointTrajectoryControllerState)
-        reference = message.reference
-        elapsed = reference.time_from_start.sec + 1e-9 * reference.time_from_start.nanosec
-        known = dict(zip(message.joint_names, reference.positions))
-        position = np.array([known.get(joint, np.nan) for joint in execution.rules.limits.joints])
+        joints, names = execution.rules.limits.joints, message.joint_names
+        position, measured_position, measured_velocity = (
+            _ordered(joints, names, values) for values in (
+                message.reference.positions, message.feedback.positions,
+                message.feedback.velocities))
         arrival, stamp = self._listener.arrival(info), message.header.stamp
-        measured = self._clock.time(arrival, stamp.sec + 1e-9 * stamp.nanosec)
-        followed = execution.on_controller_state(arrival, elapsed, position, measured)
+        measured = self._clock.time(arrival, seconds(stamp))
+        elapsed = seconds(message.reference.time_from_start)
+        if execution.on_controller_state(arrival, elapsed, position, measured, getattr(
+                message, 'speed_scaling_factor', None)):  # not before Jazzy
+            self._ahead = Time.from_msg(stamp).nanoseconds - round(1e9 * measured)
+        self._deliver(execution.bridge(arrival, measured, measured_position, measured_velocity))
         self._deliver(execution.taken_over(time.monotonic()))
-        if followed:
-            begun = Time.from_msg(message.header.stamp) - RosDuration(seconds=elapsed)
-            self._begun = begun.to_msg()
 
     def _on_status(self, data: bytes, info: Mapping[str, Any]) -> None:
         execution = self._execution
@@ -222,3 +224,9 @@ class ControllerClient:
         stopping = bool(answer.goals_canceling) or not self._open or (
             answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED)
         self._deliver(self._execution.on_cancel_answer(time.monotonic(), stopping))
+
+
+def _ordered(joints: Sequence[str], names: Sequence[str], values: Sequence[float]) -> FloatArray:
+    """Return the values (n,) of ``names`` in the order of ``joints``, NaN where there is none."""
+    by_name = dict(zip(names, values))
+    return np.array([by_name.get(joint, np.nan) for joint in joints])

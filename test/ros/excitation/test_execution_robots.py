@@ -55,7 +55,7 @@ class Drill:
         self.receive()
         plan = designed(robot, ('fourier', MOTION | options), settings, lambda *_: None)
         rules, goals = plan.goals(GuardSettings(), self.states)
-        self.execution, self.began = Execution(tuple(goals), rules, self.states), 0.0
+        self.execution = Execution(tuple(goals), rules, self.states)
         self.perform(self.execution.start(self.arm.time))
 
     @property
@@ -78,8 +78,8 @@ class Drill:
             if isinstance(command, Send):
                 tolerances = execution.rules.tolerances
                 goal = goal_from_message(goal_message(command.segment.points, tolerances), 0)
-                if command.segment.elapsed > 0.0:
-                    goal = replace(goal, command=replace(goal.command, stamp=self.began))
+                if command.begun is not None:
+                    goal = replace(goal, command=replace(goal.command, stamp=command.begun))
                 assert self.arm.rejection(goal.command) is None
                 self.number = self.arm.start(goal)
                 self.perform(execution.on_accepted(now))
@@ -93,9 +93,10 @@ class Drill:
             self.receive()
             execution.on_feedback(self.arm.time)
             update, _ = self.arm.view()
-            if self.tells and execution.on_controller_state(
-                    self.arm.time, update.elapsed, update.reference[0]):
-                self.began = self.arm.time - CONTROL_PERIOD - update.elapsed
+            if self.tells:
+                execution.on_controller_state(
+                    self.arm.time, update.elapsed, update.reference[0],
+                    self.arm.time - CONTROL_PERIOD, 1.0)
             self.perform(execution.on_state(self.arm.time))
             for ended in self.arm.take_finished():
                 if ended.number == self.number:
