@@ -27,7 +27,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import Topics
 from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.listener import Listener
-from robot_dynid.ros.common.losses import SequenceGaps
+from robot_dynid.ros.common.losses import Ending, SequenceGaps
 from robot_dynid.ros.common.message_store import Memory, TopicStore
 from robot_dynid.ros.identifier.recorder import Recorder
 
@@ -36,6 +36,10 @@ MOTORS = TOPICS[1]
 #: ns by which a message that was sent again may have come in after those behind it: DDS delivers
 #: them in their order nevertheless, which is that of a recording, too
 SENT_AGAIN = 10**9
+#: s without messages from before a stop after which it waits no more for silent publishers: under
+#: load they take some tenths; and after which for none: DDS sends lost ones again within 3 s
+QUIET, LONGEST_STOP = 0.25, 3.5
+STOP_LOOK = 0.002  # s between looks for messages meanwhile
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,16 @@ class Channel:
     """One subscribed topic: counts what comes in, and hands it to the store of a recording.
 
     Statistics are of the time of the system; ``dated`` turns it into the date in a recording [ns].
-    ``opened``, where there is one, makes the store when the first message comes.
+    ``opened``, where there is one, makes the store when the first message comes. With an
+    ``ending`` it takes what belongs to the recording; what comes after that is over is counted.
     """
 
     def __init__(self, topic: str, dated: Callable[[int], int]) -> None:
         self.topic, self._dated = topic, dated
         self.store: TopicStore | None = None
         self.opened: Callable[[], TopicStore] | None = None
+        self.ending: Ending | None = None
+        self._ended: TopicStore | None = None
         self.listeners: tuple[Callable[[bytes, int, int], None], ...] = ()
         self.gaps = SequenceGaps()
         self._last = self._gap = self._count = self._lost = 0
@@ -76,11 +83,10 @@ class Channel:
             received = self._last + 1
         missing = self.gaps.missing(info)
         self._lost += missing
-        if self.opened is not None:
-            self.store, self.opened = self.opened(), None
-        if self.store is not None:
-            self.store.lost += missing
-            self.store.append(data, self._dated(received))
+        if self.ending is None or self.ending.takes(info):
+            self._keep(data, received, missing)
+        elif self.ending.first_later(info):
+            self._miss(missing)
         now = time.time_ns()
         for listener in self.listeners:
             listener(data, now, now - received)
@@ -88,6 +94,36 @@ class Channel:
             self._gap = received - self._last
         self._last = received
         self._count += 1
+
+    def begin(self, store: TopicStore | None, opened: Callable[[], TopicStore] | None) -> None:
+        """Hand over to ``store``, or to that which ``opened`` makes."""
+        self.store, self.opened, self.ending, self._ended = store, opened, None, None
+
+    def close(self, asked: int, publishers: int) -> Ending:
+        """Hand over only what belongs to a recording whose end is ``asked`` for [ns].
+
+        So many ``publishers`` are there now.
+        """
+        self.ending = Ending(asked, self.gaps.last, publishers > 0 and not self.gaps.last)
+        return self.ending
+
+    def end(self) -> None:
+        """Hand over no more; count what comes too late."""
+        self._ended, self.store, self.opened = self.store, None, None
+
+    def _keep(self, data: bytes, received: int, missing: int) -> None:
+        if self.opened is not None:
+            self.store, self.opened = self.opened(), None
+        if self.store is not None:
+            self.store.append(data, self._dated(received))
+            self._miss(missing)
+        else:
+            self._miss(missing + 1)
+
+    def _miss(self, missing: int) -> None:
+        store = self.store or self._ended
+        if store is not None:
+            store.lost += missing
 
     @property
     def silent(self) -> bool:
@@ -173,8 +209,7 @@ class BagSession:
             while self._listener.take():  # what has come in before does not belong to it
                 pass
             for topic, channel in self._channels.items():
-                channel.store = stores.get(topic)
-                channel.opened = None if topic in stores else opened[topic]
+                channel.begin(stores.get(topic), None if topic in stores else opened[topic])
         self.recorder, self.running = recorder, True
         return self.path
 
@@ -186,6 +221,7 @@ class BagSession:
         """
         if not self.running and not self._ended:
             raise UsageError('nothing is being recorded; start a recording first')
+        self._drain(LONGEST_STOP)
         self._end()
         told = [self._told(recorder) for recorder in self._ended]
         self._ended = [recorder for recorder in self._ended if not recorder.finished]
@@ -196,15 +232,32 @@ class BagSession:
         self._end()
         self._ended.pop().discard()
 
+    def _drain(self, longest: float) -> None:
+        """Take what was sent until now and is under way, for ``longest`` [s], if a recording runs.
+
+        Sent messages are in the bag or counted, but for those behind the last of a publisher that
+        is heard no more.
+        """
+        if not self.running:
+            return
+        asked, begun, over = time.time_ns(), time.monotonic(), False
+        with self.lock:
+            endings = [channel.close(asked, self._node.count_publishers(channel.topic))
+                       for channel in self._channels.values()]
+        while not over and time.monotonic() - begun < longest:
+            with self.lock:
+                more = self._listener.take()
+                over = all(ending.over(QUIET, more) for ending in endings)
+            if not more:
+                time.sleep(STOP_LOOK)
+
     def _end(self) -> None:
-        """Let the running recording, if there is one, end with what has come in so far."""
+        """Let the running recording, if there is one, end."""
         if not self.running:
             return
         with self.lock:
-            while self._listener.take():
-                pass
             for channel in self._channels.values():
-                channel.store = channel.opened = None
+                channel.end()
         self.running = False
         assert self.recorder is not None
         self._ended.append(self.recorder)
@@ -261,6 +314,7 @@ class BagSession:
 
         What the recording's disk does not take goes to the temporary folder, if that takes it.
         """
+        self._drain(QUIET)
         self._end()
         for recorder in self._ended:
             recorder.stop()

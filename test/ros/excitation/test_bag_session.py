@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ import pytest
 pytest.importorskip('rclpy')
 
 from builtin_interfaces.msg import Duration
+from in_process import Spinner
 from rclpy.serialization import deserialize_message
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import DataError
+from robot_dynid.io.bag import read_bag
 from robot_dynid.ros.excitation.bag_session import ExcitationBag, serialized
 
 KIND = 'trajectory_msgs/msg/JointTrajectory'
@@ -66,3 +70,21 @@ def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
         sent = [get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(data, KIND).header.frame_id
                 for c, _, data in reader.messages() if c.topic == '/listening/sent']
     assert sent == ['move', 'hold']
+
+
+@pytest.mark.ros
+def test_states_under_way_when_a_motion_ends_are_recorded(
+    node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = ExcitationBag(node, (tmp_path, 'arm'), 'controller')
+    publisher = node.create_publisher(JointState, 'joint_states', 1000)
+    Spinner(node).wait(lambda: publisher.get_subscription_count() == 1)
+    path = tape.begin(1.0)
+    tape.put('move', JointTrajectory(joint_names=['a']))
+    take, until = tape._listener.take, time.monotonic() + 0.1
+    monkeypatch.setattr(tape._listener, 'take', lambda: time.monotonic() > until and take())
+    for k in range(50):
+        publisher.publish(JointState(name=['a'], position=[float(k)]))
+    assert tape.finish() == (True, f'recorded in {path}')
+    tape.close()
+    assert len(read_bag(path).position) == 50

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +20,12 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+import burst_publishers
 from full_disk import full_disk
 from in_process import Spinner
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 
 from robot_dynid.errors import UsageError
@@ -257,8 +266,153 @@ def test_motor_states_that_never_came_in_are_counted(stage: Stage) -> None:
     assert not whole and 'messages of /motor_states were sent while recording' in said
 
 
+@pytest.mark.ros
+def test_a_burst_that_is_stopped_is_in_the_bag_or_told(stage: Stage) -> None:
+    """Of every publisher, all messages sent before the stop; what was sent again, too."""
+    stage.needs_numbers()
+    child = subprocess.Popen(
+        [sys.executable, str(Path(burst_publishers.__file__)), stage.node.get_namespace()],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin is not None and child.stdout is not None
+    path = stage.recording.start()
+    assert child.stdout.readline() == 'ready\n'
+    Spinner(stage.node).wait(lambda: stage.recording.count('joint_states') > 2000)
+    asked = time.time_ns()
+    _, said = stage.recording.stop()
+    stopped = time.time_ns()
+    sent = np.array(json.loads(child.communicate('\n')[0])).reshape(-1, burst_publishers.COUNT)
+    numbers = [set[int]() for _ in range(burst_publishers.COUNT)]
+    with Reader(path) as reader:
+        for _, _, data in reader.messages():
+            message = deserialize_message(data, JointState)
+            numbers[int(message.name[0])].add(int(message.position[0]))
+    told = re.search(r'(\d+) messages of \S+ were sent while recording', said)
+    missing = sum(len(set(range(1, before + 1)) - numbers[k]) for k, before in enumerate(
+        (sent < asked).sum(axis=0)))
+    straddling = sum(max(0, after - max(numbers[k])) for k, after in enumerate(
+        (sent < stopped).sum(axis=0)))
+    assert missing <= (int(told[1]) if told else 0) <= missing + straddling
+    assert all(max(numbers[k]) <= after for k, after in enumerate((sent < stopped).sum(axis=0)))
+
+
+def hold_back(stage: Stage, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the middleware keep its messages for so long from now on."""
+    listener, until = stage.recording._listener, time.monotonic() + seconds
+    take = listener.take
+    monkeypatch.setattr(listener, 'take', lambda: time.monotonic() > until and take())
+
+
+@pytest.mark.ros
+def test_messages_under_way_are_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The publisher is silent then: nothing shows that these are the last ones."""
+    path = stage.record(100)
+    hold_back(stage, monkeypatch, 0.1)
+    stage.publish(200)
+    whole, said = stage.recording.stop()
+    assert whole and f'recorded 300 messages of /joint_states in {path}' in said
+    assert len(read_bag(path).position) == 300
+
+
+@pytest.mark.ros
+def test_messages_that_come_too_late_are_counted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.needs_numbers()
+    monkeypatch.setattr(recording, 'QUIET', 0.05)
+    stage.record(100)
+    hold_back(stage, monkeypatch, 0.2)
+    stage.publish(30)
+    whole, said = stage.recording.stop()
+    assert whole and '100 messages' in said
+    Spinner(stage.node).wait(lambda: stage.level()[0] == 2)
+    Spinner(stage.node).wait(lambda: '30 messages of /joint_states were' in stage.level()[1])
+    stage.publish(5)
+    Spinner(stage.node).wait(stage.publisher.wait_for_all_acked)
+    stage.recording.take_statistics()
+    assert '30 messages of /joint_states were' in stage.level()[1], 'these were sent afterwards'
+    stage.record(5)
+    assert stage.recording.stop()[0], 'the next one lacks nothing'
+
+
+@pytest.mark.ros
+def test_a_stop_does_not_wait_while_publishers_go_on(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.needs_numbers()
+    for name in ('QUIET', 'LONGEST_STOP'):
+        monkeypatch.setattr(recording, name, 1e3)
+    path, ended = stage.record(10), threading.Event()
+
+    def go_on() -> None:
+        while not ended.wait(0.005):
+            stage.publish(1)
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    whole, said = stage.recording.stop()
+    sent = stage.sent
+    ended.set()
+    thread.join()
+    assert whole, said
+    numbers = read_bag(path).position[:, 0]
+    np.testing.assert_array_equal(numbers, np.arange(2, len(numbers) + 2))
+    assert 10 <= len(numbers) <= sent
+
+
+def timed(
+    number: int, sent: int, publisher: bytes = b'a', came: int | None = None
+) -> dict[str, Any]:
+    """Return what comes with a message that was ``sent``, and ``came`` then or later [ms]."""
+    return {**numbered(number, publisher), 'source_timestamp': 10**6 * sent,
+            'received_timestamp': 10**6 * (sent if came is None else came)}
+
+
+def test_the_end_of_a_recording_is_that_of_each_publisher() -> None:
+    channel, other = (Channel('/joint_states', lambda received: received) for _ in range(2))
+    store = TopicStore('/joint_states', 'sensor_msgs/msg/JointState')
+    channel.begin(store, None)
+    for k in range(5):
+        channel.receive(b'', timed(k, k))
+        channel.receive(b'', timed(k, k, b'b'))
+    ending = channel.close(5_000_000, 2)
+    assert not ending.over(60.0, False) and ending.over(0.0, False)
+    channel.receive(b'', timed(7, 5, came=300))  # 5 and 6 are lost
+    assert (store.count, store.lost) == (11, 2)
+    channel.receive(b'', timed(9, 6))
+    assert (store.count, store.lost) == (11, 3), '8 may have been sent before'
+    channel.receive(b'', timed(12, 8))
+    assert (store.count, store.lost) == (11, 3), '10 and 11 were not'
+    assert not ending.over(60.0, False), 'the other has shown nothing'
+    channel.receive(b'', timed(5, 4, b'b', 301))
+    channel.receive(b'', timed(6, 9000, b'b', 4))  # its clock is ahead; it came before the stop
+    assert not ending.over(60.0, False)
+    channel.receive(b'', timed(7, 302, b'b'))
+    assert ending.over(60.0, True)
+    assert (store.count, store.lost) == (13, 3)
+    channel.end()
+    channel.receive(b'', timed(6, 5, b'c', 400))
+    channel.receive(b'', timed(13, 401))
+    assert (store.count, store.lost) == (13, 4)
+    channel.begin(None, None)
+    channel.receive(b'', timed(14, 402))
+    assert other.close(5, 0).over(60.0, False) and not other.close(5, 0).over(60.0, True)
+    assert not other.close(5, 1).over(60.0, False), 'one of which nothing has come yet'
+
+
+@pytest.mark.parametrize(('until', 'waits'), [(3000, True), (1500, False)])
+def test_publishers_that_were_steady_are_waited_for(until: int, waits: bool) -> None:
+    """They are expected to go on: what they send next shows whether anything is missing."""
+    for first, asked, steady in ((0, until + 500, waits), (0, until + 1500, False),
+                                 (until - 100, until, False)):
+        channel = Channel('/joint_states', lambda received: received)
+        for number, sent in enumerate((first, until)):
+            channel.receive(b'', timed(number, sent))
+        assert channel.close(10**6 * asked, 1).over(0.0, False) != steady
+
+
 def numbered(number: int | None, publisher: bytes = b'a') -> dict[str, Any]:
-    return {'publication_sequence_number': number, 'publisher_gid': {'data': publisher}}
+    return {'publication_sequence_number': number, 'publisher_gid': {'data': publisher},
+            'received_timestamp': 0}
 
 
 def test_a_message_that_was_sent_again_stays_before_those_behind_it() -> None:
