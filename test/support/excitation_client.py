@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from action_msgs.msg import GoalStatusArray
+from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import Log, Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
@@ -34,6 +35,7 @@ SHORT = '{duration: 1.5, harmonics: 2, scale: 0.4, starts: 1, iterations: 10}'
 LONG = '{duration: 12, harmonics: 6, scale: 0.6, starts: 1, iterations: 10}'
 BRAKES = 3.0  # s, less than what is left of LONG
 SUCCEEDED, CANCELED, ABORTED = 4, 5, 6
+SAG = 0.2  # rad/s: where a goal begins, the reference steps by 1 mrad to where the robot hangs
 
 
 def seconds(stamp: Any) -> float:
@@ -74,6 +76,10 @@ class Client:
         self.node.create_subscription(
             GoalStatusArray, 'joint_trajectory_controller/follow_joint_trajectory/_action/status',
             self._on_status, qos_profile_action_status_default)
+        self.references: list[tuple[float, Any, Any]] = []
+        self.node.create_subscription(
+            JointTrajectoryControllerState, 'joint_trajectory_controller/controller_state',
+            self._on_reference, 1000)
         self.node.create_subscription(Log, '/rosout', self._on_log, 100)
         self.emergency = self.node.create_publisher(Bool, 'emergency_stop', latched)
         self.pressed: bool | None = None
@@ -101,6 +107,23 @@ class Client:
             if status not in self._known:
                 self._known.add(status)
                 self.stops.append(time.time())
+
+    def _on_reference(self, message: JointTrajectoryControllerState) -> None:
+        reference = message.reference
+        self.references.append((seconds(message.header.stamp), np.array(reference.positions),
+                                np.array(reference.velocities)))
+
+    def fastest(self) -> float:
+        """Return the speed of the reference since the last goal, as a part of what it should be.
+
+        That is what the controller says of it, or SAG. A step of the position shows in it.
+        """
+        stamps, positions, velocities = map(np.array, zip(*self.references))
+        passed = np.diff(stamps)
+        new = passed > 0.0
+        speed = np.abs(np.diff(positions, axis=0)[new]) / passed[new, None]
+        said = np.maximum(np.abs(velocities[:-1]), np.abs(velocities[1:]))[new]
+        return float(np.max(speed / (said + SAG), initial=0.0))
 
     def _on_log(self, message: Log) -> None:
         if message.name == 'excitation' and message.msg.startswith(('stopping', 'slowing')):
@@ -244,8 +267,17 @@ class Client:
         return future.result()
 
     def fault(self, name: str) -> None:
-        value = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=name)
-        request = SetParameters.Request(parameters=[Parameter(name='fault', value=value)])
+        self.set_robot('fault', ParameterValue(
+            type=ParameterType.PARAMETER_STRING, string_value=name))
+
+    def scale(self, factor: float) -> None:
+        """Move the speed slider of the robot."""
+        self.set_robot('speed_scaling', ParameterValue(
+            type=ParameterType.PARAMETER_DOUBLE, double_value=factor))
+
+    def set_robot(self, name: str, value: ParameterValue) -> None:
+        """Set a parameter of the simulated robot."""
+        request = SetParameters.Request(parameters=[Parameter(name=name, value=value)])
         for _ in range(int(PATIENCE)):  # a request may go to a killed server, still in the graph
             future = self.parameters.call_async(request)
             end = time.monotonic() + 1.0
@@ -258,7 +290,7 @@ class Client:
 
     def send(self, options: str = LONG, **goal: Any) -> Any:
         for seen in (self.segments, self.remaining, self.holds, self.stops, self.guarded,
-                     self.sent):
+                     self.sent, self.references):
             seen.clear()
         self.asked = self.clock
         handle = self.answer(self.action.send_goal_async(
@@ -272,6 +304,9 @@ class Client:
         self.intruder = None
         self.goals = [goal for goal in self.goals if goal is not handle]
         assert answer.result.success == (answer.result.code == 0)
+        gentle = answer.result.success or 'along the path' in answer.result.message
+        if self.references and gentle:
+            assert self.fastest() <= 1.02, 'the reference stepped'
         return answer.status, answer.result
 
     def excite(self, options: str = SHORT, **goal: Any) -> Excite.Result:
