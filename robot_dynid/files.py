@@ -326,6 +326,12 @@ def _reason(error: Exception) -> str:
     return getattr(error, 'strerror', None) or str(error)
 
 
+def check_folder(path: str | Path) -> None:
+    """Raise UsageError where a folder, which may be missing, cannot take files."""
+    if why := room(Path(path))[0]:
+        raise UsageError(f'{path}: {why}; give another folder')
+
+
 def room(folder: Path) -> tuple[str, float]:
     """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
     at = folder

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynid.cli.files import check_outputs, is_robot, load_model
 from robot_dynid.cli.terminal import number
-from robot_dynid.errors import UsageError
+from robot_dynid.errors import DynIdError, ModelError, UsageError
+from robot_dynid.files import check_folder
 
 if TYPE_CHECKING:
     from robot_dynid.cli.terminal import Terminal
@@ -34,8 +35,8 @@ Urdf = tuple[()] | tuple[str, str]
 class Target:
     """A form of file: what its option says, the module with its MARK, and how it is made.
 
-    What ``make`` returns of a model has ``warnings`` and ``save(path)``, and where there is more
-    to say ``facts()``. ``sampled``: it is written for posterior samples, too. ``folder``: the path
+    What ``make`` returns of a model has ``warnings``, ``facts()`` once it has been read back, and
+    ``save(path)``. ``sampled``: it is written for posterior samples, too. ``folder``: the path
     is that of a folder, and the names of the files follow from the robot.
     """
 
@@ -92,18 +93,21 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     _check(arguments, asked)
     model = load_model(arguments.model, None)
     urdf: Urdf = (read_urdf_text(arguments.urdf), arguments.urdf) if arguments.urdf else ()
+    drawn = model.posterior(arguments.samples) if arguments.samples else ((), ())
     made = {name: TARGETS[name].make(model, urdf) for name in asked}
+    samples = {name: _numbered(name, path, len(drawn[0])) for name, path in asked.items()}
     unshaped = () if urdf or 'out' not in asked or model.robot.shapes else (
         f'{asked["out"]}: made of the description in the model, without shapes: give --urdf '
         'IN.urdf where there is one',)
-    drawn = model.posterior(arguments.samples) if arguments.samples else ((), ())
-    files = [_saved(name, made[name], path) for name, path in asked.items()]
-    samples = _samples(drawn, urdf, asked) if arguments.samples else {}
+    files = _saved(made, asked, [
+        (TARGETS[name].make(one, urdf), path) for name, paths in samples.items()
+        for one, path in zip(drawn[0], paths, strict=False)])
     return {
         'robot': model.robot.name, 'model': arguments.model, 'out': arguments.out,
         'feasible': model.feasible is not None,
         'changed_links': made['out'].changed_links if 'out' in made else [],
-        'bodies': _bodies(model), 'files': files, 'samples': samples,
+        'bodies': _bodies(model), 'files': files, 'samples': {
+            'count': len(drawn[0]), 'warnings': drawn[1], 'paths': samples} if drawn[0] else {},
         'warnings': [*(text for one in files for text in one['warnings']),
                      *drawn[1], *unshaped],
     }
@@ -125,7 +129,7 @@ def _description(arguments: argparse.Namespace, asked: dict[str, str]) -> dict[s
                     for name, path in asked.items()), inputs=(arguments.model, robot.source))
     own = Description(robot)
     made = {'out': own.to_urdf, 'mjcf': own.to_mjcf, 'sdf': own.to_sdf}
-    files = [_saved(name, made[name](), path) for name, path in asked.items()]
+    files = _saved({name: made[name]() for name in asked}, asked)
     return {'robot': robot.name, 'model': arguments.model, 'out': arguments.out,
             'feasible': False, 'changed_links': [], 'bodies': [], 'files': files, 'samples': {},
             'warnings': [text for one in files for text in one['warnings']]}
@@ -138,6 +142,8 @@ def _check(arguments: argparse.Namespace, asked: dict[str, str]) -> None:
                          f'{", ".join(f"{_option(n)} {t.metavar}" for n, t in TARGETS.items())}')
     marks = {name: import_module(TARGETS[name].module).MARK for name in asked
              if not TARGETS[name].folder}
+    for name in asked.keys() - marks.keys():
+        check_folder(asked[name])
     check_outputs(*((each, mark) for name, mark in marks.items()
                     for each in (asked[name], *_numbered(name, asked[name], arguments.samples))),
                   inputs=(arguments.model, arguments.urdf))
@@ -150,23 +156,23 @@ def _numbered(name: str, path: str, count: int) -> list[str]:
             for k in range(max(count, 0) if TARGETS[name].sampled else 0)]
 
 
-def _samples(
-    drawn: tuple[Sequence[IdentifiedModel], Sequence[str]], urdf: Urdf, asked: dict[str, str]
-) -> dict[str, Any]:
-    """Write posterior samples, ``drawn`` with their warnings, in all forms that are asked for."""
-    models, texts = drawn
-    paths = {name: _numbered(name, path, len(models)) for name, path in asked.items()}
-    for name, places in paths.items():
-        for model, path in zip(models, places, strict=False):
-            TARGETS[name].make(model, urdf).save(path)
-    return {'count': len(models), 'warnings': texts, 'paths': paths}
+def _saved(
+    made: dict[str, Any], paths: dict[str, str], more: Sequence[tuple[Any, str]] = ()
+) -> list[dict[str, Any]]:
+    """Write what was ``made`` by target, and ``more``; return the facts about the former.
 
-
-def _saved(name: str, made: Any, path: str) -> dict[str, Any]:
-    """Write what was ``made``, and return what is to be known about it."""
-    made.save(path)
-    facts = made.facts() if hasattr(made, 'facts') else {}
-    return {'target': name, 'path': path, 'warnings': made.warnings, **facts}
+    Nothing is written unless all can be read back.
+    """
+    outputs = [*((made[name], path) for name, path in paths.items()), *more]
+    for one, path in outputs:
+        try:
+            one.facts()
+        except DynIdError as error:
+            raise ModelError(f'{path} is not written: {error}') from error
+    for one, path in outputs:
+        one.save(path)
+    return [{'target': name, 'path': path, 'warnings': made[name].warnings, **made[name].facts()}
+            for name, path in paths.items()]
 
 
 def _bodies(model: IdentifiedModel) -> list[dict[str, Any]]:
@@ -197,8 +203,9 @@ def show(result: dict[str, Any], terminal: Terminal) -> None:
     for one in result['files']:
         terminal.facts(((one['target'], one['path']), *(
             (key, one[key]) for key in ('error', 'tool', 'digest') if one.get(key) is not None)))
-        terminal.table(f'{one["target"]}: friction as written', FRICTION, (
-            [number(row[key]) for key in FRICTION] for row in one.get('friction', ())))
+        if result['bodies']:  # a description has no friction
+            terminal.table(f'{one["target"]}: friction as written', FRICTION, (
+                [number(row[key]) for key in FRICTION] for row in one.get('friction', ())))
     if result['samples']:
         terminal.facts((('samples', result['samples']['count']),))
     if result['out']:

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.dynamics.rotors import Rotors
-from robot_dynid.errors import RobotError
+from robot_dynid.errors import MissingDependency, ModelError, RobotError
 from robot_dynid.export.identified_arm import IdentifiedArm, is_physical
 from robot_dynid.export.mjcf import Mjcf, exported_mjcf
 from robot_dynid.export.sdf import Sdf, exported_sdf
+from robot_dynid.export.urdf import UrdfFile, with_name
 from robot_dynid.export.urdf_shapes import urdf_shapes
-from robot_dynid.files import atomic_write
 from robot_dynid.friction import AxisFriction, law_from
 from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import source_text
-from robot_dynid.version import VERSION
 
-#: in the head of every URDF that is made; no other file is replaced by one
+#: in the head of every URDF that is made
 MARK = b'<!-- description of a robot by robot_dynid'
 
 
-@dataclass(frozen=True)
-class DescribedUrdf:
-    """The ``text`` of a URDF, and sentences about what it cannot hold."""
+class DescribedUrdf(UrdfFile):
+    """The URDF of a robot as it is described."""
 
-    text: str
-    warnings: tuple[str, ...] = ()
-
-    def save(self, path: str | Path) -> None:
-        """Write the text in place of an earlier one.
-
-        Raises UsageError for a path where something else is, DynIdError when the file cannot be
-        written.
-        """
-        atomic_write(path, f'{MARK.decode()} {VERSION} -->\n{self.text}', MARK)
+    mark = MARK
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +52,9 @@ class Description:
 
     def to_urdf(self) -> DescribedUrdf:
         """Return its URDF; one that is made of screws has no shapes, and no gravity."""
-        return DescribedUrdf(source_text(self.robot))
+        text = with_name(source_text(self.robot), self.robot)
+        selection = Selection(base_link=self.robot.base_link, joints=self.robot.joints)
+        return DescribedUrdf(text, tuple(_refusal(self.robot, text)), selection)
 
     def to_mjcf(self) -> Mjcf:
         """Return MuJoCo's XML, with the shapes of the description. Raises RobotError as `arm`."""
@@ -72,3 +64,15 @@ class Description:
     def to_sdf(self) -> Sdf:
         """Return SDFormat 1.9, without shapes. Raises RobotError as `arm`."""
         return exported_sdf(self.arm)
+
+
+def _refusal(robot: RobotModel, text: str) -> Iterator[str]:
+    """Yield a sentence where MuJoCo refuses the bodies that a URDF describes."""
+    try:
+        from robot_dynid.export.mujoco import urdf_model
+
+        urdf_model(robot, text)
+    except MissingDependency:
+        return
+    except ModelError as error:
+        yield f'written as it is described, but {error}'

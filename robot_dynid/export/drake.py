@@ -17,6 +17,7 @@ from robot_dynid.errors import MissingDependency, ModelError
 from robot_dynid.export.check import Motion
 from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.mjcf_elements import rotor_name
+from robot_dynid.export.text_file import read_by
 from robot_dynid.export.written import Form, Written
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import REVOLUTE
@@ -64,11 +65,13 @@ class DrakePlant:
 def check_sdf(written: Written, text: str) -> dict[str, Any]:
     """Return the error of the accelerations of Drake that has read an SDF, and its version.
 
-    Drake leaves out the dry friction of the file, which is taken off the effort.
+    Drake leaves out the dry friction of the file, which is taken off the effort. Raises ModelError
+    where it refuses the text.
     """
     plant, motion = MultibodyPlant(0.0), Motion.of(written)
     plant.mutable_gravity_field().set_gravity_vector(np.array(written.arm.robot.gravity))
-    Parser(plant).AddModelsFromString(text, 'sdf')
+    with read_by('Drake', 'SDF'):
+        Parser(plant).AddModelsFromString(text, 'sdf')
     net = motion.effort - written.friction.dry * np.sign(motion.v)
     return {'error': motion.error(_accelerations(plant, written, motion, net)),
             'tool': f'Drake {version("drake")}'}

@@ -7,15 +7,13 @@ Source: MuJoCo documentation, XML reference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
 from robot_dynid.dynamics.rigid_body import mass_matrix
-from robot_dynid.errors import MissingDependency
 from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.mjcf_elements import (
     FRICTION_IMPEDANCE,
@@ -24,18 +22,19 @@ from robot_dynid.export.mjcf_elements import (
     placed,
     rotor_name,
 )
+from robot_dynid.export.text_file import TextFile, elements, read_by
 from robot_dynid.export.written import Form, Written
-from robot_dynid.files import atomic_write
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import REVOLUTE, RobotModel
-from robot_dynid.robot.urdf_text import number_text
+from robot_dynid.robot.urdf import require_unique
+from robot_dynid.robot.urdf_text import FreeNames, number_text
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 
 if TYPE_CHECKING:
     from robot_dynid.export.mujoco import MjModel
 
-#: in the head of every file; no other file is replaced by one
+#: in the head of every file
 MARK = b'<!-- MJCF of a robot_dynid model'
 FORM = Form('MJCF', rotors=True, coupled=True, damping=True, dry=True, offset=True, gears=True)
 #: step [s] of the simulation where no stiff gear needs a smaller one
@@ -47,34 +46,33 @@ ROTOR_MASS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Mjcf:
-    """The ``text`` of a file, and the arm as it is ``written`` there; ``warnings`` to know."""
+class Mjcf(TextFile):
+    """The ``text`` of a file, the arm as it is ``written`` there, and ``warnings`` to know."""
 
-    text: str
-    written: Written
-    warnings: tuple[str, ...]
+    written: Written = field(kw_only=True)
+    warnings: tuple[str, ...] = ()
+    mark = MARK
 
     def model(self) -> MjModel:
-        """Return MuJoCo's model. Raises MissingDependency where it is not installed."""
+        """Return MuJoCo's model.
+
+        Raises MissingDependency where it is not installed, ModelError where it refuses the text.
+        """
         from robot_dynid.export.mujoco import mujoco
 
-        return mujoco.MjModel.from_xml_string(self.text)
+        with read_by('MuJoCo', FORM.name):
+            return mujoco.MjModel.from_xml_string(self.text)
 
-    def facts(self) -> dict[str, Any]:
-        """Return friction as written, missing effort, and the error of MuJoCo's accelerations."""
-        try:
-            from robot_dynid.export.mujoco import check
-        except MissingDependency as error:
-            return self.written.facts() | {'error': None, 'tool': str(error)}
-        return self.written.facts() | check(self.written, self.model)
+    def parse(self) -> None:
+        """Read the text as XML with names that are unique; raises DynIdError."""
+        bodies = elements(self.text, FORM.name).iter('body')
+        require_unique(['world', *(e.attrib['name'] for e in bodies)], 'body', FORM.name)
 
-    def save(self, path: str | Path) -> None:
-        """Write the text in place of an earlier one.
+    def load(self) -> dict[str, Any]:
+        """Return the error of MuJoCo's accelerations; raises as `model`."""
+        from robot_dynid.export.mujoco import check
 
-        Raises UsageError for a path where something else is, DynIdError when the file cannot be
-        written.
-        """
-        atomic_write(path, self.text, MARK)
+        return check(self.written, self.model())
 
 
 def axis_inertia(written: Written) -> FloatArray:
@@ -89,8 +87,9 @@ def axis_inertia(written: Written) -> FloatArray:
 def exported_mjcf(arm: IdentifiedArm, shapes: Shapes | None = None) -> Mjcf:
     """Return the file of ``arm``, with ``shapes`` to be seen and touched, or without any."""
     written, drawn = Written(arm, FORM), shapes or Shapes.none(arm.robot)
-    return Mjcf(_Document(written, drawn).text(), written,
-                (*written.warnings(), *drawn.warnings))
+    document = _Document(written, drawn)
+    return Mjcf(document.text(), written=written, warnings=(
+        *written.warnings(), *drawn.warnings, *document.names.warnings(FORM.name)))
 
 
 def time_step(written: Written) -> float:
@@ -113,6 +112,9 @@ class _Document:
         self._mechanism, self._robot = written.mechanism, written.arm.robot
         self._step = time_step(written)
         self._inertia = axis_inertia(written)
+        robot = self._robot
+        self.names = FreeNames(
+            ('world',), (*robot.bodies, *(link.name for link in shapes.links), robot.base_link))
         self.root = Element('mujoco', model=self._robot.name)
         SubElement(self.root, 'compiler', angle='radian', autolimits='true',
                    inertiafromgeom='false')
@@ -137,19 +139,23 @@ class _Document:
 
     def _add_links(self) -> None:
         robot = self._robot
-        base = SubElement(self._world, 'body', name=robot.base_link)
+        base = self._world
+        if robot.base_link != 'world':
+            base = SubElement(base, 'body', name=self.names.take(robot.base_link))
         bodies: list[Element] = []
         for j, (name, parent) in enumerate(zip(robot.bodies, robot.parents, strict=True)):
             above = base if parent < 0 else bodies[parent]
             body = SubElement(above, 'body', {
-                'name': name, **placed(robot.rotations[j], robot.translations[j])})
+                'name': self.names.take(name),
+                **placed(robot.rotations[j], robot.translations[j])})
             bodies.append(body)
             _add_inertial(body, self._mechanism.links[j])
             SubElement(body, 'joint', {
                 'name': robot.joints[j], 'axis': number_text(robot.axes[j]),
                 'type': 'hinge' if robot.types[j] == REVOLUTE else 'slide', **_range(robot, j)})
             if parent < 0 and self._shapes.any:  # MuJoCo takes a fixed base for the world
-                SubElement(self._contact, 'exclude', body1=robot.base_link, body2=name)
+                SubElement(self._contact, 'exclude', body1=base.get('name', 'world'),
+                           body2=body.get('name', ''))
         own = {robot.base_link: base, **dict(zip(robot.bodies, bodies, strict=True))}
         for link in self._shapes.links:
             self._add_link(own.get(link.name), base if link.body < 0 else bodies[link.body], link)
@@ -157,7 +163,7 @@ class _Document:
     def _add_link(self, own: Element | None, parent: Element, link: FixedLink) -> None:
         """Give a link its shapes, and one that is fixed to ``parent`` a body of its own."""
         if own is None:
-            own = SubElement(parent, 'body', {'name': link.name, **placed(
+            own = SubElement(parent, 'body', {'name': self.names.take(link.name), **placed(
                 link.placement[:3, :3], link.placement[:3, 3])})
         own.extend(link.geoms)
 
@@ -167,7 +173,8 @@ class _Document:
             assert gears is not None
             name, hinge = self._robot.joints[j], self._robot.types[j] == REVOLUTE
             inertia = float(gears.inertia[i])
-            body = SubElement(self._world, 'body', name=rotor_name(name), gravcomp='1')
+            body = SubElement(self._world, 'body', name=self.names.take(rotor_name(name)),
+                              gravcomp='1')
             SubElement(body, 'inertial', pos='0 0 0', mass=repr(ROTOR_MASS if hinge else inertia),
                        diaginertia=number_text([inertia] * 3))
             SubElement(body, 'joint', name=rotor_name(name), axis='0 0 1',

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-from xml.etree.ElementTree import tostring
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
 from robot_dynid.export.check import Motion
-from robot_dynid.export.identified_arm import IdentifiedArm
 from robot_dynid.export.mjcf_elements import FRICTION_IMPEDANCE, rotor_name
+from robot_dynid.export.text_file import read_by
 from robot_dynid.export.written import Written
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.urdf import parse_urdf
 from robot_dynid.types import FloatArray
 
@@ -28,41 +28,46 @@ if tuple(map(int, mujoco.__version__.split('.')[:2])) < OLDEST:
     raise MissingDependency.of(f'MuJoCo {mujoco.__version__} moves arms wrongly, 3.16 and newer '
                                'ones are needed', 'simulation')
 
-__all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'urdf_model']
+__all__ = ['MjModel', 'accelerations', 'check', 'deviation', 'mujoco', 'require_mesh',
+           'urdf_model']
 
 #: dry friction holds where |velocity| is below this many times |acceleration| * step
 SLIDES = 2.0
 
 
-def urdf_model(arm: IdentifiedArm, urdf_text: str) -> mujoco.MjModel:
-    """Return MuJoCo's model of a URDF of ``arm``, without shapes; other joints are locked.
+def urdf_model(robot: RobotModel, urdf_text: str) -> mujoco.MjModel:
+    """Return MuJoCo's model of a URDF of ``robot``, without shapes; other joints are locked.
 
-    Raises ValueError where it refuses the text.
+    Raises ModelError where it refuses the text.
     """
     root = parse_urdf(urdf_text, 'URDF')
     for link in root.findall('link'):
         for element in (*link.findall('visual'), *link.findall('collision')):
             link.remove(element)
-    spec = mujoco.MjSpec.from_string(tostring(root, encoding='unicode'))
-    for joint in list(spec.joints):
-        if joint.name not in arm.robot.joints:
-            spec.delete(joint)
-    spec.option.gravity = np.asarray(arm.robot.gravity)
-    model = spec.compile()
+    with read_by('MuJoCo', 'URDF'):
+        spec = mujoco.MjSpec.from_string(tostring(root, encoding='unicode'))
+        locked = [joint for joint in spec.joints if joint.name not in robot.joints]
+        for element in (*spec.equalities, *locked):  # what mimics has no partner then
+            spec.delete(element)
+        spec.option.gravity = np.asarray(robot.gravity)
+        model = spec.compile()
     model.dof_solref[:] = -1.0, -1.0 / float(model.opt.timestep)
     model.dof_solimp[:, :2] = FRICTION_IMPEDANCE
     return model
 
 
-def check(written: Written, model: Callable[[], mujoco.MjModel]) -> dict[str, Any]:
-    """Return the error of MuJoCo's accelerations, as `deviation`, and its version.
+def require_mesh(mesh: Element, name: str) -> None:
+    """Raise ModelError where MuJoCo refuses a <mesh>, called ``name``, of a geom that touches."""
+    root = Element('mujoco')
+    SubElement(root, 'asset').append(mesh)
+    SubElement(SubElement(root, 'worldbody'), 'geom', type='mesh', mesh=mesh.get('name', ''))
+    with read_by('MuJoCo', name):
+        mujoco.MjModel.from_xml_string(tostring(root, encoding='unicode'))
 
-    The error is None where it refuses what ``model`` gives it, which the key ``tool`` tells.
-    """
-    try:
-        return {'error': deviation(written, model()), 'tool': f'MuJoCo {mujoco.__version__}'}
-    except ValueError as error:
-        return {'error': None, 'tool': f'MuJoCo refuses it: {error}'}
+
+def check(written: Written, model: mujoco.MjModel) -> dict[str, Any]:
+    """Return the error of MuJoCo's accelerations, as `deviation`, and its version."""
+    return {'error': deviation(written, model), 'tool': f'MuJoCo {mujoco.__version__}'}
 
 
 def deviation(written: Written, model: mujoco.MjModel) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from robot_dynid.errors import MissingDependency
 from robot_dynid.export.check import Motion
 from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.text_file import read_by
 from robot_dynid.export.written import Form, Written
 from robot_dynid.robot.model import REVOLUTE, RobotModel
 from robot_dynid.types import FloatArray
@@ -19,7 +20,7 @@ try:
 except ImportError as error:
     raise MissingDependency('a Pinocchio model needs Pinocchio: pip install pin') from error
 
-__all__ = ['FORM', 'Model', 'PinocchioModel', 'pinocchio_model']
+__all__ = ['FORM', 'Model', 'PinocchioModel', 'pinocchio_model', 'read_urdf']
 
 FORM = Form('a Pinocchio model', rotors=True, damping=True, dry=True)
 
@@ -48,6 +49,13 @@ class PinocchioModel:
         for k in range(len(found)):
             found[k] = pinocchio.aba(self.model, data, motion.x[k], motion.v[k], net[k])
         return motion.error(found)
+
+
+def read_urdf(text: str) -> str:
+    """Return the version of Pinocchio, which reads a URDF. Raises ModelError where it refuses."""
+    with read_by('Pinocchio', 'URDF'):
+        pinocchio.buildModelFromXML(text)
+    return f'Pinocchio {pinocchio.__version__}'
 
 
 def pinocchio_model(arm: IdentifiedArm) -> PinocchioModel:

@@ -8,21 +8,21 @@ Source: kdl_inverse_dynamics_solver, version 1.0.0, README and kdl_inverse_dynam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from robot_dynid.errors import MissingDependency, ModelError
+from robot_dynid.errors import ModelError
 from robot_dynid.export.identified_arm import IdentifiedArm
+from robot_dynid.export.text_file import TextFile
 from robot_dynid.export.written import Form, Written
-from robot_dynid.files import atomic_write
 from robot_dynid.robot.made_urdf import made_urdf
+from robot_dynid.robot.urdf import robot_from_urdf
 from robot_dynid.version import VERSION
-from robot_dynid.yaml_text import yaml_text
+from robot_dynid.yaml_text import load_yaml, yaml_text
 
-#: in the head of every file; no other file is replaced by one
+#: in the head of every file
 MARK = b'# inverse_dynamics_solver parameters of a robot_dynid model'
 FORM = Form('inverse_dynamics_solver')
 #: the plugin that solves for a URDF, and the name space given to its ``initialize``
@@ -30,35 +30,31 @@ PLUGIN, NAMESPACE = 'kdl_inverse_dynamics_solver/InverseDynamicsSolverKDL', 'kdl
 
 
 @dataclass(frozen=True, eq=False)
-class SolverParameters:
+class SolverParameters(TextFile):
     """The ``text`` of a file, the ``description`` in it, and the arm as it is ``written``."""
 
-    text: str
     description: str
-    written: Written
+    written: Written = field(kw_only=True)
+    mark = MARK
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what the solver cannot hold."""
         return tuple(self.written.warnings())
 
-    def facts(self) -> dict[str, Any]:
-        """Return the missing effort, and MuJoCo's error with the description."""
-        try:
-            from robot_dynid.export.mujoco import check, urdf_model
-        except MissingDependency as error:
-            return self.written.facts() | {'error': None, 'tool': str(error)}
-        arm = self.written.arm
-        return self.written.facts() | check(self.written, lambda: urdf_model(
-            arm, self.description))
+    def parse(self) -> None:
+        """Read the text as YAML with a URDF in it; raises DynIdError."""
+        node = load_yaml(self.text, FORM.name, ModelError)['/**']['ros__parameters']
+        robot_from_urdf(node['robot_description'], source=FORM.name)
 
-    def save(self, path: str | Path) -> None:
-        """Write the text in place of an earlier one.
+    def load(self) -> dict[str, Any]:
+        """Return MuJoCo's error with the description.
 
-        Raises UsageError for a path where something else is, DynIdError when the file cannot be
-        written.
+        Raises MissingDependency without MuJoCo, ModelError where it refuses the description.
         """
-        atomic_write(path, self.text, MARK)
+        from robot_dynid.export.mujoco import check, urdf_model
+
+        return check(self.written, urdf_model(self.written.arm.robot, self.description))
 
 
 def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
@@ -74,4 +70,4 @@ def solver_parameters(arm: IdentifiedArm) -> SolverParameters:
                     'gravity': [float(g) for g in robot.gravity]},
         'robot_description': description}}}
     return SolverParameters(f'{MARK.decode()} {VERSION}\n{yaml_text(content)}', description,
-                            written)
+                            written=written)

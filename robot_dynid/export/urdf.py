@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -14,8 +15,8 @@ from robot_dynid.blas import one_blas_thread
 from robot_dynid.errors import MissingDependency, ModelError, UsageError
 from robot_dynid.export.identified_arm import LEAST_MOMENT, IdentifiedArm, margin_of
 from robot_dynid.export.sliding_friction import SlidingFriction
+from robot_dynid.export.text_file import TextFile
 from robot_dynid.export.written import Form, Written
-from robot_dynid.files import atomic_write
 from robot_dynid.robot.inertia import (
     com_from_parameters,
     move_parameters,
@@ -24,16 +25,18 @@ from robot_dynid.robot.inertia import (
 )
 from robot_dynid.robot.made_urdf import INERTIA
 from robot_dynid.robot.model import STANDARD_GRAVITY, Link, RobotModel
-from robot_dynid.robot.tree import Selection
-from robot_dynid.robot.urdf import robot_from_urdf
+from robot_dynid.robot.tree import LinkDescription, Selection
+from robot_dynid.robot.urdf import Reader, parse_urdf, robot_from_urdf
 from robot_dynid.robot.urdf_text import Element, UrdfText, number_text
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
 
-#: in the head of every export; no other file is replaced by one
+#: in the head of every export
 MARK = b'<!-- inertials identified by robot_dynid'
 #: the first line of the comment with the parameter card
 CARD = '<!-- where the parameters of the links come from'
+#: the encoding that an XML declaration states, where it is another than that of exports
+ENCODING = re.compile(r'(encoding\s*=\s*["\'])(?!utf-8["\'])[^"\']*', re.IGNORECASE)
 #: part of the sum of moments by which an impossible inertia is brought beyond a flat body's
 FROM_FLAT = 1e-6
 FORM = Form('a URDF', damping=True, dry=True)
@@ -45,54 +48,80 @@ SCALED_TO = 0.5
 ROUNDING = 1e-12
 
 
-class Export(NamedTuple):
-    """A URDF ``text`` with identified inertials, the links that differ, and what to know.
+@dataclass(frozen=True, eq=False)
+class UrdfFile(TextFile):
+    """The ``text`` of a URDF, of which ``selection`` is the robot, and ``warnings`` to know.
 
-    ``written`` is the arm as the text has it; ``origins`` says where every parameter of a link
-    comes from, in the lines of a comment of the saved file.
+    The file has comments that name this software and, in the lines ``origins``, say where every
+    parameter of a link comes from.
     """
 
-    text: str
-    changed_links: tuple[str, ...]
-    warnings: tuple[str, ...]
-    written: Written | None = None
+    warnings: tuple[str, ...] = ()
+    selection: Selection | None = None
     origins: tuple[str, ...] = ()
 
-    def facts(self) -> dict[str, Any]:
-        """Return friction as written, missing effort, and the error of MuJoCo's accelerations."""
-        written = self.written
-        if written is None:
-            return {}
-        try:
-            from robot_dynid.export.mujoco import check, urdf_model
-        except MissingDependency as error:
-            return written.facts() | {'error': None, 'tool': str(error)}
-        return written.facts() | check(written, lambda: urdf_model(written.arm, self.text))
-
-    def save(self, path: str | Path) -> None:
-        """Write the text, with a comment that names this software, in place of an earlier export.
-
-        Raises UsageError for a path where something else is, DynIdError when the file cannot be
-        written.
-        """
+    @property
+    def content(self) -> str:
+        """The text with its comments, in UTF-8 whatever it was in."""
         before, after = _split_at_declaration(self.text)
-        comment = f'{MARK.decode()} {VERSION} -->'
         end = '\r\n' if '\r\n' in self.text else '\n'
-        told = [f'     {line.replace("--", "- -")}' for line in self.origins]
-        card = end.join([CARD, *told, '-->', '']) if told else ''
-        atomic_write(path, f'{before}{comment}{end}{card}{_without_comments(after)}', MARK)
+        lines = [f'     {line.replace("--", "- -")}' for line in self.origins]
+        card = end.join([CARD, *lines, '-->', '']) if lines else ''
+        for begin in (self.mark.decode(), CARD):  # of an earlier export
+            after = re.sub(rf'{re.escape(begin)}.*?-->\r?\n?', '', after, count=1,
+                           flags=re.DOTALL)
+        before = ENCODING.sub(r'\1UTF-8', before)
+        return f'{before}{self.mark.decode()} {VERSION} -->{end}{card}{after}'
+
+    def parse(self) -> None:
+        """Read the content as a URDF; raises RobotError."""
+        robot_from_urdf(self.content, self.selection, 'the written URDF')
+
+    def load(self) -> dict[str, Any]:
+        """Return the version of Pinocchio. Raises ModelError where it refuses the content.
+
+        Raises MissingDependency without Pinocchio.
+        """
+        from robot_dynid.export.pinocchio import read_urdf
+
+        return {'tool': read_urdf(self.content)}
 
 
-def _without_comments(text: str) -> str:
-    """Return ``text`` without the comments that an earlier export wrote."""
-    for begin in (MARK.decode(), CARD):
-        text = re.sub(rf'{re.escape(begin)}.*?-->\r?\n?', '', text, count=1, flags=re.DOTALL)
-    return text
+@dataclass(frozen=True, eq=False)
+class Export(UrdfFile):
+    """A URDF with identified inertials, and the links that differ."""
+
+    changed_links: tuple[str, ...] = ()
+    mark = MARK
+
+    def parse(self) -> None:
+        """Read the content as a URDF, by Pinocchio too where it is installed."""
+        super().parse()
+        with suppress(MissingDependency):
+            super().load()
+
+    def load(self) -> dict[str, Any]:
+        """Return the error of MuJoCo's accelerations. Raises ModelError where it refuses the URDF.
+
+        Raises MissingDependency without MuJoCo.
+        """
+        from robot_dynid.export.mujoco import check, urdf_model
+
+        return {} if self.written is None else check(
+            self.written, urdf_model(self.written.arm.robot, self.content))
+
+
+def with_name(urdf_text: str, robot: RobotModel) -> str:
+    """Return a URDF that names its ``robot``, which other readers insist on."""
+    text = UrdfText(urdf_text, robot.source)
+    if 'name' not in text.root.attributes:
+        text.add_attribute(text.root, 'name', robot.name)
+    return text.changed()
 
 
 def _split_at_declaration(text: str) -> tuple[str, str]:
-    """Return a byte order mark and ``<?xml ...?>`` with its line break, and the rest."""
-    found = re.match(r'\ufeff?(?:<\?xml\s.*?\?>[ \t]*\r?\n?)?', text, re.DOTALL)
+    """Return a byte order mark and all ``<?...?>`` at the start with line breaks, and the rest."""
+    found = re.match(r'\ufeff?(?:<\?.*?\?>[ \t]*\r?\n?)*', text, re.DOTALL)
     assert found is not None  # it matches the empty text
     return text[:found.end()], text[found.end():]
 
@@ -115,10 +144,10 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
         raise ModelError(f'{source}: is not the {arm.robot.name} of the model: joints, geometry '
                          'or gravity differ; give the URDF it was identified with')
     warnings: list[str] = []
-    changes: dict[str, FloatArray] = {}
+    changes = _at_rest(robot, urdf_text, source, warnings)
     for body in range(robot.n):
         changes |= _shares(robot, body, arm.mechanism.links[body], warnings)
-    text = UrdfText(urdf_text, source)
+    text = UrdfText(with_name(urdf_text, robot), source)
     elements = text.root.named('link')
     for name, parameters in changes.items():
         _write_inertial(text, elements[name], parameters)
@@ -128,7 +157,8 @@ def exported_urdf(arm: IdentifiedArm, urdf_text: str, source: str = 'URDF') -> E
     written = Written(arm, FORM)
     _write_friction(text, arm.robot.joints, written.friction)
     warnings += [*written.warnings(), *unusual_gravity(arm), *_shapes(text, robot)]
-    return Export(text.changed(), tuple(changes), tuple(warnings), written)
+    return Export(text.changed(), tuple(warnings), selection, written=written,
+                  changed_links=tuple(changes))
 
 
 def _shares(
@@ -154,13 +184,25 @@ def _shares(
             if not has[name].has_inertial or not _same(share, has[name].parameters)}
 
 
+def _at_rest(
+    robot: RobotModel, urdf_text: str, source: str, warnings: list[str]
+) -> dict[str, FloatArray]:
+    """Return possible inertials, by name, of the links at rest that have impossible ones."""
+    reader, moving = Reader(source), {link.name for link in robot.links}
+    links = map(reader.link, parse_urdf(urdf_text, source).findall('link'))
+    possible = {link.name: (link, _possible(link, warnings))
+                for link in links if link.has_inertial and link.name not in moving}
+    return {name: parameters for name, (link, parameters) in possible.items()
+            if parameters is not link.parameters}
+
+
 def _members(robot: RobotModel, body: int) -> list[Link]:
     """Return the links of a body, the one its joint moves first."""
     members = [link for link in robot.links if link.body == body]
     return sorted(members, key=lambda link: link.name != robot.bodies[body])
 
 
-def _possible(link: Link, warnings: list[str]) -> FloatArray:
+def _possible(link: Link | LinkDescription, warnings: list[str]) -> FloatArray:
     """Return the parameters of a link, with more inertia where no body has them."""
     mass, com, inertia = com_from_parameters(link.parameters)
     margin, total = margin_of(inertia)

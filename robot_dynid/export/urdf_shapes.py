@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from robot_dynid.collision.shapes import links_at_rest
+from robot_dynid.errors import DynIdError, MissingDependency, RobotError, clipped
 from robot_dynid.export.mjcf_elements import FixedLink, Shapes, placed
-from robot_dynid.numbers import SIZE
+from robot_dynid.numbers import SIZE, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.package_file import located
 from robot_dynid.robot.tree import Selection
@@ -18,6 +20,8 @@ from robot_dynid.robot.urdf_text import number_text
 #: attributes of what is seen, and of what is touched
 SEEN = {'contype': '0', 'conaffinity': '0', 'group': '2'}
 TOUCHED = {'group': '3'}
+#: a part of a colour
+COLOUR = NumberRange(0.0, 1.0)
 #: kinds of meshes that MuJoCo reads
 READ = ('.stl', '.obj', '.msh')
 
@@ -54,20 +58,29 @@ class _Drawing:
         for tag, kind in (('visual', SEEN), ('collision', TOUCHED)):
             for element in link.findall(tag):
                 where = f'link {link.get("name")!r} {tag}'
-                shape = self._shape(next(iter(element.find('geometry') or ()), None), where)
-                if shape is None:
+                try:
+                    shape = self._shape(next(iter(element.find('geometry') or ()), None), where)
+                    placement = self._reader.origin(element, where)
+                    colour = self._colour(element, where)
+                except DynIdError as error:  # a robot moves the same without it
+                    self.warnings.append(f'{error}; it is left out')
                     continue
-                placement = self._reader.origin(element, where)
-                yield Element('geom', {**kind, **shape, **self._colour(element), **placed(
-                    placement[:3, :3], placement[:3, 3])})
+                if shape is not None:
+                    yield Element('geom', {**kind, **shape, **colour, **placed(
+                        placement[:3, :3], placement[:3, 3])})
 
-    def _colour(self, element: Element) -> dict[str, str]:
+    def _colour(self, element: Element, where: str) -> dict[str, str]:
         material = element.find('material')
         if material is None:
             return {}
         colour = material.find('color')
         colour = self._colours.get(material.get('name')) if colour is None else colour
-        return {} if colour is None else {'rgba': colour.get('rgba', '0.5 0.5 0.5 1')}
+        try:
+            return {} if colour is None else {'rgba': number_text(self._reader.numbers(
+                colour.get('rgba', '0.5 0.5 0.5 1'), f'{where} rgba', 4, COLOUR))}
+        except RobotError as error:
+            self.warnings.append(f'{error}; it has the usual grey')
+            return {}
 
     def _shape(self, geometry: Element | None, where: str) -> dict[str, str] | None:
         def numbers(key: str, count: int = 1) -> list[float]:
@@ -86,17 +99,20 @@ class _Drawing:
                 [*numbers('radius'), 0.5 * numbers('length')[0]])}
         if geometry.tag == 'mesh':
             return self._mesh(geometry.get('filename', ''), geometry.get('scale', '1 1 1'), where)
-        self.warnings.append(f'{where}: MuJoCo knows no <{geometry.tag}>; it is left out')
-        return None
+        raise RobotError(f'{where}: MuJoCo knows no <{geometry.tag}>')
 
-    def _mesh(self, name: str, scale: str, where: str) -> dict[str, str] | None:
+    def _mesh(self, name: str, scale: str, where: str) -> dict[str, str]:
         path = located(name, self._folder)
         if path is None or path.suffix.lower() not in READ:
             why = 'is missing' if path is None else f'is none of {", ".join(READ)}'
-            self.warnings.append(f'{where}: mesh {name} {why}; it is left out')
-            return None
+            raise RobotError(f'{where}: mesh {clipped(name)} {why}')
         key = str(path.resolve()), scale
         if key not in self.meshes:
-            self.meshes[key] = Element('mesh', name=f'{path.stem}_{len(self.meshes)}',
-                                       file=key[0], scale=scale)
+            mesh = Element('mesh', name=f'{path.stem}_{len(self.meshes)}', file=key[0],
+                           scale=scale, inertia='shell')  # the volume of thin ones is none
+            with suppress(MissingDependency):
+                from robot_dynid.export.mujoco import require_mesh
+
+                require_mesh(mesh, f'mesh {clipped(name)} of {where}')
+            self.meshes[key] = mesh
         return {'type': 'mesh', 'mesh': self.meshes[key].get('name', '')}

@@ -513,7 +513,7 @@ class IdentifiedModel(Portable):
 
         text = made_urdf(self.robot, self.robot.nominal) if urdf_text is None else urdf_text
         export = exported_urdf(self.arm, text, source)
-        return export._replace(origins=tuple(comment_lines(parameter_card(self))))
+        return replace(export, origins=tuple(comment_lines(parameter_card(self))))
 
     @reported
     def to_mjcf(self, urdf_text: str | None = None, source: str = 'URDF') -> Mjcf:

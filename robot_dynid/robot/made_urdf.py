@@ -8,7 +8,7 @@ import numpy as np
 
 from robot_dynid.robot.inertia import com_from_parameters, rpy_from_rotation
 from robot_dynid.robot.model import PRISMATIC, SHAPES, LinkShape, RobotModel
-from robot_dynid.robot.urdf_text import number_text
+from robot_dynid.robot.urdf_text import FreeNames, number_text
 from robot_dynid.types import FloatArray
 
 #: entries of the inertia by their attribute
@@ -38,10 +38,11 @@ def made_urdf(robot: RobotModel, links: FloatArray) -> str:
                        robot.rotations[j], robot.translations[j])
         SubElement(joint, 'axis', xyz=number_text(robot.axes[j]))
         SubElement(joint, 'limit', _limits(robot, j))
+    joints = FreeNames(robot.joints, ())
     for fixed in robot.links:
         if fixed.name not in robot.bodies:
             SubElement(root, 'link', name=fixed.name)
-            _joint(root, (f'{fixed.name}_fixed', 'fixed'),
+            _joint(root, (joints.take(f'{fixed.name}_fixed', 'joint'), 'fixed'),
                    (robot.bodies[fixed.body], fixed.name),
                    fixed.placement[:3, :3], fixed.placement[:3, 3])
     indent(root)

@@ -29,11 +29,14 @@ def in_package(package: str, path: str, folder: Path | None = None) -> Path | No
 
 def located(name: str, folder: Path) -> Path | None:
     """Return the file of a mesh called ``name`` in a URDF of ``folder``; None: there is none."""
-    parsed = urlparse(name)
+    try:
+        parsed = urlparse(name)
+    except ValueError:  # no address: brackets, say
+        return None
     if parsed.scheme == 'package':
         return in_package(parsed.netloc, unquote(parsed.path).lstrip('/'), folder)
     path = Path(unquote(parsed.path)) if parsed.scheme == 'file' else folder / name
-    return path if path.is_file() else None
+    return path if is_file(path) else None
 
 
 def package_file(uri: str, where: str, origin: str = '') -> Path:

@@ -183,7 +183,8 @@ def parse_urdf(text: str, source: str) -> Element:
     return root
 
 
-def _unique(names: Sequence[str], what: str, source: str) -> None:
+def require_unique(names: Sequence[str], what: str, source: str) -> None:
+    """Raise RobotError where one of ``names`` is there twice."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise RobotError(f'{source}: {what} defined more than once: {", ".join(twice)}; '
@@ -204,8 +205,8 @@ def robot_from_urdf(
     reader = Reader(source)
     links = [reader.link(e) for e in root.findall('link')]
     joints = [reader.joint(e) for e in root.findall('joint')]
-    _unique([x.name for x in links], 'link', source)
-    _unique([x.name for x in joints], 'joint', source)
+    require_unique([x.name for x in links], 'link', source)
+    require_unique([x.name for x in joints], 'joint', source)
     return build_robot(
         root.get('name') or Path(source).stem, links, joints, selection or Selection(), source
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from robot_dynid.errors import RobotError
 from robot_dynid.robot.xml_text import XmlError, xml_root
@@ -18,6 +19,37 @@ STEP = b'  '
 def number_text(values: Iterable[float]) -> str:
     """Return numbers as an attribute, without loss."""
     return ' '.join(repr(float(value) + 0.0) for value in values)
+
+
+class FreeNames:
+    """Names of elements, none of which is ``reserved`` or there twice.
+
+    What is renamed gets no name that is among the ``wanted``. Names with a ``separator`` get an
+    underscore instead.
+    """
+
+    def __init__(
+        self, reserved: Iterable[str], wanted: Iterable[str], separator: str = ''
+    ) -> None:
+        self._taken, self._wanted = set(reserved), set(wanted)
+        self._separator = separator
+        self._changed: list[tuple[str, str, str]] = []
+
+    def take(self, name: str, kind: str = 'link') -> str:
+        """Return ``name`` where it is free, else one that ends in ``kind``."""
+        free = name.replace(self._separator, '_') if self._separator else name
+        while free in self._taken or (free != name and free in self._wanted):
+            free += f'_{kind}'
+        self._taken.add(free)
+        if free != name:
+            self._changed.append((kind, name, free))
+        return free
+
+    def warnings(self, form: str) -> Iterator[str]:
+        """Yield a sentence about each element that has another name in a ``form`` of file."""
+        for kind, name, free in self._changed:
+            yield (f'{kind} {name!r} is called {free!r} in {form}, where its name is reserved or '
+                   'taken')
 
 
 @dataclass(eq=False)
@@ -114,6 +146,11 @@ class UrdfText:
         while self._data[close - 1:close].isspace():
             close -= 1
         self._change(close, close, new)
+
+    def add_attribute(self, element: Element, name: str, text: str) -> None:
+        """Give an element an attribute that it lacks."""
+        place = element.start + len(f'<{element.tag}'.encode())
+        self._change(place, place, f' {name}={quoteattr(text)}'.encode())
 
     def insert(self, parent: Element, lines: Sequence[str]) -> None:
         """Put the ``lines`` of one element in front of the children of ``parent``.

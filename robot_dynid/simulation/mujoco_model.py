@@ -46,8 +46,9 @@ def build_model(robot: RobotModel, truth: Truth) -> mujoco.MjModel:
         raise RobotError(f'{robot.source}: the simulated robot must start at the root of the '
                          f'URDF, not at {robot.base_link}; take its root link as base_link')
     _set_options(spec, robot)
-    for shape in (*spec.geoms, *spec.meshes):  # nothing touches; their files may be elsewhere
-        spec.delete(shape)
+    # nothing touches, files of meshes may be elsewhere, and joints that mimic are locked
+    for element in (*spec.geoms, *spec.meshes, *spec.equalities):
+        spec.delete(element)
     for joint in list(spec.joints):
         if joint.name not in robot.joints:
             spec.delete(joint)

@@ -7,17 +7,22 @@ nothing that is zero. They allocate nothing, and keep no state but what the call
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import wrap
 from typing import Any
 
 from robot_dynid.dynamics.mechanism import Mechanism
+from robot_dynid.errors import ModelError
 from robot_dynid.export.c.expressions import COLUMNS, Writer, wrapped
 from robot_dynid.export.c.functions import STATE, Function, Functions
 from robot_dynid.export.c.static_functions import ROUNDS, STATIC_FUNCTIONS
-from robot_dynid.files import atomic_write, check_target
+from robot_dynid.files import atomic_write, check_folder, check_target
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
@@ -42,7 +47,7 @@ class Provenance:
     cautions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CCode:
     """The texts of NAME.h and NAME.c; ``warnings`` are the cautions that the header repeats."""
 
@@ -53,15 +58,40 @@ class CCode:
     warnings: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return the names of the files, and the digest of the model in them."""
-        return {'names': [f'{self.name}.h', f'{self.name}.c'], 'digest': self.digest}
+        """Return the names of the files, the digest of the model in them, and the compiler.
+
+        Raises ModelError where that refuses them.
+        """
+        return {'names': [f'{self.name}.h', f'{self.name}.c'], 'digest': self.digest,
+                'tool': self._compiler}
+
+    @cached_property
+    def _compiler(self) -> str:
+        """The path of the C compiler that has read the code."""
+        compiler = shutil.which('cc') or shutil.which('gcc')
+        if compiler is None:
+            return 'not compiled: there is no C compiler, cc or gcc'
+        with TemporaryDirectory() as folder:
+            _, source = self._written(Path(folder))
+            done = subprocess.run([compiler, '-std=c99', '-fsyntax-only', str(source)],
+                                  capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ModelError(f'{compiler} refuses the C code: {" ".join(done.stderr.split())}')
+        return compiler
 
     def save(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write both files into ``folder`` in place of earlier ones, and return their paths.
+        """Write both files into ``folder``, which is made where it is missing; return their paths.
 
-        Raises UsageError where something else is, DynIdError when they cannot be written.
+        Raises ModelError as `facts`, UsageError where something else is, DynIdError when they
+        cannot be written.
         """
-        paths = Path(folder) / f'{self.name}.h', Path(folder) / f'{self.name}.c'
+        self.facts()
+        check_folder(folder)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return self._written(Path(folder))
+
+    def _written(self, folder: Path) -> tuple[Path, Path]:
+        paths = folder / f'{self.name}.h', folder / f'{self.name}.c'
         for path in paths:
             check_target(path, MARK)
         for path, text in zip(paths, (self.header, self.source), strict=True):
