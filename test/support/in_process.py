@@ -80,8 +80,7 @@ def made(kind: Callable[[], Any], **parameters: Any) -> Iterator[Any]:
         try:
             yield node
         finally:
-            for end in ('close', 'stop'):
-                getattr(node, end, lambda: None)()
+            getattr(node, 'close', lambda: None)()
             destroy(node)
     finally:
         rclpy.shutdown()

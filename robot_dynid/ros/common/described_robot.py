@@ -20,6 +20,7 @@ from robot_dynid.errors import RobotError
 from robot_dynid.files import atomic_write
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common import interrupts
 from robot_dynid.ros.common.params import parameter
 from robot_dynid.ros.common.rclpy_compat import (
     NO_EVENTS,
@@ -79,6 +80,7 @@ def urdf_on_topic(node: Node, topic: str, patience: float = PATIENCE) -> str:
         with subscription.handle:
             wait = SubscriptionWait([subscription.handle], node.context)
             while time.monotonic() < deadline and node.context.ok():
+                interrupts.refuse_if_asked()
                 wait(LOOK)
                 found = take(subscription, String)
                 if found is not None:

@@ -1,23 +1,31 @@
-"""Shutdown of nodes on SIGINT and SIGTERM: a node closes its resources before rclpy ends.
+"""Life of a node's process: shutdown on SIGINT and SIGTERM, resources closed before rclpy ends.
 
 rclpy's own handlers shut its context down from a thread of their own, at any time: who waits for
 messages or destroys a publisher just then may crash. `ros2 launch` passes on the Ctrl-C that the
-terminal has sent already, so signals come twice; asking again changes nothing.
+terminal has sent already, so signals come twice; asking again changes nothing. It ends a node by
+force after 5 s: threads that compute (a design, the loading of kernels) are not waited for.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import rclpy
+from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.setting_up.middleware import unfinished_ports
 
 #: how long the executor waits [s] before it looks whether it shall end
@@ -25,6 +33,62 @@ LOOK = 0.1
 PACKAGE = 'robot_dynid'
 ADVICE = ('Correct what follows --ros-args: a level is debug, info, warn, error or fatal; a '
           'parameter file has a node or /**, below it ros__parameters, below that parameters')
+_stop = threading.Event()
+
+
+class _Process(Protocol):
+    """A node with what it has opened."""
+
+    @property
+    def waitables(self) -> Iterator[Any]: ...
+    def close(self) -> None: ...
+    def destroy_node(self) -> None: ...
+
+
+SomeNode = TypeVar('SomeNode', bound=_Process)
+
+
+def run(name: str, make: Callable[[], SomeNode],
+        spin_until: Callable[[SomeNode, threading.Event], None],
+        args: list[str] | None = None) -> NoReturn:
+    """Make a node, let ``spin_until`` spin it until SIGINT or SIGTERM, and end the process.
+
+    Exit codes: 0 after a signal, 1 for a model or robot that is unusable and for errors of the
+    program itself, 2 for wrong parameters. Other threads end where they are, once the node is
+    closed.
+    """
+    stop, code = init(args), 0
+    node: SomeNode | None = None
+    try:
+        node = make()
+        spin_until(node, stop)
+    except Cancelled:  # asked to stop while it started
+        pass
+    except DynIdError as error:
+        get_logger(name).fatal(str(error))
+        code = 2 if isinstance(error, UsageError) else 1
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    try:
+        if node is not None:
+            node.close()
+            for action in [waitable for waitable in node.waitables
+                           if isinstance(waitable, (ActionClient, ActionServer))]:
+                action.destroy()
+            node.destroy_node()
+        rclpy.try_shutdown()
+    finally:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def refuse_if_asked() -> None:
+    """Raise Cancelled when the node is to end; for what waits while the node starts."""
+    if _stop.is_set():
+        raise Cancelled('asked to stop')
 
 
 def init(args: list[str] | None = None) -> threading.Event:
@@ -32,11 +96,11 @@ def init(args: list[str] | None = None) -> threading.Event:
 
     Raises SystemExit (2) for arguments that ROS cannot read, after a line that says which.
     """
-    stop = threading.Event()
+    _stop.clear()
 
     def ask(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)  # also while Python takes its leave
-        stop.set()
+        _stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask)
@@ -50,11 +114,11 @@ def init(args: list[str] | None = None) -> threading.Event:
     except RuntimeError as error:  # RCLError: its text ends with places in the sources of rcl
         get_logger(PACKAGE).fatal(f'{str(error).partition(", at /")[0]}. {ADVICE}')
         raise SystemExit(2) from None
-    return stop
+    return _stop
 
 
-def spin(node: Node, stop: threading.Event, failed: Callable[[Exception], None]) -> None:
-    """Spin until ``stop``; an error in a callback goes to ``failed`` and does not end it."""
+def spin(node: Node, stop: threading.Event) -> None:
+    """Spin until ``stop``; an error in a callback is logged and does not end the node."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     while rclpy.ok() and not stop.is_set():
@@ -63,4 +127,4 @@ def spin(node: Node, stop: threading.Event, failed: Callable[[Exception], None])
         except ExternalShutdownException:
             return
         except Exception as error:
-            failed(error)
+            node.get_logger().error(f'unexpected {type(error).__name__}: {error}')

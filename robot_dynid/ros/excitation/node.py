@@ -9,13 +9,12 @@ and their checks have a thread of their own.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
@@ -23,7 +22,6 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -65,6 +63,7 @@ IDLE = 0.05  # s between looks without a goal
 WAITS = 0.02  # s between checks of what is waited for
 FEEDBACK_PERIOD = 0.05  # s
 BUSY = 'another goal is being executed, or checked; wait for it or cancel it'
+LEAVING = 'the node is shut down'
 CLOSING = 2.0  # s to close the recording
 ANSWERING = 0.3  # s for the last answers to leave before the node goes
 PUBLISHERS = 0.1  # s between looks for publishers of the emergency stop with a goal
@@ -83,7 +82,6 @@ class ExcitationNode(Node):
         self.last: Outcome | None = None
         self._handle: Any = None
         self._checking = False
-        self._leaving = False
         self._next_feedback = self._next_publishers = 0.0
         self._newest: tuple[bytes, float] | None = None
         self._group = ReentrantCallbackGroup()
@@ -131,8 +129,8 @@ class ExcitationNode(Node):
     def shut_down(self) -> None:
         """Stop whatever moves; the caller goes on spinning until the node is not busy."""
         self.runner.stop.set()
-        self._leaving = True
-        self.runner.cancel(Outcome(Code.CANCELLED, 'the node is shut down'))
+        self.runner.leaving = True
+        self.runner.cancel(Outcome(Code.CANCELLED, LEAVING))
 
     def close(self) -> None:
         """Listen no more, and end the recording."""
@@ -152,8 +150,8 @@ class ExcitationNode(Node):
         return CancelResponse.ACCEPT
 
     async def _on_excite(self, handle: Any) -> Excite.Result:
-        if self._leaving:
-            return self._reply(handle, Outcome(Code.CANCELLED, 'the node is shut down'), None)
+        if self.runner.leaving:
+            return self._reply(handle, Outcome(Code.CANCELLED, LEAVING), None)
         if self.busy:
             return self._reply(handle, Outcome(Code.BUSY, BUSY), None)
         self._handle, identifier = handle, ''
@@ -187,9 +185,9 @@ class ExcitationNode(Node):
         return self._reply(handle, outcome, plan or over, identifier)
 
     async def _on_check(self, handle: Any) -> Check.Result:
-        if self.busy or self._leaving:
+        if self.busy or self.runner.leaving:
             handle.abort()
-            return Check.Result(success=False, message=BUSY)
+            return Check.Result(success=False, message=LEAVING if self.runner.leaving else BUSY)
         try:
             self.runner.compilation.require()
         except NotReady as error:
@@ -203,6 +201,8 @@ class ExcitationNode(Node):
             items = await self.runner.checked()
             success, text = verdict(items)
             statuses = [status_of(item) for item in items]
+        except Cancelled:
+            success, text, statuses = False, LEAVING, []
         except Exception as error:
             self.fail(error)
             success, text, statuses = False, f'unexpected {type(error).__name__}: {error}', []
@@ -326,6 +326,9 @@ def _with_message(act: Callable[[], str]) -> Callable[[Any, Any], None]:
 
 def spin(node: ExcitationNode, stop: threading.Event) -> None:
     """Spin until asked to stop; then stop the motion first and answer the client."""
+    refused = real_time.ask(real_time.WATCHING, (COMPUTING, KERNELS))
+    if refused:
+        node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     deadline = float('inf')
@@ -345,27 +348,11 @@ def spin(node: ExcitationNode, stop: threading.Event) -> None:
             node.fail(error)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node; returns the exit code: 0 after SIGINT or SIGTERM, 2 for wrong parameters."""
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the node; see `interrupts.run`."""
     limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
-    stop = interrupts.init(args)
-    try:
-        node = ExcitationNode()
-    except DynIdError as error:
-        get_logger('excitation').fatal(str(error))
-        rclpy.try_shutdown()
-        return 2
-    refused = real_time.ask(real_time.WATCHING, (COMPUTING, KERNELS))
-    if refused:
-        node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
-    try:
-        spin(node, stop)
-    finally:
-        node.close()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    interrupts.run('excitation', ExcitationNode, spin, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -68,7 +68,7 @@ class Runner:
         self.total_duration = 0.0
         self._notes: tuple[str, ...] = ()
         self.waits = Waits()
-        self.stop = threading.Event()
+        self.stop, self.leaving = threading.Event(), False
         self.controller = ControllerClient(
             node, (settings.controller, settings.face), self.perform, group, listener)
         self._log, self._clock = node.get_logger(), node.get_clock()
@@ -295,11 +295,16 @@ class Runner:
 
     async def _background(self, work: Callable[[], Any], pool: ThreadPoolExecutor | None = None
                           ) -> Any:
-        """Return what ``work`` returns, done in another thread, whoever wants to stop."""
+        """Return what ``work`` returns, done in another thread, whoever wants to stop.
+
+        A node that ends waits for files, not for what is computed: raises Cancelled.
+        """
         worker = (pool or self._pool).submit(work)
         while not worker.done():
             await self.waits.until(worker.done)
         return worker.result()
+            if self.leaving and pool is None:
+                raise Cancelled('asked to stop')
 
     async def _recording(self, seconds: float) -> Outcome | None:
         """Begin the recording; return why there is none."""

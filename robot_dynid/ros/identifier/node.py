@@ -10,14 +10,12 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
-import rclpy
 from rclpy.clock import Clock, ClockType
-from rclpy.logging import get_logger
 from rclpy.node import Node
 
-from robot_dynid.errors import DynIdError, UsageError
+from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
 from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange, check_ranges
@@ -179,26 +177,12 @@ def _recipe_text(path: str) -> str:
     return text
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node; returns 0 after an interrupt, 1 for a model or robot that is unusable."""
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the node; see `interrupts.run`."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     limit_threads(1)  # other cores are for the robot, and for what else the node does meanwhile
-    stop = interrupts.init(args)
-    node: Identifier | None = None
-    try:
-        node = Identifier()
-        log = node.get_logger()
-        interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
-    except DynIdError as error:
-        get_logger('identifier').fatal(str(error))
-        return 2 if isinstance(error, UsageError) else 1
-    finally:
-        if node is not None:
-            node.close()
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    interrupts.run('identifier', Identifier, interrupts.spin, args)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 import rclpy
 from control_msgs.msg import JointTrajectoryControllerState
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -161,7 +161,7 @@ class SimulatedRobot(Node):
             f'{self.resolve_topic_name("joint_states")} at {self.parameters.state_rate:g} Hz; '
             f'controller {name} waits for trajectories')
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stop the physics thread."""
         self._stopped.set()
         self._thread.join(timeout=2.0)
@@ -246,27 +246,19 @@ class SimulatedRobot(Node):
         self.get_logger().warning(f'simulation was {seconds:.2f} s late; stamps jump by as much')
 
 
-def main() -> None:
-    """Run the node until it is interrupted; exit 1 when its parameters are unusable."""
+def spin(node: SimulatedRobot, stop: threading.Event) -> None:
+    """Ask for real-time scheduling where the simulation keeps pace with the clock, and spin."""
+    if node.parameters.real_time_factor <= 1.0:
+        refused = real_time.ask(real_time.CONTROLLER)
+        if refused:
+            node.get_logger().info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
+    interrupts.spin(node, stop)
+
+
+def main() -> NoReturn:
+    """Run the node; see `interrupts.run`."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    stop = interrupts.init()
-    node: SimulatedRobot | None = None
-    try:
-        node = SimulatedRobot()
-        log = node.get_logger()
-        if node.parameters.real_time_factor <= 1.0:
-            refused = real_time.ask(real_time.CONTROLLER)
-            if refused:
-                log.info(f'no real-time scheduling ({refused}): {real_time.ADVICE}')
-        interrupts.spin(node, stop, lambda e: log.error(f'unexpected {type(e).__name__}: {e}'))
-    except DynIdError as error:
-        get_logger('simulated_robot').fatal(str(error))
-        sys.exit(1)
-    finally:
-        if node is not None:
-            node.stop()
-            node.destroy_node()
-        rclpy.try_shutdown()
+    interrupts.run('simulated_robot', SimulatedRobot, spin)
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ pytest.importorskip('robot_dynid_interfaces')
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
-from in_process import Spinner, destroy, made
+from in_process import PATIENCE, Spinner, destroy, made
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_profile_sensor_data
@@ -23,6 +24,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import Cancelled
 from robot_dynid.execution.guards import Code, JointStates, Outcome
+from robot_dynid.ros.excitation import runner
 from robot_dynid.ros.excitation.node import ExcitationNode
 from robot_dynid.ros.excitation.progress import diagnosis
 from robot_dynid_interfaces.action import Check, Excite
@@ -56,6 +58,29 @@ def test_controller_and_face_decide_whom_it_talks_to(excitation: Any) -> None:
     excitation.create_subscription(JointTrajectory, f'{controller}/joint_trajectory',
                                    lambda message: None, 1)
     Spinner(excitation).wait(excitation.runner.controller.ready)
+
+
+def test_a_node_that_ends_does_not_wait_for_what_it_computes(
+    excitation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def design(*arguments: Any) -> None:
+        begun.set()
+        released.wait(PATIENCE)
+
+    monkeypatch.setattr(runner, 'designed', design)
+    user = rclpy.create_node('user')
+    client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(excitation, user)
+    spinner.wait(client.server_is_ready)
+    handle = spinner.accepted(client, Excite.Goal())
+    spinner.wait(begun.is_set)
+    excitation.shut_down()
+    answer = spinner.answer(handle.get_result_async())
+    assert answer.result.code == Code.CANCELLED and not released.is_set()
+    assert answer.result.message == 'cancelled before anything was sent'
+    assert not excitation.busy
+    released.set()
 
 
 def test_a_design_is_given_up_when_its_goal_is_cancelled(excitation: Any) -> None:

@@ -59,6 +59,6 @@ def test_motor_states_stand_beside_joint_states() -> None:
 @pytest.mark.usefixtures('ros_domain')
 def test_unknown_settings_end_the_node_with_a_message() -> None:
     node = NodeProcess('simulated_robot', {'simulation': 'no_such_arm'})
-    assert node.process.wait(PATIENCE) == 1
+    assert node.process.wait(PATIENCE) == 2
     assert 'no_such_arm' in node.output
     assert 'Traceback' not in node.output
