@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; effort is N m (N) on the joint side."""
     from robot_dynid.identified.caution import states_leave_out, stiff_leaves_out, usable
+    from robot_dynid.robot.beyond_limits import beyond_limits
 
     model, states = read_model_and_states(arguments, CHANNELS, 'acceleration', MOTORS)
     q, qd, effort, *motors = states
@@ -50,8 +51,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         warnings += [stiff + ', '.join(f'{name}.<joint>' for name in MOTORS)] if elastic else []
         warnings += ['all joints of the model are rigid: the columns of motors are not used'] \
             if given else []
-    warnings += model.trained.warnings(model.robot, dict(
-        zip(CHANNELS, states, strict=False), acceleration=found['acceleration']))
+    warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
+        model.robot, dict(zip(CHANNELS, states, strict=False),
+                          acceleration=found['acceleration']))]
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
     return {'ok': usable(model, arguments.accept_partial),

@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
     """Evaluate the model; efforts are N m (N) on the joint side."""
     from robot_dynid.identified.caution import stiff_leaves_out, usable
+    from robot_dynid.robot.beyond_limits import beyond_limits
 
     model, states = read_model_and_states(arguments, CHANNELS, 'effort')
     q, qd, qdd = states
@@ -56,7 +57,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
         drive = model.inverse_elastic(q, qd, qdd, arguments.dt, external)
         found = {'effort': drive.effort, 'motor_position': drive.position,
                  'motor_velocity': drive.velocity}
-    warnings += model.trained.warnings(model.robot, dict(zip(CHANNELS, states, strict=True)))
+    warnings += [*beyond_limits(model.robot, q, qd), *model.trained.warnings(
+        model.robot, dict(zip(CHANNELS, states, strict=True)))]
     if arguments.out:
         write_rows(arguments.out, model.joints, found)
     return {'ok': usable(model, arguments.accept_partial),

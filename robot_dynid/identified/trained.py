@@ -138,11 +138,14 @@ class Trained:
         return sentences(self.found(robot, states))
 
     def _beyond(self, robot: RobotModel, name: str, values: FloatArray) -> FloatArray:
-        """Return by how much values (N, n) are outside; positions may differ by whole turns."""
+        """Return by how much values (N, n) are outside.
+
+        Positions of joints without limits may differ by whole turns.
+        """
         low, high = self.quantities[name].T
         if name == 'position':
             turns = np.round((values - 0.5 * (low + high)) / (2.0 * np.pi))
-            values = values - np.where(robot.types == PRISMATIC, 0.0, 2.0 * np.pi) * turns
+            values = values - np.where(robot.endless, 2.0 * np.pi, 0.0) * turns
         return np.asarray(np.maximum(np.maximum(low - values, values - high), 0.0))
 
     def plain(self, joints: tuple[str, ...]) -> dict[str, Any]:

@@ -110,11 +110,14 @@ def test_marks_are_kept_in_the_file_and_older_files_have_none(slow):
         IdentifiedModel.from_yaml(yaml.safe_dump(damaged, sort_keys=False))
 
 
-def test_whole_turns_of_a_joint_are_no_excess():
+def test_whole_turns_are_no_excess_of_joints_without_limits():
     trained = Trained({'position': np.array([[-1.0, 0.5]] * 3)})
     q = np.array([[0.2, 0.2 + 2.0 * np.pi, 0.2 - 4.0 * np.pi], [1.0, -1.5, 1.0 + 2.0 * np.pi]])
-    np.testing.assert_array_equal(trained.outside(ROBOT, {'position': q}),
-                                  [[False] * 3, [True] * 3])
+    limits = replace(ROBOT.limits, lower=np.array([np.nan, -1.9, np.nan]),
+                     upper=np.array([np.nan, 1.9, np.nan]))
+    np.testing.assert_array_equal(
+        trained.outside(replace(ROBOT, limits=limits), {'position': q}),
+        [[False, True, False], [True] * 3])
     little = np.array([[0.5 + 0.9 * MARGIN * 1.5, 0.0, 0.0]])
     assert trained.outside(ROBOT, {'position': little})[0, 0]
     assert trained.warnings(ROBOT, {'position': little}) == ()
@@ -164,6 +167,11 @@ def test_commands_say_what_is_outside(slow, verb, tmp_path, capsys):
         assert main([verb, str(model), str(states), '--json']) == 0
         warnings = json.loads(capsys.readouterr().out)['warnings']
         assert any('joint_2 by up to' in text for text in warnings) == told
+    degrees = [0.01, 30.0, 0.01, *[0.0] * 6]
+    states.write_text(f'{",".join(columns)}\n{",".join(map(str, degrees))}\n')
+    assert main([verb, str(model), str(states), '--json']) == 0
+    assert 'if these are degrees, give 0.5236 rad' in json.loads(
+        capsys.readouterr().out)['warnings'][0]
 
 
 def test_validate_lists_what_is_outside(slow, tmp_path, capsys):

@@ -20,6 +20,7 @@ from robot_dynid.dynamics.wrench import ExternalWrench
 from robot_dynid.errors import Cancelled, DynIdError, UsageError
 from robot_dynid.identified.caution import caution, states_leave_out, stiff_leaves_out
 from robot_dynid.identified.model import IdentifiedModel
+from robot_dynid.robot.beyond_limits import beyond_limits
 from robot_dynid.ros.common.convert import joint_order, like, matrix, numbers, require_finite
 from robot_dynid.ros.common.service_thread import ServiceThread
 from robot_dynid.ros.common.turns import Turns
@@ -77,6 +78,7 @@ class DynamicsServices:
         motors = _motors(request, model, q)
         given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
         states = [a if order is None else a[:, order.to_model] for a in given.values()]
+        _require_within_limits(request, model, states[0], states[1])
         external = _external(request, model, states[0])
         if motors:
             q, qd, effort, theta, theta_d = states
@@ -110,6 +112,7 @@ class DynamicsServices:
         given = {'position': q, 'velocity': qd, 'acceleration': qdd}
         if order is not None:
             q, qd, qdd = (a[:, order.to_model] for a in (q, qd, qdd))
+        _require_within_limits(request, model, q, qd)
         external = _external(request, model, q)
         effort = _checked(partial(model.inverse, q, qd, qdd, external=external), given, request,
                           model)
@@ -135,6 +138,7 @@ class DynamicsServices:
         given = {'position': q, 'velocity': qd, 'effort': effort, **motors}
         q, qd, effort, *both = (a if order is None else a[..., order.to_model]
                                 for a in given.values())
+        _require_within_limits(request, model, q, qd)
         try:
             with self._turns.turn():
                 result = model.rollout(
@@ -204,6 +208,15 @@ def _mark(response: Any, model: IdentifiedModel, states: dict[str, FloatArray],
     outside = model.trained.warnings(model.robot, states)
     response.message = '; '.join(filter(None, (
         caution(model), *outside, *left_out, response.message)))
+
+
+def _require_within_limits(
+    request: Any, model: IdentifiedModel, q: FloatArray, qd: FloatArray
+) -> None:
+    """Raise UsageError for states (K, n) beyond the limits, unless the request allows them."""
+    found = () if request.beyond_limits else beyond_limits(model.robot, q, qd)
+    if found:
+        raise UsageError('; '.join((*found, 'with beyond_limits they are computed as they are')))
 
 
 def _require_few(name: str, field: Any, joints: int, factor: int = 1) -> None:

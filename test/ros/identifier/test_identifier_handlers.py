@@ -459,6 +459,42 @@ def test_states_outside_of_the_training_are_named(node: Any, model: IdentifiedMo
     services.close()
 
 
+DEGREES = ('position of joint_2 is 30 rad in state 0, its limit is -2.3 to 2.3 rad: if these are '
+           'degrees, give 0.5236 rad; with beyond_limits they are computed as they are')
+
+
+@pytest.mark.parametrize(('q', 'qd', 'said'), [
+    ([0.1, 30.0, 0.2], [0.0, 0.0, 0.0], DEGREES),
+    ([0.1, 0.2, 0.3 + 8.0 * np.pi], [0.0, 0.0, 0.0], 'position of joint_3 is 25.43 rad'),
+    ([0.1, 0.2, 0.3], [0.0, -45.0, 0.0], 'velocity of joint_2 is -45 rad/s in state 0, its limit '
+     'is 4 rad/s: if these are degrees/s, give -0.7854 rad/s'),
+    ([0.1, -2.39, 0.3], [0.0, 39.0, 0.0], '')], ids=['degrees', 'turns', 'deg/s', 'just beyond'])
+def test_states_beyond_the_limits_are_refused_unless_they_are_meant(
+    services: DynamicsServices, model: IdentifiedModel, q: list[float], qd: list[float], said: str
+) -> None:
+    """In whichever order the joints are named."""
+    names, order = ['joint_3', 'joint_1', 'joint_2'], [2, 0, 1]
+    state = {'position': array.array('d', np.array(q)[order]),
+             'velocity': array.array('d', np.array(qd)[order])}
+    for handler, kind, more in (
+        (services.inverse, ComputeInverseDynamics, {'acceleration': zeros(3)}),
+        (services.forward, ComputeForwardDynamics, {'effort': zeros(3)}),
+        (services.rollout, ComputeRollout, {'effort': zeros(3), 'dt': 1e-4}),
+    ):
+        request = kind.Request(joint_names=names, **state, **more)
+        if said:
+            with pytest.raises(UsageError) as refused:
+                handler(request, kind.Response())
+            assert str(refused.value).startswith(said)
+            request.beyond_limits = True
+        handler(request, kind.Response())
+    effort = ComputeInverseDynamics.Response()
+    services.inverse(ComputeInverseDynamics.Request(
+        joint_names=names, **state, acceleration=zeros(3), beyond_limits=True), effort)
+    np.testing.assert_allclose(
+        effort.effort, model.inverse(*np.array([[q], [qd], [[0.0] * 3]]))[0, order], rtol=1e-12)
+
+
 def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
     services: DynamicsServices, model: IdentifiedModel
 ) -> None:
@@ -479,7 +515,7 @@ def test_mass_matrix_comes_only_when_asked_and_in_the_order_of_the_request(
 def test_inverse_dynamics_answers_in_the_order_of_the_request(
     services: DynamicsServices, model: IdentifiedModel
 ) -> None:
-    motion, order = np.random.default_rng(3).normal(size=(3, 2, 3)), [1, 2, 0]
+    motion, order = np.random.default_rng(3).uniform(-1.5, 1.5, (3, 2, 3)), [1, 2, 0]
     names = ('position', 'velocity', 'acceleration')
     request = ComputeInverseDynamics.Request(
         joint_names=[model.joints[i] for i in order],
