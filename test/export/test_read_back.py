@@ -25,6 +25,7 @@ from robot_dynid.export.urdf import Export
 from robot_dynid.robot.robot_file import load_robot
 from robot_dynid.robot.tree import Selection
 from robot_dynid.robot.urdf import read_urdf, robot_from_urdf
+from robot_dynid.robot.urdf_text import FreeNames
 from robot_dynid.simulation.mujoco_model import build_model
 from robot_dynid.simulation.truth import Truth
 
@@ -65,6 +66,8 @@ def read_by_others(path: Path, form: str, selection: Selection) -> None:
         assert not [n for n in names if n == 'world' or '::' in n or n[:2] == n[-2:] == '__']
         joints = {child.attrib['name'] for child in model.findall('joint')}
         assert len(joints) == len(selection.joints) + 1
+        assert all(float(str(limit.text)) > 0.0 for tag in ('effort', 'velocity')
+                   for limit in model.iter(tag))
 
 
 def exported(words: list[str], capsys: Capture) -> tuple[int, dict[str, Any]]:
@@ -106,6 +109,12 @@ def test_descriptions_are_read_by_others(
         assert read_urdf(path).hash() == robot.hash()
 
 
+def test_names_that_are_free_stay() -> None:
+    names = FreeNames(('world',), ('world', 'world_link'))
+    assert names.take('world') == 'world_link_link'
+    assert names.take('world_link') == 'world_link'
+
+
 @pytest.mark.parametrize('base', ['world', 'base'])
 @pytest.mark.parametrize('tool', ['world', 'tool'])
 def test_models_of_robots_with_the_names_of_simulators(base: str, tool: str) -> None:
@@ -121,7 +130,7 @@ def test_models_of_robots_with_the_names_of_simulators(base: str, tool: str) -> 
     shown = model.to_mjcf(text)
     peer = shown.model()
     data = mujoco.MjData(peer)
-    assert peer.ngeom == 2
+    assert (peer.ngeom, peer.nbody) == (2, 3 if base == 'world' else 4)
     mujoco.mj_forward(peer, data)
     assert data.ncon == 0
     for export in (shown, model.to_mjcf(), model.to_sdf(), model.to_urdf(text),
@@ -185,8 +194,8 @@ def test_a_shape_without_a_possible_colour_is_grey(rgba: str, shown: list[float]
 
 
 def test_thin_meshes_are_shown(tmp_path: Path) -> None:
-    (tmp_path / 'sheet.obj').write_text(TETRAHEDRON.replace('v 0 0 1', 'v 0 0 1e-9'))
-    text = plain('<visual><geometry><mesh filename="sheet.obj" scale="0.01 0.01 1"/></geometry>'
+    (tmp_path / 'thin.obj').write_text(TETRAHEDRON)
+    text = plain('<visual><geometry><mesh filename="thin.obj" scale="1e-5 1e-5 1e-5"/></geometry>'
                  '</visual>')
     mjcf = model_of(robot_from_urdf(text)).to_mjcf(text, str(tmp_path / 'arm.urdf'))
     assert mjcf.model().nmesh == 1, mjcf.warnings
@@ -227,6 +236,9 @@ def test_what_pinocchio_refuses_is_not_written(tmp_path: Path, capsys: Capture) 
     assert path.read_text() == ''
     with pytest.raises(DynIdError, match='not well-formed XML'):
         Export('<robot name="a">').save(path)
+    model = model_of(robot_from_urdf(plain()))
+    with pytest.raises(ModelError, match='Pinocchio refuses the URDF'):
+        model.to_urdf(given.read_text()).save(path)
     assert path.read_text() == ''
 
 
