@@ -63,14 +63,14 @@ class Ending:
     """Messages of a topic that belong to a recording whose end was ``asked`` for [ns, system].
 
     They were sent until then, or have come in. All of them are there, or lost, once every one of
-    the ``publishers`` has shown a later one: DDS delivers those of a publisher in order. Where
-    ``unheard``, there are others.
+    the ``publishers`` has shown a later one: DDS delivers those of a publisher in order. So many
+    are ``present`` now, perhaps unheard.
     """
 
-    def __init__(self, asked: int, publishers: Mapping[bytes, Publisher], unheard: bool) -> None:
+    def __init__(self, asked: int, publishers: Mapping[bytes, Publisher], present: int) -> None:
         self._asked, self._over = asked, set[bytes]()
-        self._open = {*publishers, *((b'',) if unheard else ())}
-        self._steady = {key for key, one in publishers.items() if one.goes_on(asked)}
+        self._open = set(publishers) or ({b''} if present else set[bytes]())
+        self._steady = {key for key, one in publishers.items() if present and one.goes_on(asked)}
         self._latest = time.monotonic()
 
     def takes(self, info: Mapping[str, Any]) -> bool:

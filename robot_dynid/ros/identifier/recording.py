@@ -99,12 +99,9 @@ class Channel:
         """Hand over to ``store``, or to that which ``opened`` makes."""
         self.store, self.opened, self.ending, self._ended = store, opened, None, None
 
-    def close(self, asked: int, publishers: int) -> Ending:
-        """Hand over only what belongs to a recording whose end is ``asked`` for [ns].
-
-        So many ``publishers`` are there now.
-        """
-        self.ending = Ending(asked, self.gaps.last, publishers > 0 and not self.gaps.last)
+    def close(self, asked: int, present: int) -> Ending:
+        """Hand over only what belongs to a recording whose end is ``asked`` for, see `Ending`."""
+        self.ending = Ending(asked, self.gaps.last, present)
         return self.ending
 
     def end(self) -> None:

@@ -408,6 +408,7 @@ def test_publishers_that_were_steady_are_waited_for(until: int, waits: bool) -> 
         for number, sent in enumerate((first, until)):
             channel.receive(b'', timed(number, sent))
         assert channel.close(10**6 * asked, 1).over(0.0, False) != steady
+        assert channel.close(10**6 * asked, 0).over(0.0, False), 'they are gone'
 
 
 def numbered(number: int | None, publisher: bytes = b'a') -> dict[str, Any]:
