@@ -1,16 +1,19 @@
-"""Robots whose URDF comes from ROS: the topic that robot_state_publisher fills, or a parameter."""
+"""Robots of nodes: their files, read again for every goal, and URDFs on a topic or a parameter."""
 
 from __future__ import annotations
 
 import atexit
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
@@ -32,6 +35,8 @@ from robot_dynid.ros.common.rclpy_compat import (
 #: a parameter robot whose last part this is names the topic with the URDF
 TOPIC = 'robot_description'
 PATIENCE = 10.0  # s to wait for the topic
+#: fields of a robot that subscriptions, recordings and guards are made for
+CONNECTIONS = ('joints', 'types', 'wrenches', 'drive.elastic', 'drive.torque_sensors')
 LOOK = 100_000_000  # ns between looks at whether the node shall end
 
 
@@ -45,16 +50,51 @@ class RobotParameters:
         '', 'URDF text, in place of that on the topic robot_description; empty: the topic')
 
 
-def described_robot(node: Node, parameters: RobotParameters) -> RobotModel:
-    """Return the robot that the parameters of ``node`` name.
+class RobotFiles:
+    """The files that describe the robot of a node: what they say changes while the node runs.
 
-    The node waits for the topic where its URDF is on one. Raises DynIdError.
+    ``robot`` is what they said when they were last read. A topic is read once, at the start.
     """
-    urdf = partial(_urdf_file, node, parameters.robot_description)
-    robot = parameters.robot or TOPIC
-    if robot.rpartition('/')[2] == TOPIC:
-        return load_robot(urdf(robot))
-    return load_robot(parameters.robot, urdf)
+
+    def __init__(self, node: Node, parameters: RobotParameters) -> None:
+        """Read the robot that the parameters of ``node`` name; raises DynIdError.
+
+        The node waits for the topic where its URDF is on one.
+        """
+        urdf = cache(partial(_urdf_file, node, parameters.robot_description))
+        self._name = parameters.robot or TOPIC
+        on_topic = self._name.rpartition('/')[2] == TOPIC
+        self._read = (lambda: load_robot(urdf(self._name))) if on_topic else \
+            partial(load_robot, self._name, urdf)
+        self.robot = self._read()
+
+    def read_again(self) -> RobotModel:
+        """Return the robot as its files describe it now.
+
+        Raises DynIdError where they cannot be read, or what the node is connected by has changed.
+        """
+        robot = self._read()
+        changed = [name for name in differences(self.robot, robot)
+                   if name.startswith(CONNECTIONS)]
+        if changed:
+            raise RobotError(f'the robot {self._name} has other {", ".join(changed)} than when '
+                             'the node started; start the node again')
+        self.robot = robot
+        return robot
+
+
+def differences(before: Any, after: Any, name: str = '') -> tuple[str, ...]:
+    """Return the names of the fields, and of fields in fields, that differ in two dataclasses."""
+    if is_dataclass(before) and type(before) is type(after):
+        parts = [(getattr(before, entry.name), getattr(after, entry.name),
+                  f'{name}.{entry.name}' if name else entry.name) for entry in fields(before)]
+    elif isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
+        parts = [(one, other, name) for one, other in zip(before, after)]
+    elif isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        return () if np.array_equal(before, after, equal_nan=True) else (name,)
+    else:
+        return () if type(before) is type(after) and before == after else (name,)
+    return tuple(dict.fromkeys(chain.from_iterable(differences(*part) for part in parts)))
 
 
 def _urdf_file(node: Node, given: str, topic: str) -> Path:

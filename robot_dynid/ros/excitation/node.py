@@ -36,7 +36,7 @@ from robot_dynid.execution.checklist import verdict
 from robot_dynid.execution.guards import Code, GuardSettings, Outcome
 from robot_dynid.ros.common import interrupts, real_time
 from robot_dynid.ros.common.answers import answered, sendable
-from robot_dynid.ros.common.described_robot import described_robot
+from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.kernel_compilation import KERNELS, NotReady
 from robot_dynid.ros.common.listener import Listener, message_of
@@ -86,7 +86,7 @@ class ExcitationNode(Node):
         self._newest: tuple[bytes, float] | None = None
         self._group = ReentrantCallbackGroup()
         self.listener = Listener(self, IDLE, TICK, self._looked)
-        self.runner = Runner(self, described_robot(self, settings), settings, self.guard_settings,
+        self.runner = Runner(self, RobotFiles(self, settings), settings, self.guard_settings,
                              self._group, self.listener)
         self._connect()
         self.add_on_set_parameters_callback(self._set_parameters)
@@ -201,8 +201,8 @@ class ExcitationNode(Node):
             items = await self.runner.checked()
             success, text = verdict(items)
             statuses = [status_of(item) for item in items]
-        except Cancelled:
-            success, text, statuses = False, LEAVING, []
+        except DynIdError as error:
+            success, text, statuses = False, str(error), []
         except Exception as error:
             self.fail(error)
             success, text, statuses = False, f'unexpected {type(error).__name__}: {error}', []

@@ -43,6 +43,7 @@ from robot_dynid.io.trajectory_file import load_trajectory
 from robot_dynid.numbers import shown
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.surroundings import Surroundings
+from robot_dynid.ros.common.described_robot import differences
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.excitation.controller_client import goal_message, trajectory_message
 from robot_dynid.ros.excitation.settings import ExcitationSettings, rules
@@ -66,7 +67,7 @@ def described(swing: SwingRow) -> str:
 
 
 class UnknownTrajectory(UsageError):
-    """A goal names a file or a dry run that is not there."""
+    """A goal names a file or a dry run that is not there, or one that is out of date."""
 
 
 class NotChecked(DynIdError):
@@ -152,12 +153,22 @@ class ExcitationPlan:
         return made, {s: goal_message(s.points, made.tolerances) if s.stops is None else None
                       for s in segments}
 
-    def checked_again(self, progress: Progress) -> ExcitationPlan:
+    def checked_again(
+        self, robot: RobotModel, settings: ExcitationSettings, progress: Progress
+    ) -> ExcitationPlan:
         """Return this very plan after a check of limits, efforts and the scene as it is now.
 
-        Raises MotionRefused where it does not fit any more, NotChecked where a check is required
-        that cannot be made.
+        ``robot`` as its files describe it now, ``settings`` the parameters. Raises
+        UnknownTrajectory naming what of them changed since the plan was made, MotionRefused where
+        it does not fit any more, NotChecked where a check is required that cannot be made.
         """
+        file = settings.robot or robot.name
+        changed = [*(f'{name} of the robot {file}' for name in differences(
+            self.robot, robot)), *(f'parameter {name}' for name in differences(
+                self.settings, settings))]
+        if changed:
+            raise UnknownTrajectory(f"dry run '{self.identifier}' is out of date: since then "
+                                    f'{", ".join(changed)} changed; ask for a dry run again')
         progress('check', 0.0)
         scene = scene_of(self.robot, self.surroundings)
         _check_scene(scene, self.settings)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ from robot_dynid.execution.plan import announcement, total_duration
 from robot_dynid.execution.segment import Segment
 from robot_dynid.execution.supervisor import Execution
 from robot_dynid.execution.watchdog import unseen
-from robot_dynid.robot.model import RobotModel
+from robot_dynid.robot.model import PRISMATIC, RobotModel
 from robot_dynid.ros.common import real_time
+from robot_dynid.ros.common.described_robot import RobotFiles, differences
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.common.listener import Listener
@@ -58,10 +60,12 @@ FIRST_STATES = 1.0  # s until the recording, or a dry run, must have received th
 class Runner:
     """Works on the goals of the excitation node."""
 
-    def __init__(self, node: Node, robot: RobotModel, settings: ExcitationSettings,
+    def __init__(self, node: Node, robot_files: RobotFiles, settings: ExcitationSettings,
                  guards: GuardSettings, group: CallbackGroup, listener: Listener) -> None:
-        self.robot, self.settings, self.guards = robot, settings, guards
-        self.states, self.alarms = JointStates(robot.joints), Alarms(robot.joints, guards)
+        robot = robot_files.robot
+        self._robot_files, self.settings, self.guards = robot_files, settings, guards
+        self.states = JointStates(robot.joints, robot.types != PRISMATIC)
+        self.alarms = Alarms(robot.joints, guards)
         self.execution: Execution | None = None
         self.design: tuple[str, float] = ('design', 0.0)
         self.recording = ''
@@ -91,6 +95,21 @@ class Runner:
         self.compilation.close()
         self._bag.close()
 
+    @property
+    def robot(self) -> RobotModel:
+        """The robot as its files described it when they were last read."""
+        return self._robot_files.robot
+
+    def _read_robot(self) -> RobotModel:
+        """Read the files of the robot; the first check is made again where they changed.
+
+        Raises DynIdError.
+        """
+        before, robot = self.robot, self._robot_files.read_again()
+        if differences(before, robot):
+            self._checklist, self._checked = replace(self._checklist, robot=robot), False
+        return robot
+
     def begin(self) -> None:
         """Forget the last goal."""
         self.execution, self.design, self.recording = None, ('design', 0.0), ''
@@ -109,14 +128,14 @@ class Runner:
         return plan
 
     def _plan(self, request: Excite.Goal) -> ExcitationPlan:
-        robot, settings, progress = self.robot, self.settings, self.report_progress
+        robot, settings, progress = self._read_robot(), self.settings, self.report_progress
         if request.trajectory:
             if request.type or request.options:
                 raise UsageError('a goal gives either a trajectory, which is executed as it is, '
                                  'or type and options of one to design, not both')
             found = self.dry_runs.find(request.trajectory)
             if isinstance(found, ExcitationPlan):
-                return found.checked_again(progress)
+                return found.checked_again(robot, settings, progress)
             return given(robot, found, settings, progress)
         options = load_yaml(request.options, 'options', UsageError)
         return designed(robot, (request.type, with_files(options, self.files)), settings, progress)
@@ -188,6 +207,7 @@ class Runner:
             self.execution = execution
             self.perform(self.execution.start(time.monotonic()))
             outcome = await self.ended()
+            self._notes += execution.notes
         finally:
             await self.ended()
             whole, report = await self._background(self._bag.finish, self._files)
@@ -210,6 +230,8 @@ class Runner:
                 and tap.enough(self._checklist.controller_publishes), LONGEST_LISTENING)
         finally:
             tap.end()
+        if thorough:
+            await self._background(self._read_robot)
         alarm, heard = self.alarms.check(time.monotonic()), self.alarms.pressed is not None
         items: tuple[Item, ...] = await self._background(lambda: self._checklist.items(
             tap, self._unseen() is None, alarm, heard, thorough))
@@ -231,8 +253,8 @@ class Runner:
             return None
         return Outcome(Code.CONTROLLER_LOST, f'no message of {self.settings.controller}/'
                        f'controller_state after {waited:g} s, without which the motion cannot be '
-                       'sent in pieces; with the parameter lookahead 0 it is sent whole, and a '
-                       'robot whose node dies goes on to its end; nothing was sent')
+                       'sent in pieces; nothing was sent; is the controller active, and does it '
+                       'publish its state?')
 
     async def ended(self) -> Outcome:
         """Wait for the end of the execution, if there is one."""
@@ -275,7 +297,7 @@ class Runner:
                     goal = goal_message(segment.points, execution.rules.tolerances)
                 if execution.comes_to_rest:
                     self._log.info('slowing down along the path')
-                self.controller.send(execution, goal, segment.elapsed > 0.0)
+                self.controller.send(execution, goal, command.begun)
                 self._bag.put(execution.doing(time.monotonic())[0], goal.trajectory)
             elif isinstance(command, Cancel):
                 self.controller.cancel()
@@ -301,10 +323,10 @@ class Runner:
         """
         worker = (pool or self._pool).submit(work)
         while not worker.done():
-            await self.waits.until(worker.done)
-        return worker.result()
             if self.leaving and pool is None:
                 raise Cancelled('asked to stop')
+            await self.waits.until(worker.done)
+        return worker.result()
 
     async def _recording(self, seconds: float) -> Outcome | None:
         """Begin the recording; return why there is none."""

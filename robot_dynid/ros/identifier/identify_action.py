@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rclpy.action import CancelResponse
@@ -15,6 +15,7 @@ from robot_dynid.io.log import with_wrenches
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common.convert import payload_message
 from robot_dynid.ros.common.deferred_action import DeferredActionServer
+from robot_dynid.ros.common.described_robot import RobotFiles
 from robot_dynid.ros.common.files_directory import NoSuchFile
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier.identification_job import Code, Job, Outcome, Recorded
@@ -33,14 +34,15 @@ RESULT_TIMEOUT = 60  # s a result can be asked for
 class IdentifyAction:
     """One identification at a time; on success the model is served.
 
-    ``recipe`` is the YAML text used when a goal brings none. Goals wait, with feedback, until
-    ``compilation`` is done.
+    ``recipe`` reads the YAML text used when a goal brings none; it and the files of the robot are
+    read again for every goal. Goals wait, with feedback, until ``compilation`` is done.
     """
 
-    def __init__(self, node: Node, robot: RobotModel | None, recording: Recording,
-                 models: ModelServices, recipe: str, compilation: KernelCompilation) -> None:
+    def __init__(self, node: Node, robot_files: RobotFiles | None, recording: Recording,
+                 models: ModelServices, recipe: Callable[[], str],
+                 compilation: KernelCompilation) -> None:
         self._node = node
-        self._robot = robot
+        self._robot_files = robot_files
         self._recording = recording
         self._models = models
         self._recipe = recipe
@@ -84,7 +86,7 @@ class IdentifyAction:
         """Raise UsageError or DataError when a goal cannot even be started."""
         if self._handle is not None:
             raise UsageError('another identification is running; wait for it or cancel it')
-        if self._robot is None:
+        if self._robot_files is None:
             raise UsageError("the node's parameter robot is empty: start it with the name of a "
                              'robot, a robot YAML or a URDF')
         if goal.unloaded_files and not goal.payload:
@@ -92,6 +94,7 @@ class IdentifyAction:
         if goal.payload and not goal.unloaded_files and self._models.model is None:
             raise UsageError('a payload needs a model of the arm without it (identify or load '
                              'one), or unloaded_files: recordings of the same motion without it')
+        self._robot_files.read_again()
         self._sources((*goal.files, *goal.unloaded_files))
         for name in filter(None, (goal.out, goal.report)):
             self._models.files.target(name)
@@ -100,6 +103,11 @@ class IdentifyAction:
         ):
             raise DataError('nothing was recorded: call start_recording, move the robot, and '
                             'identify again, or name files in the goal')
+
+    @property
+    def _robot(self) -> RobotModel:
+        assert self._robot_files is not None
+        return self._robot_files.robot
 
     def _cancel(self, handle: Any) -> CancelResponse:
         if self._handle is None or handle.goal_id != self._handle.goal_id:
@@ -141,12 +149,13 @@ class IdentifyAction:
         goal = handle.request
         try:
             sources = self._sources(goal.files) or self._buffer()
+            job = self.job(goal, sources) if sources else None
         except DynIdError as error:
             self._finish(handle, Outcome(Code.NO_DATA, str(error)))
             return
-        if sources:
-            assert self._robot is not None and self._worker is not None
-            self._worker.submit(self.job(goal, sources))
+        if job is not None:
+            assert self._worker is not None
+            self._worker.submit(job)
             self._submitted = True
 
     def _sources(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -154,13 +163,12 @@ class IdentifyAction:
 
     def job(self, goal: Identify.Goal, sources: tuple[str | Recorded | RawLog, ...]) -> Job:
         """Return the job of the worker: the goal, completed by the node's parameters."""
-        assert self._robot is not None
+        recipe = goal.recipe or self._recipe()
         if goal.payload:
             arm = '' if self._models.model is None else self._models.model.to_yaml()
-            return Job(self._robot, sources, recipe=goal.recipe or self._recipe, payload=True,
+            return Job(self._robot, sources, recipe=recipe, payload=True,
                        unloaded=self._sources(goal.unloaded_files), arm=arm)
-        return Job(self._robot, sources, goal.method,
-                   goal.recipe or self._recipe, goal.out, goal.report,
+        return Job(self._robot, sources, goal.method, recipe, goal.out, goal.report,
                    self._models.files.directory)
 
     def _buffer(self) -> tuple[Recorded | RawLog, ...]:
@@ -174,7 +182,6 @@ class IdentifyAction:
             return (Recorded(recorder.storage_file, topics, recorder.losses),)
         if time.monotonic() < self._give_up:
             return ()
-        assert self._robot is not None
         return (recorder.snapshot(self._robot.joints, with_wrenches(topics, self._robot)),)
 
     def _finish(self, handle: Any, outcome: Outcome) -> None:

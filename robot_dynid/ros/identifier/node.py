@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
@@ -21,7 +22,7 @@ from robot_dynid.identification.recipe import recipe_from_text
 from robot_dynid.numbers import NumberRange, check_ranges
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.ros.common import interrupts
-from robot_dynid.ros.common.described_robot import RobotParameters, described_robot
+from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.diagnostics import Diagnostics
 from robot_dynid.ros.common.files_directory import FileParameters, RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
@@ -91,9 +92,11 @@ class Identifier(Node):
             opened.callback(part.close)
             return part
 
-        robot = described_robot(self, parameters) if (
+        files = RobotFiles(self, parameters) if (
             parameters.robot or parameters.robot_description) else None
-        recipe = _recipe_text(parameters.recipe)
+        robot = None if files is None else files.robot
+        recipe = partial(_recipe_text, parameters.recipe)
+        recipe()
         self._robot = robot
         self.compilation = kept(KernelCompilation(self))
         require = self.compilation.require
@@ -116,7 +119,7 @@ class Identifier(Node):
             self, (self.recording, self.monitoring, self.models), robot, folder,
             parameters.health_settings(), require,
         )) if parameters.health and self.monitoring is not None else None
-        self.action = kept(IdentifyAction(self, robot, self.recording, self.models, recipe,
+        self.action = kept(IdentifyAction(self, files, self.recording, self.models, recipe,
                                           self.compilation))
         self._diagnostics = Diagnostics(self, robot.name if robot is not None else '')
         self.create_timer(1.0, self._diagnose, clock=Clock(clock_type=ClockType.STEADY_TIME))

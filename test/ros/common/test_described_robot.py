@@ -36,8 +36,10 @@ def test_the_urdf_comes_over_the_latched_topic(node: Any, form: str, tmp_path: P
         Path(name).write_text(
             '{urdf: {topic: /cell1/robot_description}, effort_kind: torque, limits: '
             '{elbow_joint: {velocity: 1.0}}}')
-    robot = described.described_robot(node, described.RobotParameters(name))
+    files = described.RobotFiles(node, described.RobotParameters(name))
+    robot = files.robot
     destroy(sender)
+    assert not described.differences(files.read_again(), robot), 'nobody is there any more'
     assert (robot.joints, robot.drive.kind) == (UR10E.joints, kind), 'effort kind is not guessed'
     assert source_text(robot) == URDF, 'also for collisions and exports'
 
@@ -45,7 +47,45 @@ def test_the_urdf_comes_over_the_latched_topic(node: Any, form: str, tmp_path: P
 @pytest.mark.parametrize('robot', ['', 'robot_description'])
 def test_the_parameter_robot_description_comes_before_the_topic(node: Any, robot: str) -> None:
     given = described.RobotParameters(robot, robot_description=URDF)
-    assert described.described_robot(node, given).joints == UR10E.joints
+    assert described.RobotFiles(node, given).robot.joints == UR10E.joints
+
+
+ARM = """
+urdf: urdf/planar_3r.urdf
+gravity: [0.0, 0.0, {gravity}]
+joints: [{joints}]
+limits: {{joint_1: {{acceleration: {acceleration}}}}}
+scene: {{keep_out: [{{centre: [{x}, 0, 0], size: [1, 1, 1]}}]}}
+"""
+FIRST = {'gravity': -9.81, 'joints': 'joint_1, joint_2, joint_3', 'acceleration': 8.0, 'x': 4.0}
+
+
+@pytest.mark.parametrize(('change', 'names'), [
+    ({}, ()), ({'gravity': -1.62}, ('gravity',)),
+    ({'acceleration': 0.5}, ('limits.acceleration',)),
+    ({'x': 3.0, 'acceleration': 9.0}, ('limits.acceleration', 'surroundings.keep_out.centre')),
+])
+def test_what_changed_in_the_files_is_named(
+    node: Any, change: dict[str, float], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / 'arm.yaml'
+    path.write_text(ARM.format(**FIRST))
+    files = described.RobotFiles(node, described.RobotParameters(str(path)))
+    before = files.robot
+    path.write_text(f'# a comment\n{ARM.format(**FIRST | change)}')
+    assert described.differences(before, files.read_again()) == names
+    assert not described.differences(files.robot, load_robot(path))
+
+
+def test_other_joints_need_a_new_start(node: Any, tmp_path: Path) -> None:
+    path = tmp_path / 'arm.yaml'
+    path.write_text(ARM.format(**FIRST))
+    files = described.RobotFiles(node, described.RobotParameters(str(path)))
+    path.write_text(ARM.format(**FIRST | {'joints': 'joint_1, joint_2'}))
+    with pytest.raises(RobotError, match=r'arm\.yaml has other joints, types than when the node '
+                                         r'started; start the node again'):
+        files.read_again()
+    assert len(files.robot.joints) == 3
 
 
 def test_silence_is_told(node: Any) -> None:

@@ -22,6 +22,7 @@ from rclpy.qos import QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_dynid.cli.main import main
 from robot_dynid.errors import Cancelled
 from robot_dynid.execution.guards import Code, JointStates, Outcome
 from robot_dynid.ros.excitation import runner
@@ -58,6 +59,54 @@ def test_controller_and_face_decide_whom_it_talks_to(excitation: Any) -> None:
     excitation.create_subscription(JointTrajectory, f'{controller}/joint_trajectory',
                                    lambda message: None, 1)
     Spinner(excitation).wait(excitation.runner.controller.ready)
+
+
+ARM = """
+urdf: urdf/planar_3r.urdf
+effort_kind: torque
+limits:
+  joint_1: {{acceleration: {0}}}
+  joint_2: {{acceleration: {0}}}
+  joint_3: {{acceleration: {0}}}
+"""
+
+
+def test_limits_that_were_tightened_hold_for_dry_runs_files_and_designs(
+    ros_domain: int, tmp_path: Path
+) -> None:
+    arm, file = tmp_path / 'arm.yaml', tmp_path / 'plan.yaml'
+    arm.write_text(ARM.format(8.0))
+    assert main(['design', str(arm), '--duration', '2', '--harmonics', '2', '--starts', '1',
+                 '--iterations', '1', '--out', str(file)]) == 0
+    given = PARAMETERS | {'robot': arm, 'recording_directory': tmp_path,
+                          'files_directory': tmp_path}
+    with made(ExcitationNode, **given) as node:
+        user = rclpy.create_node('user')
+        client, spinner = ActionClient(user, Excite, 'excitation/excite'), Spinner(node, user)
+        spinner.wait(client.server_is_ready)
+
+        def ask(**goal: Any) -> Any:
+            handle = spinner.accepted(client, Excite.Goal(dry_run=True, **goal))
+            return spinner.answer(handle.get_result_async()).result
+
+        first, of_file = ask(options=QUICK), ask(trajectory=file.name)
+        assert (first.code, of_file.code) == (Code.SUCCESS, Code.SUCCESS), of_file.message
+        assert ask(trajectory=first.plan).code == Code.SUCCESS
+        arm.write_text(ARM.format(0.5))
+        for plan in (first.plan, of_file.plan):
+            refused = ask(trajectory=plan)
+            assert refused.code == Code.UNKNOWN_TRAJECTORY
+            assert (f"'{plan}' is out of date: since then limits.acceleration of the robot "
+                    f'{arm} changed; ask for a dry run again') in refused.message
+        refused = ask(trajectory=file.name)
+        assert refused.code == Code.LIMIT_BROKEN and 'its limit is 0.5' in refused.message
+        again = ask(options=QUICK)
+        assert again.code == Code.SUCCESS and again.plan != first.plan, again.message
+        limits = node.runner.dry_runs.find(again.plan).segments[-1].limits
+        assert list(limits.acceleration) == [0.5, 0.5, 0.5]
+        arm.write_text('urdf: ')
+        assert ask(trajectory=again.plan).code == Code.INVALID
+        destroy(user)
 
 
 def test_a_node_that_ends_does_not_wait_for_what_it_computes(

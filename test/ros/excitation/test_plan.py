@@ -121,14 +121,42 @@ def test_a_dry_run_is_checked_again_against_the_scene_as_it_is_now(
     around = surroundings_from_plain({'environment': str(cell)}, 'options', ROBOT.surroundings)
     plan = designed(robot=replace(ROBOT, surroundings=around))
     request.getfixturevalue('no_design')
-    again = plan.checked_again(silent)
+    again = plan.checked_again(plan.robot, SETTINGS, silent)
     assert points(again) == points(plan) and again.identifier == plan.identifier
     trajectory = plan.design.trajectory
     on_its_way = chain_points(ROBOT, trajectory.sample(0.5 * trajectory.duration).position)[0, -1]
     cell.write_text(CELL.format(*on_its_way))
     with pytest.raises(MotionRefused, match='come as near as') as refused:
-        plan.checked_again(silent)
+        plan.checked_again(plan.robot, SETTINGS, silent)
     assert refused.value.reason is Reason.CLEARANCE
+
+
+def limited(**limits: float) -> RobotModel:
+    """Return the robot with other limits of its first joint."""
+    changed = {}
+    for name, value in limits.items():
+        changed[name] = np.array(getattr(ROBOT.limits, name))
+        changed[name][0] = value
+    return replace(ROBOT, limits=replace(ROBOT.limits, **changed))
+
+
+@pytest.mark.parametrize(('robot', 'settings', 'words'), [
+    (limited(acceleration=0.5), {}, 'limits.acceleration of the robot planar_3r'),
+    (limited(lower=-0.3, upper=0.3), {},
+     'limits.lower of the robot planar_3r, limits.upper of the robot planar_3r'),
+    (replace(ROBOT, surroundings=replace(ROBOT.surroundings, floor=0.0)), {},
+     'surroundings.floor of the robot planar_3r'),
+    (ROBOT.with_nominal(2.0 * ROBOT.nominal), {}, 'nominal of the robot planar_3r'),
+    (ROBOT, {'first_pass_scale': 0.1}, 'parameter first_pass_scale'),
+])
+def test_a_dry_run_is_out_of_date_once_what_it_was_checked_against_changed(
+    robot: RobotModel, settings: dict[str, float], words: str
+) -> None:
+    plan = designed()
+    with pytest.raises(plans.UnknownTrajectory) as refused:
+        plan.checked_again(robot, replace(SETTINGS, **settings), silent)
+    assert str(refused.value) == (f"dry run '{plan.identifier}' is out of date: since then "
+                                  f'{words} changed; ask for a dry run again')
 
 
 def sent(plan: plans.ExcitationPlan, here: np.ndarray) -> dict[str, Any]:
@@ -146,7 +174,7 @@ def test_what_was_shown_is_sent_wherever_the_robot_stands(tmp_path: Path) -> Non
     seen, shown = sent(plan, np.zeros(3)), plan.message
     found = kept.find(kept.keep(plan))
     assert isinstance(found, plans.ExcitationPlan)
-    again = found.checked_again(silent)
+    again = found.checked_again(ROBOT, SETTINGS, silent)
     assert again.message == shown
     other = sent(again, np.array([0.3, -0.2, 0.1]))
     assert seen['move_to_start'] != other['move_to_start'] and seen['return'] != other['return']
@@ -164,7 +192,8 @@ def test_a_required_collision_check_that_cannot_be_made_is_refused() -> None:
     words = r'require_collision_check\): planar_3r has no collision shapes'
     for refuse in (lambda: plans.designed(bare, asked, required, silent),
                    lambda: plans.given(bare, trajectory, required, silent),
-                   lambda: replace(designed(robot=bare), settings=required).checked_again(silent)):
+                   lambda: replace(designed(robot=bare), settings=required).checked_again(
+                       bare, required, silent)):
         with pytest.raises(plans.NotChecked, match=words) as refused:
             refuse()
     assert refusal(refused.value) is Code.NOT_CHECKED

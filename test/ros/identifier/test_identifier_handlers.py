@@ -26,6 +26,7 @@ from robot_dynid.errors import Cancelled, UsageError
 from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.trained import Trained
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common.described_robot import RobotFiles, RobotParameters
 from robot_dynid.ros.common.files_directory import RequestedFiles
 from robot_dynid.ros.common.kernel_compilation import KernelCompilation
 from robot_dynid.ros.identifier import dynamics_services, identify_action
@@ -89,6 +90,9 @@ def test_parameters_of_the_node(tmp_path: Path, model: IdentifiedModel) -> None:
         job = node.action.job(asked, ('a.csv',))
         assert (job.recipe, job.method, job.out, job.report) == (
             'cutoff: 5', 'irls', 'o.yaml', 'r.html'), 'the goal comes first'
+        recipe.write_text('cutoff: 6.5\n')
+        job = node.action.job(Identify.Goal(files=['a.csv']), ('a.csv',))
+        assert job.recipe == 'cutoff: 6.5\n', 'as it is now'
 
 
 @pytest.mark.usefixtures('ros_domain')
@@ -182,16 +186,16 @@ def test_by_default_it_compares_and_records_states_of_joints_and_motors() -> Non
 @pytest.fixture
 def action(node: Any, tmp_path: Path) -> Iterator[tuple[IdentifyAction, Recording]]:
     """The action in a bare node, with a recording that never reaches a disk."""
-    robot = load_robot(ROBOT)
+    files = RobotFiles(node, RobotParameters(ROBOT))
     recording = Recording(node, tmp_path, 'arm', (), 1000)
     recording.recorder = Recorder(None)
     recording.recorder.add_topic('/joint_states').append(state(0.1))
     for name in ('other.csv', 'run.csv', 'any.csv', 'b.csv'):
         (tmp_path / name).touch()
-    models = ModelServices(node, robot, RequestedFiles(print, str(tmp_path)))
+    models = ModelServices(node, files.robot, RequestedFiles(print, str(tmp_path)))
     compilation = KernelCompilation(node)
     compilation.start(lambda: None)
-    served = IdentifyAction(node, robot, recording, models, '', compilation)
+    served = IdentifyAction(node, files, recording, models, str, compilation)
     yield served, recording
     served.close()
     models.close()
@@ -220,6 +224,30 @@ def test_goals_wait_visibly_while_kernels_are_compiled(
     spinner.wait(lambda: jobs)
     assert len(jobs[0].sources) == 1
     assert handle.accepted
+
+
+@pytest.mark.usefixtures('ros_domain')
+def test_the_files_of_the_robot_are_read_again_for_every_goal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jobs: list[Job] = []
+    monkeypatch.setattr(WorkerProcess, 'submit', lambda self, job: jobs.append(job))
+    arm, words = tmp_path / 'arm.yaml', '{{urdf: urdf/planar_3r.urdf, effort_kind: {}{}}}'
+    arm.write_text(words.format('torque', ''))
+    (tmp_path / 'run.csv').touch()
+    with made(Identifier, robot=arm, monitor=False, files_directory=tmp_path) as node:
+        client, spinner = ActionClient(node, Identify, '~/identify'), Spinner(node)
+        spinner.wait(client.server_is_ready)
+        arm.write_text(words.format('gravity_compensated_torque', ''))
+        spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
+        spinner.wait(lambda: jobs)
+        assert jobs[0].robot.drive.kind == 'gravity_compensated_torque'
+        monkeypatch.setattr(node.action, '_handle', None)  # that goal is over
+        arm.write_text(words.format('torque', ', joints: [joint_1]'))
+        goal = spinner.answer(client.send_goal_async(Identify.Goal(files=['run.csv'])))
+        result = spinner.answer(goal.get_result_async()).result
+        assert result.code == Code.INVALID and 'start the node again' in result.message
+        client.destroy()
 
 
 def test_windows_of_files_reach_the_worker(
