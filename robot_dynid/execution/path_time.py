@@ -9,23 +9,25 @@ from __future__ import annotations
 
 FULL = 1e-3  # difference from full pace that is none
 JITTER = 0.05  # the same where it is measured, by stamps 10 ms apart
+UNFILLED = 10  # states in a row with a scaling of zero and with progress: nobody fills the field
 
 
 class PathTime:
     """Time of the path at any time of the clock, s, from what the controller said of it.
 
     ``pace`` is the path time per s, ``scaling`` the controller's time per s, ``slowest`` the
-    smallest that was seen, ``known`` whether the controller said where it is since `begin`.
+    smallest that was seen, ``known`` whether the controller said where it is since `begin`,
+    ``settled`` whether its pace was the same the last two times.
     """
 
     def __init__(self) -> None:
         self.pace = self.scaling = self.slowest = 1.0
-        self._unfilled = self._zero = False
+        self._unfilled, self._zeros = False, 0
         self.begin(0.0, 0.0)
 
     def begin(self, earliest: float, latest: float) -> None:
         """Forget what was said: a motion began between two instants, s, scaled as before."""
-        self.pace, self.known = self.scaling, False
+        self.pace, self.known, self.settled = self.scaling, False, True
         self._earliest, self._begun = earliest, 0.5 * (earliest + latest)
         self._at, self._said = self._begun, 0.0
         self.restart(self._begun)
@@ -70,14 +72,15 @@ class PathTime:
             begun = min(begun, self._begun)
         elif self.known:
             self._earliest += begun - self._begun
+        self.settled = abs(pace - self.pace) <= JITTER
         self._begun, self._at, self._said = begun, now, time
         self.known, self.pace, self.scaling = True, pace, pace / rate if rate > 0.0 else 0.0
         self.slowest = min(self.slowest, self.scaling)
 
     def _told(self, now: float, time: float, scaling: float | None) -> float | None:
         """Return the controller's word; a zero beside progress is a field that nobody fills."""
-        if (scaling == 0.0 and self._zero and self.known
-                and time - self._said > 0.5 * (now - self._at) > 0.0):
+        advanced = self.known and time - self._said > 0.5 * (now - self._at) > 0.0
+        self._zeros = self._zeros + 1 if scaling == 0.0 and advanced else 0
+        if self._zeros == UNFILLED:
             self._unfilled, self.slowest = True, 1.0
-        self._zero = scaling == 0.0
         return None if self._unfilled else scaling

@@ -348,11 +348,12 @@ class Execution:
     def _renew(self, now: float) -> Commands:
         """Send the next piece of the motion when it is time, or let the robot come to rest."""
         watchdog, pieces, elapsed = self.watchdog, self._pieces, self.watchdog.elapsed(now)
-        if pieces.late(elapsed, watchdog.path_time.pace):
+        path_time = watchdog.path_time
+        if pieces.late(elapsed, path_time.pace):
             return self._run_out(now, self._not_continued(now))
-        if pieces.unanswered or not watchdog.exact(now):
+        if pieces.unanswered or not (watchdog.exact(now) and path_time.settled):
             return ()
-        piece = pieces.next(elapsed, watchdog.reported, watchdog.path_time.pace)
+        piece = pieces.next(elapsed, watchdog.reported, path_time.pace)
         if piece is None:
             return ()
         watchdog.send(piece.segment, now)

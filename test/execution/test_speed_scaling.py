@@ -9,6 +9,7 @@ from execution_bench import RULES, excitation
 
 from robot_dynid.execution.commands import Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.path_time import PathTime
 
 
 def fast(robot, segment):
@@ -98,6 +99,18 @@ def test_a_motion_paused_for_long_at_the_pendant_goes_on_to_its_end():
     robot = Cell(lambda now: 0.0 if 11.3 < now < 60.0 else 1.0, segment).start().run(100.0)
     assert robot.outcome.code is Code.SUCCESS and robot.now > 60.0
     assert fast(robot, segment) <= 1.001
+
+
+def test_a_piece_taken_just_after_a_pause_is_no_progress_in_it():
+    """It was sent at full pace, so it begins a little further: that is no unfilled field."""
+    clock = PathTime()
+    clock.begin(0.0, 0.0)
+    for k in range(100):
+        now = 0.01 * (k + 1)
+        jump = 0.02 * (k > 60)  # of a piece that the controller takes 20 ms after the pause
+        clock.note(now, min(now, 0.5) + jump, 1.0, 1.0 if now < 0.5 else 0.0)
+    assert (clock.pace, clock.scaling) == (0.0, 0.0)
+    assert clock.elapsed(2.0) == pytest.approx(0.52)
 
 
 def test_a_controller_that_goes_faster_than_planned_is_stopped():
