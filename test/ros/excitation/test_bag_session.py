@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.bag import read_bag
+from robot_dynid.ros.common import listener
 from robot_dynid.ros.excitation.bag_session import ExcitationBag, serialized
 
 KIND = 'trajectory_msgs/msg/JointTrajectory'
@@ -81,8 +82,9 @@ def test_states_under_way_when_a_motion_ends_are_recorded(
     Spinner(node).wait(lambda: publisher.get_subscription_count() == 1)
     path = tape.begin(1.0)
     tape.put('move', JointTrajectory(joint_names=['a']))
-    take, until = tape._listener.take, time.monotonic() + 0.1
-    monkeypatch.setattr(tape._listener, 'take', lambda: time.monotonic() > until and take())
+    take, until = listener.take, time.monotonic() + 0.1
+    monkeypatch.setattr(
+        listener, 'take', lambda *given: take(*given) if time.monotonic() > until else None)
     for k in range(50):
         publisher.publish(JointState(name=['a'], position=[float(k)]))
     assert tape.finish() == (True, f'recorded in {path}')

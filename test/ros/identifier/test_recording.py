@@ -31,6 +31,7 @@ from sensor_msgs.msg import JointState
 from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import read_bag
 from robot_dynid.robot.robot_file import load_robot
+from robot_dynid.ros.common import listener
 from robot_dynid.ros.common.losses import PUBLISHERS, SequenceGaps
 from robot_dynid.ros.common.message_store import TopicStore
 from robot_dynid.ros.identifier import recorder, recording
@@ -295,18 +296,18 @@ def test_a_burst_that_is_stopped_is_in_the_bag_or_told(stage: Stage) -> None:
     assert all(max(numbers[k]) <= after for k, after in enumerate((sent < stopped).sum(axis=0)))
 
 
-def hold_back(stage: Stage, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def hold_back(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let the middleware keep its messages for so long from now on."""
-    listener, until = stage.recording._listener, time.monotonic() + seconds
-    take = listener.take
-    monkeypatch.setattr(listener, 'take', lambda: time.monotonic() > until and take())
+    take, until = listener.take, time.monotonic() + seconds
+    monkeypatch.setattr(
+        listener, 'take', lambda *given: take(*given) if time.monotonic() > until else None)
 
 
 @pytest.mark.ros
 def test_messages_under_way_are_waited_for(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The publisher is silent then: nothing shows that these are the last ones."""
     path = stage.record(100)
-    hold_back(stage, monkeypatch, 0.1)
+    hold_back(monkeypatch, 0.1)
     stage.publish(200)
     whole, said = stage.recording.stop()
     assert whole and f'recorded 300 messages of /joint_states in {path}' in said
@@ -320,7 +321,7 @@ def test_messages_that_come_too_late_are_counted(
     stage.needs_numbers()
     monkeypatch.setattr(recording, 'QUIET', 0.05)
     stage.record(100)
-    hold_back(stage, monkeypatch, 0.2)
+    hold_back(monkeypatch, 0.2)
     stage.publish(30)
     whole, said = stage.recording.stop()
     assert whole and '100 messages' in said
