@@ -78,6 +78,7 @@ class Watchdog:
         self.rules, self._states, self._settings = rules, states, rules.settings
         self.attention, self.held_up, self.reported = Attention(), 0.0, 0.0
         self.path_time, self.longest_silence = PathTime(), 0.0
+        self._scaling: float | None = None
 
     def send(self, segment: Segment, now: float) -> None:
         """Note that a segment is sent, which the controller may follow from now on."""
@@ -135,7 +136,8 @@ class Watchdog:
         if scaling is not None:
             self.path_time.expect(scaling)
         started = any(segment.elapsed == 0.0 for segment, _ in self._pending)
-        if started or self.reference is None or now < self._next_check:
+        changed, self._scaling = scaling != self._scaling, scaling
+        if started or self.reference is None or now < self._next_check and not changed:
             return False
         self._next_check = now + REFERENCE_PERIOD
         place = self._place(now, elapsed, position)
