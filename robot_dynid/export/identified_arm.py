@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from robot_dynid.blas import one_blas_thread
 from robot_dynid.dynamics.mechanism import Mechanism
 from robot_dynid.errors import ModelError
+from robot_dynid.numbers import POSITION
 from robot_dynid.ripple import TorqueRipple
 from robot_dynid.robot.inertia import com_from_parameters
 from robot_dynid.robot.model import PRISMATIC, RobotModel
@@ -65,7 +66,7 @@ class IdentifiedArm:
     def states(self, count: int, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return position, velocity, acceleration (count, n), each joint evenly in its range.
 
-        Positions are those of the training, else within the limits, else a turn (1 m);
+        Positions are those of the training, else within limits that end, else a turn (1 m);
         velocities up to `speeds` both ways; accelerations of the training, else up to their
         limits, else such as reach the speeds within USUAL_TIME.
         """
@@ -73,8 +74,8 @@ class IdentifiedArm:
         grid = (np.argsort(rng.random((3, count, n)), axis=1) + 0.5) / count
         limits, free = self.robot.limits, np.where(self.robot.types == PRISMATIC, 0.5, np.pi)
         position = self.trained.get('position', np.stack([
-            np.where(np.isfinite(limits.lower), limits.lower, -free),
-            np.where(np.isfinite(limits.upper), limits.upper, free)], axis=1))
+            np.where(np.abs(limits.lower) <= POSITION.high, limits.lower, -free),
+            np.where(np.abs(limits.upper) <= POSITION.high, limits.upper, free)], axis=1))
         most = np.where(np.isfinite(limits.acceleration), limits.acceleration,
                         self.speeds / USUAL_TIME)
         acceleration = self.trained.get('acceleration', np.stack([-most, most], axis=1))

@@ -275,6 +275,11 @@ def test_joints_that_mimic_locked_ones_are_no_fault(tmp_path: Path, capsys: Capt
     assert build_model(robot, Truth.ideal(1)).njnt == 1
 
 
+def test_limits_without_end_do_not_spoil_the_comparison() -> None:
+    text = plain().replace('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"')
+    assert model_of(robot_from_urdf(text)).to_mjcf().facts()['error'] < MUJOCO_ACCELERATION
+
+
 def test_made_urdfs_name_no_joint_twice() -> None:
     export = model_of(robot_from_urdf(plain(turn='tool_fixed'))).to_urdf()
     assert export.facts()['error'] < MUJOCO_ACCELERATION
