@@ -332,6 +332,15 @@ def check_folder(path: str | Path) -> None:
         raise UsageError(f'{path}: {why}; give another folder')
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder where it is missing. Raises as `check_folder`, DynIdError when it cannot."""
+    check_folder(path)
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DynIdError(f'{path}: cannot be made ({_reason(error)})') from None
+
+
 def room(folder: Path) -> tuple[str, float]:
     """Return the reason why nothing can be written below a folder, or '', and the bytes left."""
     at = folder

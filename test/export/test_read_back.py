@@ -311,6 +311,8 @@ def test_c_code_is_compiled_and_its_folder_made(tmp_path: Path) -> None:
     code = c_code(model.mechanism)
     with pytest.raises(UsageError, match='is no folder; give another folder'):
         code.save(tmp_path / 'file')
+    with pytest.raises(DynIdError, match='/proc/nowhere: '):
+        code.save('/proc/nowhere')
 
 
 def test_c_code_that_does_not_compile_is_refused(

@@ -22,7 +22,7 @@ from robot_dynid.errors import ModelError
 from robot_dynid.export.c.expressions import COLUMNS, Writer, wrapped
 from robot_dynid.export.c.functions import STATE, Function, Functions
 from robot_dynid.export.c.static_functions import ROUNDS, STATIC_FUNCTIONS
-from robot_dynid.files import atomic_write, check_folder, check_target
+from robot_dynid.files import atomic_write, check_target, make_folder
 from robot_dynid.robot.model import PRISMATIC
 from robot_dynid.types import FloatArray
 from robot_dynid.version import VERSION
@@ -86,8 +86,7 @@ class CCode:
         cannot be written.
         """
         self.facts()
-        check_folder(folder)
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return self._written(Path(folder))
 
     def _written(self, folder: Path) -> tuple[Path, Path]:
