@@ -116,6 +116,8 @@ TESTS: dict[str, dict[str, str]] = {
         **each(f'{SIMULATED}::test_goal_tolerance_and_goal_time', 'goal_tolerance', 'goal_time'),
         **each(f'{SIMULATED}::test_stopped_velocity_tolerance', 'stopped_velocity_tolerance'),
         **each('test_excitation_node.py::test_rejected', 'fault'),
+        **each('test_scaled_motion.py::'
+               'test_the_motion_follows_the_slider_and_a_pause_at_the_pendant', 'speed_scaling'),
     },
 }
 NODES: dict[str, Callable[[], Any]] = {

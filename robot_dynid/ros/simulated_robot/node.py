@@ -53,6 +53,8 @@ FACTOR = NumberRange(1e-3, 1e3)
 SEED = NumberRange(0, 2**63 - 1, whole=True)
 NOISE = NumberRange(-1.0, 10.0)
 TOLERANCE = NumberRange(0.0, 1e3)
+LIVE = ('fault', 'speed_scaling')  # parameters that are attributes of the simulator
+SCALING = NumberRange(0.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,9 @@ class SimulatedRobotParameters:
         0.0, "controller's default in s; 0: wait for ever", allowed=TOLERANCE)
     stopped_velocity_tolerance: float = parameter(
         0.0, 'rad/s at the goal; 0: unchecked', allowed=TOLERANCE)
+    speed_scaling: float = parameter(
+        1.0, 'time of a trajectory per real time, as a speed slider sets it; 0: pause',
+        allowed=SCALING, live=True)
     fault: str = parameter('none', 'what shall go wrong', choices=FAULTS, live=True)
 
 
@@ -131,7 +136,8 @@ class SimulatedRobot(Node):
         self.parameters = load_parameters(self, SimulatedRobotParameters)
         robot = load_robot(self.parameters.robot)
         self._simulator = build_simulator(self.parameters, robot)
-        self._simulator.fault = self.parameters.fault
+        for name in LIVE:
+            setattr(self._simulator, name, getattr(self.parameters, name))
         names = list(robot.joints)
         if self.parameters.joint_order == 'alphabetical':
             names.sort()
@@ -170,8 +176,8 @@ class SimulatedRobot(Node):
         try:
             for change in changes:
                 value = check_parameter(SimulatedRobotParameters, change.name, change.value)
-                if change.name == 'fault':
-                    self._simulator.fault = value
+                if change.name in LIVE:
+                    setattr(self._simulator, change.name, value)
         except (DynIdError, StopIteration) as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -213,7 +219,7 @@ class SimulatedRobot(Node):
                 updated = self._epoch + round(1e9 * (self._simulator.time - CONTROL_PERIOD))
                 self._controller_states.publish(controller_state_message(
                     self._simulator.robot.joints, Time(nanoseconds=updated).to_msg(), update,
-                    measured,
+                    measured, self._simulator.speed_scaling,
                 ))
         except Exception:
             # The context may go at any time on SIGINT; publishing into it is no fault then.
