@@ -1,4 +1,4 @@
-"""Where a controller is in a motion, and at what pace: the time of the path by the clock.
+"""Time of the path by the clock: where a controller is in its motion, and at what pace.
 
 A controller at full speed is later in its motion by one second each second. One that scales the
 speed (`speed_scaling_factor` of its state: a speed slider, a pause at the pendant) is later by
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 FULL = 1e-3  # difference from full pace that is none
 JITTER = 0.05  # the same where it is measured, by stamps 10 ms apart
-UNFILLED = 10  # states in a row with a scaling of zero and with progress: nobody fills the field
 
 
 class PathTime:
@@ -22,7 +21,6 @@ class PathTime:
 
     def __init__(self) -> None:
         self.pace = self.scaling = self.slowest = 1.0
-        self._unfilled, self._zeros = False, 0
         self.begin(0.0, 0.0)
 
     def begin(self, earliest: float, latest: float) -> None:
@@ -61,14 +59,14 @@ class PathTime:
         full pace the earliest is the best.
         """
         self._lost, self._counted = self.lost(now), max(now, self._counted)
-        told, pace, begun = self._told(now, time, scaling), rate, now - time
-        if told is not None:
-            pace = rate * told
+        pace, begun = rate, now - time
+        if scaling is not None:
+            pace = rate * scaling
         elif self.known and now > self._at:
             pace = max(time - self._said, 0.0) / (now - self._at)
-        if abs(pace - 1.0) <= (JITTER if told is None else FULL):
+        if abs(pace - 1.0) <= (JITTER if scaling is None else FULL):
             pace = 1.0
-        if self.known and told is not None and pace == self.pace == 1.0:
+        if self.known and scaling is not None and pace == self.pace == 1.0:
             begun = min(begun, self._begun)
         elif self.known:
             self._earliest += begun - self._begun
@@ -76,11 +74,3 @@ class PathTime:
         self._begun, self._at, self._said = begun, now, time
         self.known, self.pace, self.scaling = True, pace, pace / rate if rate > 0.0 else 0.0
         self.slowest = min(self.slowest, self.scaling)
-
-    def _told(self, now: float, time: float, scaling: float | None) -> float | None:
-        """Return the controller's word; a zero beside progress is a field that nobody fills."""
-        advanced = self.known and time - self._said > 0.5 * (now - self._at) > 0.0
-        self._zeros = self._zeros + 1 if scaling == 0.0 and advanced else 0
-        if self._zeros == UNFILLED:
-            self._unfilled, self.slowest = True, 1.0
-        return None if self._unfilled else scaling

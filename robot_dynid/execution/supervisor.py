@@ -79,7 +79,7 @@ class Execution:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was out of the ordinary, one sentence each."""
+        """Notes about the motion for its user, one sentence each: what was out of the ordinary."""
         slowest = self.watchdog.path_time.slowest
         if slowest == 1.0:
             return ()
@@ -170,12 +170,18 @@ class Execution:
         trip = self.watchdog.tracking(now)
         return self._stop(now, trip) if trip is not None else ()
 
-    def taken_over(self, now: float) -> Commands:
-        """Stop when the state of the controller shows another motion, or comes after its goal."""
+    def react(self, now: float) -> Commands:
+        """React to the state of the controller that was noted last.
+
+        Stop when it shows another motion, or comes after another program's goal. Otherwise send
+        the next piece when it is time: never is the controller's time known better.
+        """
         if self.phase not in UNDER_WAY or self.phase is Phase.PAUSED:
             return ()
         trip = self.watchdog.taken_over(now)
-        return self._stop(now, trip) if trip is not None else ()
+        if trip is not None:
+            return self._stop(now, trip)
+        return self._renew(now) if self._following else ()
 
     def on_goal_of_another(self, now: float) -> None:
         """Note that the controller accepted a goal that is not of this execution.
@@ -340,18 +346,25 @@ class Execution:
             late = waited > self.rules.settings.cancel_timeout
             kind = LIMITED if slowing.kind == PATH else IMMEDIATE
             return self._halt(now, slowing.reason, kind) if late else ()
-        if self.phase is not Phase.RUNNING or slowing is not None:
+        if not self._following:
             return ()
         braking = self._slow_down(now, None) if self._pause_asked else ()
-        return braking or self._renew(now)
+        if not braking and self._pieces.late(self.watchdog.elapsed(now),
+                                             self.watchdog.path_time.pace):
+            return self._run_out(now, self._not_continued(now))
+        return braking
+
+    @property
+    def _following(self) -> bool:
+        """Whether the controller follows the motion, and nothing stops it."""
+        return self.phase is Phase.RUNNING and self._slowing is None
 
     def _renew(self, now: float) -> Commands:
-        """Send the next piece of the motion when it is time, or let the robot come to rest."""
+        """Send the next piece of the motion when it is time."""
         watchdog, pieces, elapsed = self.watchdog, self._pieces, self.watchdog.elapsed(now)
         path_time = watchdog.path_time
-        if pieces.late(elapsed, path_time.pace):
-            return self._run_out(now, self._not_continued(now))
-        if pieces.unanswered or not (watchdog.exact(now) and path_time.settled):
+        ready = watchdog.exact(now) and path_time.settled and not pieces.unanswered
+        if not ready or pieces.late(elapsed, path_time.pace):
             return ()
         piece = pieces.next(elapsed, watchdog.reported, path_time.pace)
         if piece is None:

@@ -113,7 +113,7 @@ class Watchdog:
     def too_fast(self) -> Outcome | None:
         """Return the outcome for a controller that goes faster than was planned."""
         scaling = self.path_time.scaling
-        if scaling <= 1.0 + JITTER:
+        if scaling <= 1.0 + JITTER or not self.path_time.settled:
             return None
         return Outcome(Code.SPEED_SCALING, f'speed scaling is {scaling:.3g}: the motion is faster '
                        'than planned; set the speed to 100 %')
@@ -137,7 +137,8 @@ class Watchdog:
             self.path_time.expect(scaling)
         started = any(segment.elapsed == 0.0 for segment, _ in self._pending)
         changed, self._scaling = scaling != self._scaling, scaling
-        if started or self.reference is None or now < self._next_check and not changed:
+        if started or self.reference is None or (
+                now < self._next_check and not changed):
             return False
         self._next_check = now + REFERENCE_PERIOD
         place = self._place(now, elapsed, position)

@@ -164,7 +164,7 @@ class Backlog:
         for stamp, since, reference, position, velocity in self.waiting[:count]:
             bench.execution.on_controller_state(
                 bench.now, since, reference, self.clock.time(bench.now, stamp))
-            bench.do(bench.execution.taken_over(bench.now))
+            bench.do(bench.execution.react(bench.now))
             bench.states.update(bench.now, JOINTS, stamp, (position, velocity, bench.effort))
             bench.do(bench.execution.on_state(bench.now))
         return bench

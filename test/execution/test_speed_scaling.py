@@ -9,7 +9,6 @@ from execution_bench import RULES, excitation
 
 from robot_dynid.execution.commands import Phase, Send
 from robot_dynid.execution.guards import Code, Outcome
-from robot_dynid.execution.path_time import PathTime
 
 
 def fast(robot, segment):
@@ -50,13 +49,13 @@ def constant(factor):
     return lambda _: factor
 
 
-@pytest.mark.parametrize('told', [constant(None), constant(0.0)])
-def test_a_controller_that_scales_without_a_word_is_followed_by_its_progress(told):
+def test_a_controller_that_scales_without_a_word_is_followed_by_its_progress():
     segment = excitation(1)
-    robot = Cell(lambda now: 0.6 if now > 11.0 else 1.0, segment, told=told).start().run()
+    robot = Cell(lambda now: 0.6 if now > 11.0 else 1.0, segment, told=constant(None))
+    robot.start().run()
     assert robot.outcome.code is Code.SUCCESS, robot.outcome
     assert robot.execution.watchdog.path_time.scaling == pytest.approx(0.6, abs=0.02)
-    assert fast(robot, segment) <= 1.2  # until it shows
+    assert fast(robot, segment) <= 1.001
 
 
 @pytest.mark.parametrize('factor', [1.0, 0.5, 0.25])
@@ -99,18 +98,6 @@ def test_a_motion_paused_for_long_at_the_pendant_goes_on_to_its_end():
     robot = Cell(lambda now: 0.0 if 11.3 < now < 60.0 else 1.0, segment).start().run(100.0)
     assert robot.outcome.code is Code.SUCCESS and robot.now > 60.0
     assert fast(robot, segment) <= 1.001
-
-
-def test_a_piece_taken_just_after_a_pause_is_no_progress_in_it():
-    """It was sent at full pace, so it begins a little further: that is no unfilled field."""
-    clock = PathTime()
-    clock.begin(0.0, 0.0)
-    for k in range(100):
-        now = 0.01 * (k + 1)
-        jump = 0.02 * (k > 60)  # of a piece that the controller takes 20 ms after the pause
-        clock.note(now, min(now, 0.5) + jump, 1.0, 1.0 if now < 0.5 else 0.0)
-    assert (clock.pace, clock.scaling) == (0.0, 0.0)
-    assert clock.elapsed(2.0) == pytest.approx(0.52)
 
 
 def test_a_controller_that_goes_faster_than_planned_is_stopped():

@@ -65,7 +65,7 @@ def test_a_goal_of_another_program_is_one_that_took_over(text):
 def test_a_goal_of_another_that_ours_replaced_at_once_ends_the_motion_all_the_same():
     bench = Bench().start().run(2.5)
     bench.execution.on_goal_of_another(bench.now)
-    assert bench.execution.taken_over(bench.now) == (), 'not known yet which it follows'
+    assert bench.execution.react(bench.now) == (), 'not known yet which it follows'
     since = bench.now
     sent = bench.last(Send)
     bench.run()
@@ -127,7 +127,7 @@ def test_late_messages_in_bursts_are_no_false_alarm(rules, burst):
             while waiting:
                 _, *message = waiting.pop(0)
                 tell(bench.now, *message)
-                bench.do(bench.execution.taken_over(bench.now))
+                bench.do(bench.execution.react(bench.now))
         if step == 250:
             bench.do(bench.execution.pause(bench.now))
         if step == 500:

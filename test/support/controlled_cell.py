@@ -72,8 +72,8 @@ class Cell:
     def take(self, points, stamp):
         self.points = [point.time for point in points], [point.position for point in points]
         assert self.controller.rejection(Command(JOINTS, points, stamp), self.now + CLOCK) is None
-        self.controller.start(Goal(Command(JOINTS, points, stamp)), self.now + CLOCK,
-                              (self.position, self.velocity))
+        self.number = self.controller.start(Goal(Command(JOINTS, points, stamp)), self.now + CLOCK,
+                                            (self.position, self.velocity))
         self.post(self.to_node, lambda: self.carry_out(self.execution.on_accepted(self.now)))
 
     def cancel(self):
@@ -97,7 +97,7 @@ class Cell:
         self.post(self.to_node, lambda: self.state(at, elapsed, position, told))
         self.position, self.velocity = position.copy(), velocity.copy()
         for ended in controller.finished:
-            if ended.number == controller._numbers and ended.status == 4:
+            if ended.number == self.number and ended.status == 4:
                 self.post(self.to_node, lambda: self.carry_out(
                     self.execution.on_result(self.now, 4, 0, '')))
         controller.finished = []
@@ -111,7 +111,7 @@ class Cell:
 
     def state(self, at, elapsed, position, told):
         self.execution.on_controller_state(self.now, elapsed, position, at, told)
-        self.carry_out(self.execution.taken_over(self.now))
+        self.carry_out(self.execution.react(self.now))
 
     def joint_state(self, at, position, velocity):
         self.states.update(self.now, JOINTS, at, (position, velocity, np.full(2, 5.0)))

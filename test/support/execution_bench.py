@@ -143,7 +143,7 @@ class Bench:
                 since, reference = self.hijacked(self.now)
             if self.execution.on_controller_state(self.now, since, reference, None, 1.0):
                 self.begun = self.goal_start
-            self.carry_out(self.execution.taken_over(self.now))
+            self.carry_out(self.execution.react(self.now))
         if self.states_on:
             self.states.update(self.now, JOINTS, self.now,
                                (self.position + self.offset, self.velocity, self.effort))

@@ -174,7 +174,7 @@ class ControllerClient:
                 message, 'speed_scaling_factor', None)):  # not before Jazzy
             self._ahead = Time.from_msg(stamp).nanoseconds - round(1e9 * measured)
         self._deliver(execution.bridge(arrival, measured, measured_position, measured_velocity))
-        self._deliver(execution.taken_over(time.monotonic()))
+        self._deliver(execution.react(time.monotonic()))
 
     def _on_status(self, data: bytes, info: Mapping[str, Any]) -> None:
         execution = self._execution

@@ -253,8 +253,8 @@ class Runner:
             return None
         return Outcome(Code.CONTROLLER_LOST, f'no message of {self.settings.controller}/'
                        f'controller_state after {waited:g} s, without which the motion cannot be '
-                       'sent in pieces; nothing was sent; is the controller active, and does it '
-                       'publish its state?')
+                       'sent in pieces; is the controller active, and does it publish its '
+                       'state?; nothing was sent')
 
     async def ended(self) -> Outcome:
         """Wait for the end of the execution, if there is one."""

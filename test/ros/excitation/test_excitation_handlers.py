@@ -250,7 +250,7 @@ def asked(excitation: Any, publishing: bool = True, telling: bool = True,
                          velocity=[0.0] * 3, effort=[0.1] * 3)
     state = user.create_publisher(JointTrajectoryControllerState, 'arm/controller_state', 1)
     own_state = JointTrajectoryControllerState(
-        joint_names=message.name,
+        joint_names=message.name, speed_scaling_factor=1.0,
         feedback=JointTrajectoryPoint(positions=[0.0] * 3, velocities=[0.0] * 3))
     if publishing:
         user.create_timer(0.02, lambda: states.publish(message))
