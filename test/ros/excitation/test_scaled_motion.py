@@ -34,6 +34,7 @@ def client(shared: Stage) -> Iterator[Client]:
 
 
 def test_the_motion_follows_the_slider_and_a_pause_at_the_pendant(client: Client) -> None:
+    """The slider is the parameter speed_scaling of the simulated robot."""
     handle = client.moving()
     for factor, seconds in ((0.9, 1.0), (0.5, 1.5), (0.0, 1.0), (1.0, 1.0), (0.5, 0.5)):
         client.scale(factor)
