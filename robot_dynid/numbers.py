@@ -63,7 +63,7 @@ class NumberRange:
         """
         if not shape:
             return frozen(self.read(value, where, error))
-        numbers = _numbers(value)
+        numbers = number_array(value)
         if numbers is None or numbers.shape != shape or not np.all(np.isfinite(numbers)):
             lists = ''.join(f'{count} lists of ' for count in shape[:-1])
             raise error(f'{where} must be {lists or "a list of "}{shape[-1]} finite numbers, is '
@@ -128,7 +128,7 @@ def _finite(value: Any) -> bool:
         return False
 
 
-def _numbers(value: Any) -> FloatArray | None:
+def number_array(value: Any) -> FloatArray | None:
     """Return nested lists of numbers as an array, None for anything else."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype.kind in 'iuf' else None

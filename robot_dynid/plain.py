@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -11,11 +11,15 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynid.errors import clipped
+from robot_dynid.numbers import check_ranges, is_number, number_array, shown
 from robot_dynid.types import frozen
 
 T = TypeVar('T')
 #: origin of the hints of arrays: np.ndarray, or since NumPy 2.5 an alias of it
 ARRAY = get_origin(NDArray[np.float64])
+#: finite numbers are at most as large, so that their squares are finite, too
+MOST = 1e100
 
 
 def to_plain(value: Any) -> Any:
@@ -36,19 +40,31 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f'{type(value).__name__} is no plain type')
 
 
-def from_plain(kind: type[T], content: Any) -> T:
+def from_plain(kind: type[T], content: Any, where: str = '') -> T:
     """Return the dataclass ``kind`` that `to_plain` wrote as ``content``.
 
-    A field that is missing takes its default. Raises ValueError, TypeError where the content is
-    not that of ``kind``.
+    A field that is missing takes its default. Raises ValueError that begins with the key, below
+    ``where``, which is missing, unknown, of another type or, where its field has a range, outside
+    of it; DynIdError as ``kind`` does.
     """
     hints = _hints(kind)  # type: ignore[arg-type]
     if not isinstance(content, Mapping):
-        raise ValueError(f'{kind.__name__} must be a mapping, is {content!r}')
+        raise _wrong(where or kind.__name__, 'a mapping', content)
     unknown = sorted(map(str, set(content) - set(hints)))
     if unknown:
-        raise ValueError(f'{kind.__name__} has no {", ".join(unknown)}')
-    return kind(**{name: _read(hints[name], value) for name, value in content.items()})
+        raise ValueError(f'{where or kind.__name__} has no {clipped(", ".join(unknown))}')
+    missing = [f.name for f in fields(kind)  # type: ignore[arg-type]
+               if f.default is f.default_factory is MISSING and f.name not in content]
+    if missing:
+        raise ValueError(f'{where or kind.__name__} lacks {", ".join(missing)}')
+    values = {name: _read(hints[name], value, _below(where, name))
+              for name, value in content.items()}
+    try:
+        made = kind(**values)
+    except ValueError as error:
+        raise ValueError(f'{where}: {error}' if where else str(error)) from None
+    check_ranges(made, _below(where.replace('{', '{{').replace('}', '}}'), '{}'))
+    return made
 
 
 @cache
@@ -57,27 +73,59 @@ def _hints(kind: type) -> dict[str, Any]:
     return {f.name: known[f.name] for f in fields(kind)}
 
 
-def _read(hint: Any, value: Any) -> Any:
-    """Return a plain ``value`` as the type of a field."""
+def _below(where: str, key: str) -> str:
+    return f'{where}.{key}' if where else key
+
+
+def _wrong(where: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f'{where} must be {expected}, is {shown(value)}')
+
+
+#: how messages call the types of fields
+WORDS = {bool: 'true or false', int: 'a whole number', float: f'a number up to {MOST:g}',
+         str: 'text'}
+
+
+def _read(hint: Any, value: Any, where: str) -> Any:
+    """Return a plain ``value`` as the type of a field; raises ValueError beginning with where."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         own = [kind for kind in inner if kind is not type(None)]
-        return None if value is None and len(own) < len(inner) else _read(own[0], value)
+        absent = value is None and len(own) < len(inner)
+        return None if absent else _read(own[0], value, where)
     if origin is ARRAY:
-        return frozen(value)
+        numbers = number_array(value)
+        size = None if numbers is None else np.abs(numbers)
+        if size is None or np.any((size > MOST) & (size < np.inf)):
+            raise _wrong(where, f'lists of numbers up to {MOST:g}', value)
+        return frozen(numbers)
     if origin is tuple:
-        if isinstance(value, (str, bytes)):
-            raise ValueError(f'{value!r} is no list')
-        kinds = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        return tuple(_read(one, item) for one, item in zip(kinds, value, strict=True))
+        return _read_tuple(inner, value, where)
     if origin is not None and issubclass(origin, Mapping):
-        return {str(key): _read(inner[1], item) for key, item in value.items()}
-    if hint is Any:
-        return value
+        if not isinstance(value, Mapping):
+            raise _wrong(where, 'a mapping', value)
+        return {str(key): _read(inner[1], item, _below(where, clipped(str(key))))
+                for key, item in value.items()}
     if is_dataclass(hint):
-        return from_plain(hint, value)  # type: ignore[arg-type]
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return from_plain(hint, value, where)  # type: ignore[arg-type]
+    return value if hint is Any else _read_scalar(hint, value, where)
+
+
+def _read_scalar(hint: Any, value: Any, where: str) -> Any:
+    if hint is float and is_number(value) and not MOST < abs(value) < np.inf:
         return float(value)
-    if not isinstance(value, hint) or (hint is not bool and isinstance(value, bool)):
-        raise ValueError(f'{value!r} is not {hint.__name__}')
+    if hint is float or not isinstance(value, hint) \
+            or (hint is not bool and isinstance(value, bool)):
+        raise _wrong(where, WORDS[hint], value)
     return value
+
+
+def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise _wrong(where, 'a list', value)
+    if kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    if len(kinds) != len(value):
+        raise _wrong(where, f'a list of {len(kinds)}', value)
+    return tuple(_read(kind, item, f'{where}[{i}]')
+                 for i, (kind, item) in enumerate(zip(kinds, value, strict=True)))

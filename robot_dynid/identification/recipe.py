@@ -39,6 +39,7 @@ from robot_dynid.residual import RESIDUALS
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals.averaging import PERIOD as AVERAGED_PERIOD
 from robot_dynid.signals.averaging import WARM_UP, Periodic
+from robot_dynid.signals.prepare import CUTOFF, EFFORT_LAG, RATE
 from robot_dynid.signals.windows import Window
 from robot_dynid.yaml_text import load_yaml
 
@@ -46,10 +47,7 @@ from robot_dynid.yaml_text import load_yaml
 NONE = 'none'
 #: values of ``loops``: friction and links at once, or one after the other
 JOINT, THREE = 'joint', 'three'
-CUTOFF = NumberRange(1e-2, 1e4, 'Hz')
 RAMP_WIDTH = NumberRange(1e-9, 1e3, 'rad/s or m/s')
-EFFORT_LAG = NumberRange(-10.0, 10.0, 's')
-RATE = NumberRange(1.0, 1e5, 'Hz')
 PERIOD = replace(AVERAGED_PERIOD, words=(AUTO,))
 #: key of the laws of all axes that a recipe does not name
 OTHERS = 'others'

@@ -6,10 +6,10 @@ Its last line is the SHA-256 of all before, so that no change goes unnoticed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import SHOWN
-from robot_dynid.numbers import shown
+from robot_dynid.numbers import NumberRange, ranged, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
-from robot_dynid.regressor import GearEffects
+from robot_dynid.regressor import GearEffects, axes_of
 from robot_dynid.residual import residual_from_plain
 from robot_dynid.ripple import TorqueRipple
+from robot_dynid.robot.model import RobotModel
 from robot_dynid.robot.serialization import robot_from_plain, robot_to_plain
 from robot_dynid.signals.prepare import Preprocessing
 from robot_dynid.types import FloatArray, frozen
@@ -35,8 +36,6 @@ from robot_dynid.yaml_text import YamlError, parsed, yaml_text
 
 if TYPE_CHECKING:
     from robot_dynid.identified.model import IdentifiedModel
-
-T = TypeVar('T')
 
 #: in the head of every model file; no other file is replaced by one
 MARK = b'\nformat: robot_dynid model '
@@ -52,13 +51,73 @@ UNPROTECTED = ('its file has no digest, so changes of it would not be noticed; s
                'anew to protect it')
 #: the last key of a complete file; a file that was cut off lacks it
 END = 'end_of_model'
-KEYS = {'format', 'software', 'method', 'status', 'not_identified', 'warnings', 'parameters',
-        'correlation_factor', 'feasible', 'preprocessing', 'blocks', 'residual', 'ripple',
-        'adaptation', 'trained', 'noise_levels', 'record', 'robot', 'reduction', END, 'digest'}
+#: of parameters, and of factors of the reduction
+ENTRY = NumberRange(-1e12, 1e12)
 #: a parameter is correlated with itself by one, to the digits of the file
 CORRELATED = 1e-4
 #: base parameters and those of the feasible ones differ by rounding, relative to their terms
 CONSISTENT = 1e-9
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    label: str
+    std: float
+    value: float = ranged(MISSING, ENTRY)
+    nominal: float = ranged(MISSING, ENTRY)
+
+
+@dataclass(frozen=True)
+class _Friction:
+    settings: tuple[Mapping[str, Any], ...]
+    laws: tuple[str, ...] | None = None
+    law: str = ''
+    load: tuple[tuple[float, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    rotor_inertia: bool
+    friction: _Friction
+    gears: tuple[GearEffects, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Reduction:
+    standard: tuple[str, ...]
+    gap: float
+    combinations: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Content:
+    """Content of a file. What has readers of its own is Any."""
+
+    format: str
+    method: str
+    status: str
+    not_identified: tuple[str, ...]
+    warnings: tuple[str, ...]
+    parameters: tuple[_Parameter, ...]
+    preprocessing: Preprocessing
+    blocks: _Blocks
+    robot: Any
+    reduction: _Reduction
+    record: Mapping[str, Any]
+    software: str = ''
+    correlation_factor: tuple[str, ...] | None = None
+    feasible: Mapping[str, float] | None = None
+    residual: Mapping[str, Any] | None = None
+    ripple: Mapping[str, TorqueRipple] | None = None
+    adaptation: Mapping[str, Adaptation] | None = None
+    trained: Mapping[str, Mapping[str, FloatArray]] | None = None
+    noise_levels: Any = None
+    end_of_model: bool = False
+    digest: str = ''
+
+
+KEYS = {f.name for f in fields(_Content)}
 
 
 def dump(model: IdentifiedModel) -> str:
@@ -121,18 +180,16 @@ def _gears(structure: Structure) -> dict[str, Any]:
     return {'gears': to_plain(structure.gears)} if structure.gears else {}
 
 
-def _read_structure(blocks: dict[str, Any]) -> Structure:
+def _read_structure(blocks: _Blocks) -> Structure:
     """Return the structure; ``law``, one name for all axes, is how files were written once."""
-    friction = blocks['friction']
-    settings = tuple(dict(s) for s in friction['settings'])
-    names = friction['laws'] if 'laws' in friction else [friction['law']] * len(settings)
-    load = friction.get('load')
-    if len(names) != len(settings):
-        raise ValueError(f'{len(names)} friction laws with {len(settings)} settings')
-    return Structure(
-        bool(blocks['rotor_inertia']), tuple(names), settings,
-        None if load is None else tuple(tuple(float(v) for v in row) for row in load),
-        tuple(from_plain(GearEffects, one) for one in blocks.get('gears', ())))
+    friction = blocks.friction
+    names = friction.laws
+    if names is None:
+        names = (friction.law,) * len(friction.settings)
+    if len(names) != len(friction.settings):
+        raise ValueError(f'blocks.friction: {len(names)} laws with {len(friction.settings)} '
+                         'settings')
+    return Structure(blocks.rotor_inertia, names, friction.settings, friction.load, blocks.gears)
 
 
 def _residual(model: IdentifiedModel) -> dict[str, Any]:
@@ -164,15 +221,19 @@ def _correlation(model: IdentifiedModel) -> dict[str, Any]:
                                    for i, row in enumerate(model.correlation_factor)]}
 
 
-def _read_correlation(given: list[str] | None, count: int, source: str) -> FloatArray | None:
+def _read_correlation(given: tuple[str, ...] | None, count: int, source: str) -> FloatArray | None:
     """Return the triangle U (b, b) of ``count`` parameters, each correlated with itself by 1."""
     if given is None:
         return None
+    rows = [[float(word) for word in row.split()] for row in given]
+    if [len(row) for row in rows] != list(range(count, 0, -1)):
+        raise ModelError(f'{source}: its correlation_factor is no triangle of {count} rows; '
+                         'identify again')
     factor = np.zeros((count, count))
-    for i, row in enumerate(given):
-        factor[i, i:] = [float(word) for word in row.split()]
+    for i, row in enumerate(rows):
+        factor[i, i:] = row
     sizes = np.sum(factor**2, axis=0)
-    if len(given) != count or not np.all((sizes == 0.0) | (np.abs(sizes - 1.0) < CORRELATED)):
+    if not np.all((sizes == 0.0) | (np.abs(sizes - 1.0) < CORRELATED)):
         raise ModelError(f'{source}: its correlation_factor holds no correlations; identify again')
     return frozen(factor)
 
@@ -195,9 +256,9 @@ def parse(text: str, source: str) -> dict[str, Any]:
     content = _content(text, source, protected)
     try:
         fields = _fields(content, source)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelError(f'{source}: damaged: {error.__class__.__name__} {error}; identify again: '
-                         f'{_command(content)}') from None
+    except ValueError as error:
+        raise ModelError(f'{source}: damaged: {error}; identify again: {_command(content)}'
+                         ) from None
     except ModelError:
         raise
     except DynIdError as error:
@@ -243,62 +304,77 @@ def _command(content: dict[str, Any]) -> str:
 
 
 def _fields(content: dict[str, Any], source: str) -> dict[str, Any]:
-    robot = robot_from_plain(content['robot'], source)
-    if robot.hash() != content['robot']['hash']:
-        raise ModelError(f'{source}: the robot in it was changed after the identification; its '
-                         'parameters no longer fit')
-    parameters = content['parameters']
-    table = np.array([[p['value'], p['std'], p['nominal']] for p in parameters], dtype=np.float64)
-    if not np.all(np.isfinite(table[:, [0, 2]])):
-        raise ModelError(f'{source}: holds parameters that are not finite')
-    structure = _read_structure(content['blocks'])
-    reduction = _reduction(content['reduction'], [p['name'] for p in parameters])
+    provenance = content.get('provenance')
+    if content['format'] == FIRST:  # record and noise levels were in its ``provenance``
+        if not isinstance(provenance, Mapping):
+            raise ValueError('provenance must be a mapping')
+        content = {'record': {}, 'noise_levels': provenance.get('quiet'), **content}
+    given = from_plain(_Content, {k: v for k, v in content.items() if k in KEYS})
+    robot = robot_from_plain(given.robot, source)
+    values, std, control = (np.array([getattr(p, name) for p in given.parameters])
+                            for name in ('value', 'std', 'nominal'))
+    if np.any(std < 0.0):
+        raise ValueError('parameters: a std is negative')
+    structure = _read_structure(given.blocks)
+    if structure.load is not None:
+        ENTRY.array(structure.load, (robot.n, 10), 'blocks.friction.load')
+    reduction = _reduction(given.reduction, [p.name for p in given.parameters])
     names = tuple(n for block in structure.blocks(robot) for n in block.names)
     if names != reduction.standard:
         raise ModelError(f'{source}: damaged: its parameters are not those of its blocks')
+    if not set(given.not_identified) <= set(robot.joints):
+        raise ValueError(f'not_identified: {shown(given.not_identified)} are no joints of it')
+    record = record_from_provenance(content['provenance'], given.method) \
+        if content['format'] == FIRST else FitRecord.from_plain(given.record, given.method)
+    _require_record(record, robot)
     return {
         'robot': robot, 'structure': structure, 'reduction': reduction,
-        'values': frozen(table[:, 0]), 'std': frozen(table[:, 1]), 'control': frozen(table[:, 2]),
-        'preprocessing': Preprocessing(**content['preprocessing']),
-        'method': content['method'], 'status': content['status'],
-        'not_identified': tuple(content['not_identified']),
-        'warnings': tuple(content['warnings']), **_record(content, robot.joints),
-        'correlation_factor': _read_correlation(
-            content.get('correlation_factor'), len(table), source),
-        'feasible': _read_feasible(content.get('feasible'), reduction, table[:, 0], source),
-        'residual_models': _by_joint(content.get('residual'), robot.joints, residual_from_plain),
-        'ripples': _by_joint(content.get('ripple'), robot.joints, TorqueRipple.of),
-        'adaptations': _by_joint(content.get('adaptation'), robot.joints, Adaptation.of),
-        'trained': Trained.from_plain(content.get('trained'), robot.joints),
+        'values': frozen(values), 'std': frozen(std), 'control': frozen(control),
+        'preprocessing': given.preprocessing, 'method': given.method, 'status': given.status,
+        'not_identified': given.not_identified, 'warnings': given.warnings, 'record': record,
+        'correlation_factor': _read_correlation(given.correlation_factor, len(values), source),
+        'feasible': _read_feasible(given.feasible, reduction, values, source),
+        'residual_models': _by_joint(given.residual, robot.joints, residual_from_plain),
+        'ripples': _by_joint(given.ripple, robot.joints),
+        'adaptations': _by_joint(given.adaptation, robot.joints),
+        'trained': Trained.of(given.trained, robot.joints),
+        'noise_levels': None if given.noise_levels is None else
+        NoiseLevels.from_plain(given.noise_levels, robot.joints),
     }
 
 
-def _record(content: dict[str, Any], joints: tuple[str, ...]) -> dict[str, Any]:
-    """Return record and noise levels; format 1 had both in its ``provenance``."""
-    if content['format'] == FIRST:
-        provenance = content['provenance']
-        record = record_from_provenance(provenance, content['method'])
-        levels = provenance.get('quiet')
-    else:
-        record = FitRecord.from_plain(content['record'], content['method'])
-        levels = content.get('noise_levels')
-    return {'record': record, 'noise_levels':
-            None if levels is None else NoiseLevels.from_plain(levels, joints)}
+def _require_record(record: FitRecord, robot: RobotModel) -> None:
+    """Raise ValueError for joints or axes of a record which the robot has not."""
+    for mean in record.averaging:
+        if not len(mean.position_noise) == len(mean.effort_noise) == robot.n:
+            raise ValueError(f'record.averaging: its noise is not that of {robot.n} joints')
+    for curve in record.friction_curves:
+        if not set(curve.shapes) <= set(curve.settings):
+            raise ValueError('record.friction_curves: its shapes are not among its settings')
+    lists = (getattr(record, f.name) for f in fields(record))
+    named = {entry.joint for entries in lists if isinstance(entries, tuple) for entry in entries
+             if hasattr(entry, 'joint')}
+    if not named <= set(robot.joints):
+        raise ValueError(f'record: no joints: {", ".join(sorted(named - set(robot.joints)))}')
+    axes, labels = {choice.axis for choice in record.friction}, axes_of(robot).labels
+    if not axes <= set(labels):
+        raise ValueError(f'record.friction: an axis must be one of {", ".join(labels)}')
 
 
 def _by_joint(
-    given: dict[str, Any] | None, joints: tuple[str, ...], read: Callable[[Any], T]
-) -> tuple[T | None, ...]:
+    given: Mapping[str, Any] | None, joints: tuple[str, ...],
+    read: Callable[[Any], Any] = lambda entry: entry,
+) -> tuple[Any, ...]:
     """Return the entries of the joints as ``read`` reads them, None without; () without any."""
     if not given:
         return ()
     if not set(given) <= set(joints):
-        raise ValueError(f'no joints: {", ".join(sorted(map(str, set(given) - set(joints))))}')
+        raise ValueError(f'no joints: {", ".join(sorted(set(given) - set(joints)))}')
     return tuple(read(given[j]) if j in given else None for j in joints)
 
 
 def _read_feasible(
-    given: dict[str, float] | None, reduction: Reduction, values: FloatArray, source: str
+    given: Mapping[str, float] | None, reduction: Reduction, values: FloatArray, source: str
 ) -> FloatArray | None:
     """Return the feasible parameters (p,), which must belong to the base parameters ``values``."""
     if given is None:
@@ -306,10 +382,8 @@ def _read_feasible(
     if set(given) != set(reduction.standard):
         raise ModelError(f'{source}: its feasible parameters are not those of its blocks; '
                          'identify again')
-    feasible = np.array([given[name] for name in reduction.standard], dtype=np.float64)
-    if not np.all(np.isfinite(feasible)):
-        raise ModelError(f'{source}: holds feasible parameters that are not finite; identify '
-                         'again')
+    feasible = np.array([ENTRY.read(given[name], f'feasible.{name}')
+                         for name in reduction.standard])
     scale = np.abs(reduction.matrix) @ np.abs(feasible)
     if np.any(np.abs(reduction.base(feasible) - values) > CONSISTENT * scale):
         raise ModelError(f'{source}: its feasible parameters do not give its base parameters; '
@@ -317,12 +391,18 @@ def _read_feasible(
     return frozen(feasible)
 
 
-def _reduction(content: dict[str, Any], names: list[str]) -> Reduction:
-    standard = tuple(content['standard'])
-    index = {name: i for i, name in enumerate(standard)}
-    matrix = np.zeros((len(names), len(standard)))
+def _reduction(content: _Reduction, names: list[str]) -> Reduction:
+    index = {name: i for i, name in enumerate(content.standard)}
+    matrix = np.zeros((len(names), len(index)))
+    if set(content.combinations) != set(names) or not set(names) <= set(index):
+        raise ValueError('reduction: its combinations are not those of the parameters')
     for row, name in zip(matrix, names, strict=True):
-        for other, factor in content['combinations'][name].items():
-            row[index[other]] = factor
-    return Reduction(standard, np.array([index[n] for n in names]), frozen(matrix),
-                     float(content['gap']))
+        for other, factor in content.combinations[name].items():
+            where = f'reduction.combinations.{name}.{other}'
+            if other not in index:
+                raise ValueError(f'{where}: unknown key')
+            row[index[other]] = ENTRY.read(factor, where)
+        if row[index[name]] == 0.0:
+            raise ValueError(f'reduction.combinations.{name} lacks {name}')
+    return Reduction(content.standard, np.array([index[n] for n in names]), frozen(matrix),
+                     content.gap)

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Any
 
 import numpy as np
 
+from robot_dynid.numbers import AMOUNT, NumberRange, ranged
+from robot_dynid.plain import from_plain
 from robot_dynid.types import FloatArray, frozen
 
 #: gain [1/s] of the observer the levels are taken with
 NOMINAL_GAIN = 30.0
+GAIN = NumberRange(1e-9, 1e9, '1/s')
 COLUMNS = ('moving', 'holding', 'speed')
+
+
+@dataclass(frozen=True)
+class _Joint:
+    moving: float = ranged(MISSING, AMOUNT)
+    holding: float = ranged(MISSING, AMOUNT)
+    speed: float = ranged(MISSING, AMOUNT)
+    variance: float | None = ranged(None, AMOUNT)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Content of a file."""
+
+    joints: Mapping[str, _Joint]
+    gain: float = ranged(MISSING, GAIN)
+    deflected: _Stored | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +72,18 @@ class NoiseLevels:
             **found, 'deflected': self.deflected.plain(joints)}
 
     @classmethod
-    def from_plain(cls, content: Mapping[str, Any], joints: tuple[str, ...]) -> NoiseLevels:
-        """Read what ``plain`` returned. Raises ValueError when something is missing."""
-        try:
-            known = [content['joints'][joint] for joint in joints]
-            names = COLUMNS if 'variance' not in known[0] else (*COLUMNS, 'variance')
-            rows = np.array([[float(one[key]) for key in names] for one in known])
-            gain = float(content['gain'])
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f'noise levels are damaged: {error!r}') from None
-        if not np.all(np.isfinite(rows)) or not gain > 0.0:
-            raise ValueError('noise levels are not finite')
-        deflected = content.get('deflected')
-        return cls(**{key: frozen(column) for key, column in zip(names, rows.T, strict=True)},
-                   gain=gain, deflected=None if deflected is None else
-                   cls.from_plain(deflected, joints))
+    def from_plain(cls, content: Any, joints: tuple[str, ...]) -> NoiseLevels:
+        """Read what ``plain`` returned. Raises ValueError, UsageError where it is damaged."""
+        return cls._of(from_plain(_Stored, content, 'noise_levels'), joints)
+
+    @classmethod
+    def _of(cls, stored: _Stored, joints: tuple[str, ...]) -> NoiseLevels:
+        if set(stored.joints) != set(joints):
+            raise ValueError('noise_levels: its joints are not those of the model')
+        rows = [stored.joints[joint] for joint in joints]
+        moving, holding, speed = (frozen([getattr(row, key) for row in rows]) for key in COLUMNS)
+        variance = [row.variance for row in rows if row.variance is not None]
+        if len(variance) not in (0, len(rows)):
+            raise ValueError('noise_levels: joints without variance among others with it')
+        return cls(moving, holding, speed, stored.gain, None if stored.deflected is None else
+                   cls._of(stored.deflected, joints), frozen(variance) if variance else None)

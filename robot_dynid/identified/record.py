@@ -235,7 +235,7 @@ class FitRecord:
         Details of a method that is not registered are left out. Raises ValueError, TypeError.
         """
         others = {key: value for key, value in content.items() if key != 'details'}
-        record = from_plain(cls, others)
+        record = from_plain(cls, others, 'record')
         if 'details' not in content or method not in ESTIMATORS:
             return record
         return replace(record, details=ESTIMATORS[method].read_details(content['details']))

@@ -154,17 +154,20 @@ class Trained:
                 for j, joint in enumerate(joints)}
 
     @classmethod
-    def from_plain(cls, content: Mapping[str, Any] | None, joints: tuple[str, ...]) -> Trained:
-        """Read them; raises KeyError, TypeError or ValueError where they are damaged."""
+    def of(cls, content: Mapping[str, Mapping[str, FloatArray]] | None, joints: tuple[str, ...]
+           ) -> Trained:
+        """Return those that `plain` returned; raises ValueError where they are damaged."""
         if content is None:
             return cls()
-        names = [name for name in UNITS if name in content[joints[0]]]
-        quantities = {name: np.array([content[joint][name] for joint in joints],
-                                     dtype=np.float64) for name in names}
-        for name, ends in quantities.items():
-            if ends.shape != (len(joints), 2) or not np.all(ends[:, 0] <= ends[:, 1]):
-                raise ValueError(f'trained ranges of {name}')
-        return cls(quantities)
+        if set(content) != set(joints) or len({frozenset(content[j]) for j in joints}) > 1 \
+                or not set(content[joints[0]]) <= set(UNITS):
+            raise ValueError('trained: its joints or quantities are not those of the model')
+        for joint, ranges in content.items():
+            for name, ends in ranges.items():
+                if ends.shape != (2,) or not ends[0] <= ends[1]:
+                    raise ValueError(f'trained.{joint}.{name} must be [least, greatest]')
+        return cls({name: np.array([content[joint][name] for joint in joints])
+                    for name in UNITS if name in content[joints[0]]})
 
 
 def measured(robot: RobotModel, samples: Samples) -> dict[str, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from robot_dynid.numbers import shown
 from robot_dynid.residual.gear import GearModel, GearRegression
 from robot_dynid.residual.gmr import MixtureModel, MixtureRegression
 from robot_dynid.residual.model import ResidualFit, ResidualModel
@@ -21,9 +22,11 @@ CHOICES = ('gear', 'gmr')
 
 def residual_from_plain(content: Mapping[str, Any]) -> ResidualModel:
     """Return a stored residual model. Raises ValueError when it is damaged."""
-    if content.get('kind') not in MODELS:
-        raise ValueError(f'residual model {content.get("kind")!r} is not known')
-    model: ResidualModel = MODELS[content['kind']].from_plain(content)
+    kind = content.get('kind') if isinstance(content, Mapping) else None
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise ValueError(f'residual: model {shown(kind)} is not known')
+    model: ResidualModel = MODELS[kind].from_plain(
+        {key: value for key, value in content.items() if key not in ('kind', 'ripple')})
     return RippleModel.of(content, model) if 'ripple' in content else model
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.plain import from_plain
 from robot_dynid.residual.model import Moments, ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
@@ -55,12 +56,12 @@ class GearModel(Moments):
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> GearModel:
         """Return the model of `plain`. Raises ValueError for a gear that is none."""
-        size, numbers = frozen(content['size']), {n: float(content[n]) for n in NUMBERS}
-        if size.ndim != 1 or len(size) not in (2 + BESIDE, 4 + BESIDE) \
-                or not np.isfinite([*size, *numbers.values()]).all() \
-                or not numbers['lower'] < numbers['upper']:
+        found = from_plain(cls, content, 'residual')
+        numbers = [getattr(found, name) for name in NUMBERS]
+        if found.size.ndim != 1 or len(found.size) not in (2 + BESIDE, 4 + BESIDE) \
+                or not np.isfinite([*found.size, *numbers]).all() or not found.lower < found.upper:
             raise ValueError('gear of a residual model')
-        return cls(size, **numbers)
+        return found
 
 
 def without_gears(models: Sequence[ResidualModel | None]) -> tuple[ResidualModel | None, ...]:

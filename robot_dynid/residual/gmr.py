@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynid.errors import MissingDependency
-from robot_dynid.plain import to_plain
+from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.residual.model import Moments, ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
@@ -86,14 +86,18 @@ class MixtureModel(Moments):
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> MixtureModel:
         """Return the model of `plain`. Raises ValueError when the shapes do not agree."""
-        names = ('weights', 'means', 'covariances', 'centre', 'scale')
-        arrays = {name: frozen(content[name]) for name in names}
-        count, size = len(arrays['weights']), len(arrays['centre'])
-        shapes = ((count,), (count, size), (count, size, size), (size,), (size,))
+        found = from_plain(cls, content, 'residual')
+        names = ('weights', 'means', 'covariances', 'centre', 'scale', 'reach', 'blank')
+        count, size = found.weights.size, found.centre.size
+        shapes = ((count,), (count, size), (count, size, size), (size,), (size,), (), ())
         for name, shape in zip(names, shapes, strict=True):
-            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+            array = np.asarray(getattr(found, name))
+            if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f'{name} of a Gaussian mixture')
-        return cls(**arrays, reach=float(content['reach']), blank=float(content['blank']))
+        if not min(*found.weights, *found.scale, found.reach) > 0.0 \
+                or not np.linalg.eigvalsh(found.covariances).min() > 0.0:
+            raise ValueError('a Gaussian mixture of weights or scales that are not positive')
+        return found
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.plain import from_plain
 from robot_dynid.residual.model import Moments, ResidualModel, checked, faded, knowledge
 from robot_dynid.types import FloatArray, frozen
 
@@ -48,14 +49,17 @@ class RadialModel(Moments):
     @classmethod
     def from_plain(cls, content: Mapping[str, Any]) -> RadialModel:
         """Return the model of `plain`. Raises ValueError when the shapes do not agree."""
-        arrays = {name: frozen(content[name]) for name in ('lower', 'upper', 'weights', 'spread')}
-        count, size = int(content['count']), len(arrays['lower'])
-        shapes = {'lower': (size,), 'upper': (size,), 'weights': (count**size,),
-                  'spread': (count**size,)}
+        found = from_plain(cls, content, 'residual')
+        size = found.lower.size
+        shapes = {'lower': (size,), 'upper': (size,), 'weights': (found.count**size,),
+                  'spread': (found.count**size,), 'blank': ()}
         for name, shape in shapes.items():
-            if arrays[name].shape != shape or not np.isfinite(arrays[name]).all():
+            array = np.asarray(getattr(found, name))
+            if array.shape != shape or not np.isfinite(array).all():
                 raise ValueError(f'{name} of radial basis functions')
-        return cls(count=count, blank=float(content['blank']), **arrays)
+        if found.count < 2 or not np.all(found.lower < found.upper):
+            raise ValueError('grid of radial basis functions')
+        return found
 
 
 def normalised(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynid.numbers import number_array
 from robot_dynid.residual.model import Moments, ResidualFit, ResidualModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -44,10 +45,10 @@ class RippleModel(Moments):
     @classmethod
     def of(cls, content: Mapping[str, Any], inner: ResidualModel) -> RippleModel:
         """Return the model of `plain`. Raises ValueError when there is no ripple."""
-        size = frozen(content['ripple'])
-        if size.ndim != 1 or not len(size) or not np.isfinite(size).all():
+        size = number_array(content['ripple'])
+        if size is None or size.ndim != 1 or not len(size) or not np.isfinite(size).all():
             raise ValueError('ripple of a gear')
-        return cls(size, inner)
+        return cls(frozen(size), inner)
 
 
 @dataclass(frozen=True)

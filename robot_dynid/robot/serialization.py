@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from robot_dynid.errors import RobotError
-from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, is_number, shown
+from robot_dynid.numbers import GRAVITY, SIZE, NumberRange, shown
+from robot_dynid.plain import from_plain
 from robot_dynid.robot.model import MOTOR, SHAPES, Drive, Limits, Link, LinkShape, RobotModel
 from robot_dynid.types import FloatArray, frozen
 
@@ -62,91 +63,145 @@ def _optional(drive: Drive) -> dict[str, Any]:
 
 ENTRY = NumberRange(-1e12, 1e12)
 TYPE = NumberRange(0, 1, whole=True)
-LIMITS = ('lower', 'upper', 'velocity', 'acceleration', 'effort')
 
 
-def _array(values: Any, shape: tuple[int, ...], where: str) -> FloatArray | None:
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    name: str
+    type: int
+    parent: int
+    body: str
+    rotation: FloatArray
+    translation: FloatArray
+    axis: FloatArray
+    nominal: FloatArray
+    limits: _Limits
+
+
+@dataclass(frozen=True)
+class _Limits:
+    lower: float
+    upper: float
+    velocity: float
+    acceleration: float
+    effort: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Link:
+    name: str
+    body: int
+    placement: FloatArray
+    parameters: FloatArray
+    has_inertial: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Drive:
+    kind: str
+    gains: FloatArray | None
+    gear_ratios: FloatArray | None
+    coupling: FloatArray | None
+    elastic: tuple[int, ...] = ()
+    torque_sensors: tuple[int, ...] = ()
+    rotor_axes: FloatArray | None = None
+    gains_std: FloatArray | None = None
+    sensor: str = MOTOR
+
+
+@dataclass(frozen=True, eq=False)
+class _Robot:
+    """Content of a file."""
+
+    name: str
+    hash: str
+    base_link: str
+    gravity: FloatArray
+    joints: tuple[_Joint, ...]
+    drive: _Drive
+    links: tuple[_Link, ...]
+    wrenches: tuple[tuple[str, str], ...] = ()
+    shapes: tuple[LinkShape, ...] = ()
+
+
+def _array(values: FloatArray | None, shape: tuple[int, ...], where: str) -> FloatArray | None:
     """Return finite numbers of a shape, None for None."""
     return None if values is None else ENTRY.array(values, shape, where, RobotError)
 
 
-def _rows(joints: list[Any], key: str, count: int) -> FloatArray:
+def _rows(joints: Sequence[_Joint], key: str, count: int) -> FloatArray:
     """Return finite numbers (n, count) of all joints."""
-    return ENTRY.array([j[key] for j in joints], (len(joints), count), key, RobotError)
+    return np.array([ENTRY.array(getattr(joint, key), (count,), f'{key} of a joint', RobotError)
+                     for joint in joints])
 
 
-def _limits(joints: list[Any]) -> Limits:
-    """Return the limits, NaN where unknown."""
-    columns = [[j['limits'][key] for j in joints] for key in LIMITS]
-    if not all(is_number(value) for column in columns for value in column):
-        raise RobotError('limits must be numbers')
-    return Limits(*(frozen(column) for column in columns))
-
-
-def _indices(values: Any, most: int, where: str) -> tuple[int, ...]:
+def _indices(values: Iterable[int], most: int, where: str) -> tuple[int, ...]:
     allowed = NumberRange(-1, most, whole=True)
     return tuple(allowed.read_whole(value, where, RobotError) for value in values)
 
 
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise RobotError(f'{where} must be a name, is {shown(value)}')
-    return value
+def _link(link: _Link, n: int) -> Link:
+    (body,) = _indices([link.body], n - 1, 'body of a link')
+    placement = ENTRY.array(link.placement, (16,), 'placement of a link', RobotError)
+    return Link(link.name, body, frozen(placement.reshape(4, 4)),
+                ENTRY.array(link.parameters, (10,), 'parameters of a link', RobotError),
+                link.has_inertial)
 
 
-def _link(content: Mapping[str, Any], n: int) -> Link:
-    (body,) = _indices([content['body']], n - 1, 'body of a link')
-    placement = ENTRY.array(content['placement'], (16,), 'placement of a link', RobotError)
-    return Link(_text(content['name'], 'link'), body, frozen(placement.reshape(4, 4)),
-                ENTRY.array(content['parameters'], (10,), 'parameters of a link', RobotError),
-                bool(content['has_inertial']))
+def _require_shape(shape: LinkShape) -> None:
+    if shape.kind not in SHAPES:
+        raise RobotError(f'kind of a shape must be one of {", ".join(SHAPES)}, is '
+                         f'{shown(shape.kind)}')
+    SIZE.array(shape.sizes, (sum(SHAPES[shape.kind].values()),), 'sizes of a shape', RobotError)
+    for key in ('xyz', 'rpy'):
+        ENTRY.array(getattr(shape, key), (3,), f'{key} of a shape', RobotError)
 
 
-def _shape(content: Mapping[str, Any]) -> LinkShape:
-    kind = _text(content['kind'], 'kind of a shape')
-    sizes = SIZE.array(content['sizes'], (sum(SHAPES[kind].values()),), 'sizes', RobotError)
-    place = (ENTRY.array(content[key], (3,), key, RobotError) for key in ('xyz', 'rpy'))
-    return LinkShape(_text(content['link'], 'link of a shape'), kind, tuple(sizes.tolist()),
-                     *(tuple(part.tolist()) for part in place))
-
-
-def _drive(content: Mapping[str, Any], n: int) -> Drive:
+def _drive(drive: _Drive, n: int) -> Drive:
     return Drive(
-        _text(content['kind'], 'kind of the drive'), _array(content['gains'], (n,), 'gains'),
-        _array(content['gear_ratios'], (n,), 'gear_ratios'),
-        _array(content['coupling'], (n, n), 'coupling'),
-        _indices(content.get('elastic', ()), n - 1, 'elastic'),
-        _indices(content.get('torque_sensors', ()), n - 1, 'torque_sensors'),
-        _array(content.get('rotor_axes'), (n, 3), 'rotor_axes'),
-        _array(content.get('gains_std'), (n,), 'gains_std'),
-        _text(content.get('sensor', MOTOR), 'sensor'))
+        drive.kind, _array(drive.gains, (n,), 'gains'),
+        _array(drive.gear_ratios, (n,), 'gear_ratios'),
+        _array(drive.coupling, (n, n), 'coupling'), _indices(drive.elastic, n - 1, 'elastic'),
+        _indices(drive.torque_sensors, n - 1, 'torque_sensors'),
+        _array(drive.rotor_axes, (n, 3), 'rotor_axes'),
+        _array(drive.gains_std, (n,), 'gains_std'), drive.sensor)
 
 
-def robot_from_plain(content: Mapping[str, Any], source: str) -> RobotModel:
+def robot_from_plain(content: Any, source: str) -> RobotModel:
     """Rebuild a robot.
 
-    Raises KeyError, TypeError, ValueError or RobotError when the content is damaged.
+    Raises ValueError or RobotError, naming the key, when the content is damaged; RobotError for
+    another robot than that of its hash.
     """
-    joints = content['joints']
-    drive = content['drive']
-    n = len(joints)
-    parents = _indices([j['parent'] for j in joints], n - 1, 'parent')
+    given = from_plain(_Robot, content, 'robot')
+    joints, n = given.joints, len(given.joints)
+    parents = _indices([joint.parent for joint in joints], n - 1, 'parent of a joint')
     if not n or any(parent >= j for j, parent in enumerate(parents)):
         raise RobotError('a joint must come after its parent')
-    return RobotModel(
-        name=str(content['name']), joints=tuple(_text(j['name'], 'joint') for j in joints),
-        types=np.array([TYPE.read_whole(j['type'], 'type', RobotError) for j in joints],
-                       dtype=np.int8),
+    for joint in joints:
+        low, high, *rates = (getattr(joint.limits, f.name) for f in fields(_Limits))
+        if low > high or any(rate < 0.0 for rate in rates):
+            raise RobotError(f'limits of joint {joint.name}: no position or speed is within them')
+    for shape in given.shapes:
+        _require_shape(shape)
+    robot = RobotModel(
+        name=given.name, joints=tuple(joint.name for joint in joints),
+        types=np.array([TYPE.read_whole(joint.type, 'type of a joint', RobotError)
+                        for joint in joints], dtype=np.int8),
         parents=np.array(parents, dtype=np.int64),
         rotations=frozen(_rows(joints, 'rotation', 9).reshape(n, 3, 3)),
-        translations=_rows(joints, 'translation', 3), axes=_rows(joints, 'axis', 3),
-        bodies=tuple(_text(j['body'], 'body') for j in joints),
-        nominal=_rows(joints, 'nominal', 10), limits=_limits(joints),
-        gravity=GRAVITY.array(content['gravity'], (3,), 'gravity', RobotError),
-        drive=_drive(drive, n),
-        base_link=str(content['base_link']), source=source,
-        links=tuple(_link(link, n) for link in content['links']),
-        wrenches=tuple((_text(topic, 'topic'), _text(link, 'link'))
-                       for topic, link in content.get('wrenches', ())),
-        shapes=tuple(_shape(shape) for shape in content.get('shapes', ())),
+        translations=frozen(_rows(joints, 'translation', 3)),
+        axes=frozen(_rows(joints, 'axis', 3)),
+        bodies=tuple(joint.body for joint in joints),
+        nominal=frozen(_rows(joints, 'nominal', 10)),
+        limits=Limits(*(frozen([getattr(joint.limits, f.name) for joint in joints])
+                        for f in fields(_Limits))),
+        gravity=GRAVITY.array(given.gravity, (3,), 'gravity', RobotError),
+        drive=_drive(given.drive, n), base_link=given.base_link, source=source,
+        links=tuple(_link(link, n) for link in given.links), wrenches=given.wrenches,
+        shapes=given.shapes,
     )
+    if robot.hash() != given.hash:
+        raise RobotError('the robot in it was changed after the identification; its parameters '
+                         'no longer fit')
+    return robot

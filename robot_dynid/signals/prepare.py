@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
+from robot_dynid.numbers import RANGE, NumberRange, ranged
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
@@ -37,6 +38,12 @@ FINEST_GRID = 20.0
 LAG_CUTOFF, LEAST_LAG_STEPS = 6.0, 0.05
 
 
+CUTOFF = NumberRange(1e-2, 1e4, 'Hz')
+EFFORT_LAG = NumberRange(-10.0, 10.0, 's')
+RATE = NumberRange(1.0, 1e5, 'Hz')
+PERIODS = NumberRange(1, 1e9, whole=True)
+
+
 @dataclass(frozen=True)
 class Preprocessing:
     """Settings of ``prepare``.
@@ -47,9 +54,9 @@ class Preprocessing:
     after the last motion.
     """
 
-    cutoff: float
-    rate: float | None = None
-    effort_lag: float = 0.0
+    cutoff: float = ranged(MISSING, CUTOFF)
+    rate: float | None = ranged(None, RATE)
+    effort_lag: float = ranged(0.0, EFFORT_LAG)
     decimate: bool = True
     trim_rest: bool = True
 
@@ -67,7 +74,7 @@ class Averaging:
     source: str
     period: float
     start: float
-    periods: int
+    periods: int = field(metadata={RANGE: PERIODS})
     position_noise: tuple[float, ...]
     effort_noise: tuple[float, ...]
 

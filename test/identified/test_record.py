@@ -172,11 +172,12 @@ def test_files_that_cannot_be_read_say_how_to_make_them_anew(provenance: dict[st
 
 
 @pytest.mark.parametrize(('kind', 'content', 'message'), [
-    (Lag, {'seconds': 0.0, 'std': '1'}, "'1' is not float"),
-    (Lag, {'seconds': 0.0, 'std': True}, 'True is not float'),
+    (Lag, {'seconds': 0.0, 'std': '1'}, "std must be a number up to 1e.100, is '1'"),
+    (Lag, {'seconds': 0.0, 'std': True}, 'std must be a number up to 1e.100, is True'),
     (Lag, [0.0, 1.0], 'Lag must be a mapping'),
     (LawScore, {'law': 'coulomb', 'error': 1.0}, 'LawScore has no error'),
-    (LawBand, {'speed': 'fast', 'friction': [], 'lower': [], 'upper': []}, "'fast' is no list"),
+    (LawBand, {'speed': 'fast', 'friction': [], 'lower': [], 'upper': []},
+     "speed must be a list, is 'fast'"),
 ])
 def test_content_of_another_kind_is_refused(kind: type, content: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
