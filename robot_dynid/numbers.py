@@ -17,6 +17,8 @@ from robot_dynid.types import FloatArray, frozen
 
 #: key of the metadata of a dataclass field that holds its NumberRange
 RANGE = 'range'
+#: the same of what a file holds, and users do not give
+BOUNDS = 'bounds'
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,15 @@ def ranged(default: Any, allowed: NumberRange, description: str = '') -> Any:
     return field(default=default, metadata={RANGE: allowed, 'description': description})
 
 
-def check_ranges(settings: Any, named: str, error: type[DynIdError] = UsageError) -> None:
-    """Raise ``error`` where a field of a dataclass is outside its range.
+def check_ranges(
+    settings: Any, named: str, error: type[DynIdError] = UsageError, key: str = RANGE
+) -> None:
+    """Raise ``error`` where a field of a dataclass is outside its range, RANGE or BOUNDS.
 
     ``named`` is how the message calls a field, such as ``option '{}'``.
     """
     for f in fields(settings):
-        allowed, value = f.metadata.get(RANGE), getattr(settings, f.name)
+        allowed, value = f.metadata.get(key), getattr(settings, f.name)
         if allowed is None or (type(value) is type(f.default) and value == f.default):
             continue
         for one in value if isinstance(value, tuple) else (value,):
@@ -129,7 +133,7 @@ def _finite(value: Any) -> bool:
 
 
 def number_array(value: Any) -> FloatArray | None:
-    """Return nested lists of numbers as an array, None for anything else."""
+    """Return nested lists of numbers as an array (...), None for anything else."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype.kind in 'iuf' else None
     if not isinstance(value, (list, tuple)) or not all(map(is_number, _leaves(value))):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from robot_dynid.identified.record import FitRecord, record_from_provenance
 from robot_dynid.identified.structure import Structure
 from robot_dynid.identified.trained import Trained
 from robot_dynid.identified.uncertainty import SHOWN
-from robot_dynid.numbers import NumberRange, ranged, shown
+from robot_dynid.numbers import BOUNDS, NumberRange, shown
 from robot_dynid.plain import from_plain, to_plain
 from robot_dynid.reduction.base import Reduction
 from robot_dynid.regressor import GearEffects, axes_of
@@ -64,8 +64,8 @@ class _Parameter:
     name: str
     label: str
     std: float
-    value: float = ranged(MISSING, ENTRY)
-    nominal: float = ranged(MISSING, ENTRY)
+    value: float = field(metadata={BOUNDS: ENTRY})
+    nominal: float = field(metadata={BOUNDS: ENTRY})
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from robot_dynid.numbers import AMOUNT, NumberRange, ranged
+from robot_dynid.numbers import AMOUNT, BOUNDS, NumberRange
 from robot_dynid.plain import from_plain
 from robot_dynid.types import FloatArray, frozen
 
@@ -20,10 +20,10 @@ COLUMNS = ('moving', 'holding', 'speed')
 
 @dataclass(frozen=True)
 class _Joint:
-    moving: float = ranged(MISSING, AMOUNT)
-    holding: float = ranged(MISSING, AMOUNT)
-    speed: float = ranged(MISSING, AMOUNT)
-    variance: float | None = ranged(None, AMOUNT)
+    moving: float = field(metadata={BOUNDS: AMOUNT})
+    holding: float = field(metadata={BOUNDS: AMOUNT})
+    speed: float = field(metadata={BOUNDS: AMOUNT})
+    variance: float | None = field(default=None, metadata={BOUNDS: AMOUNT})
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Stored:
     """Content of a file."""
 
     joints: Mapping[str, _Joint]
-    gain: float = ranged(MISSING, GAIN)
+    gain: float = field(metadata={BOUNDS: GAIN})
     deflected: _Stored | None = None
 
 

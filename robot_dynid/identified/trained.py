@@ -156,7 +156,7 @@ class Trained:
     @classmethod
     def of(cls, content: Mapping[str, Mapping[str, FloatArray]] | None, joints: tuple[str, ...]
            ) -> Trained:
-        """Return those that `plain` returned; raises ValueError where they are damaged."""
+        """Return those that `plain` returned, (2,) by joint and name; raises ValueError."""
         if content is None:
             return cls()
         if set(content) != set(joints) or len({frozenset(content[j]) for j in joints}) > 1 \

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynid.errors import DataError, UsageError
-from robot_dynid.numbers import RANGE, NumberRange, ranged
+from robot_dynid.numbers import BOUNDS, NumberRange
 from robot_dynid.robot.model import RobotModel
 from robot_dynid.signals import alignment, periodic
 from robot_dynid.signals.derivatives import derivative, fused_velocity
@@ -54,9 +54,9 @@ class Preprocessing:
     after the last motion.
     """
 
-    cutoff: float = ranged(MISSING, CUTOFF)
-    rate: float | None = ranged(None, RATE)
-    effort_lag: float = ranged(0.0, EFFORT_LAG)
+    cutoff: float = field(metadata={BOUNDS: CUTOFF})
+    rate: float | None = field(default=None, metadata={BOUNDS: RATE})
+    effort_lag: float = field(default=0.0, metadata={BOUNDS: EFFORT_LAG})
     decimate: bool = True
     trim_rest: bool = True
 
@@ -74,7 +74,7 @@ class Averaging:
     source: str
     period: float
     start: float
-    periods: int = field(metadata={RANGE: PERIODS})
+    periods: int = field(metadata={BOUNDS: PERIODS})
     position_noise: tuple[float, ...]
     effort_noise: tuple[float, ...]
 

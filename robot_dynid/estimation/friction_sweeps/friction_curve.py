@@ -14,7 +14,7 @@ from robot_dynid.errors import UsageError
 from robot_dynid.estimation.friction_sweeps.sweeps import SpeedPoint
 from robot_dynid.estimation.quantiles import student_quantile
 from robot_dynid.friction import LAWS, AxisMotion, FrictionLaw, law_from
-from robot_dynid.numbers import RANGE, SPEED
+from robot_dynid.numbers import BOUNDS, SPEED
 from robot_dynid.types import FloatArray
 
 #: speeds below which no law is fitted
@@ -83,7 +83,7 @@ class CurveParameter:
 class LawBand:
     """The law through the points, with its 95 % band: torque [N m, N] over speed [rad/s, m/s]."""
 
-    speed: tuple[float, ...] = field(metadata={RANGE: SPEED})
+    speed: tuple[float, ...] = field(metadata={BOUNDS: SPEED})
     friction: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]

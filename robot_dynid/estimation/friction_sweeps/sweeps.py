@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from robot_dynid.estimation.quantiles import fisher_tail, student_quantile
-from robot_dynid.numbers import RANGE, SPEED
+from robot_dynid.numbers import BOUNDS, SPEED
 from robot_dynid.signals.single_joint_motion import SHORTEST, SingleJointMotion
 from robot_dynid.types import FloatArray
 
@@ -40,7 +40,7 @@ class SpeedPoint:
     (there + back) / 2: gravity, offset, and friction that does not turn with the speed.
     """
 
-    speed: float = field(metadata={RANGE: SPEED})
+    speed: float = field(metadata={BOUNDS: SPEED})
     friction: float
     std: float
     degrees: int
