@@ -133,7 +133,7 @@ def _finite(value: Any) -> bool:
 
 
 def number_array(value: Any) -> FloatArray | None:
-    """Return nested lists of numbers as an array (...), None for anything else."""
+    """Return nested lists of numbers as an array (n, m, ...), None for anything else."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float64) if value.dtype.kind in 'iuf' else None
     if not isinstance(value, (list, tuple)) or not all(map(is_number, _leaves(value))):
