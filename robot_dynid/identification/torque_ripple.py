@@ -14,14 +14,11 @@ from robot_dynid.identified.model import IdentifiedModel
 from robot_dynid.identified.record import JointRipple
 from robot_dynid.ripple.fit import RippleFit, fit_ripple
 from robot_dynid.ripple.scan import JointResidual
+from robot_dynid.signals.held_out_motion import HeldOutMotion
 from robot_dynid.signals.prepare import Repaired, prepare
 from robot_dynid.threads import side_by_side
 from robot_dynid.types import FloatArray, Samples
 
-#: stretches that are left out in turn, at least and at most; recordings are stretches
-LEAST_FOLDS, MOST_FOLDS = 5, 8
-#: recordings from which on they are not cut
-WHOLE = 3
 #: length [s] of the pieces whose gains are compared
 PIECE = 0.2
 #: a row this share of a piece before its end is in the next one: rounding decides about none
@@ -53,22 +50,27 @@ class Rows:
         """Return those of a model without ripple; None where no positions are known."""
         settings = replace(model.preprocessing, decimate=False)
         found: list[tuple[FloatArray, ...]] = []
+        motion = HeldOutMotion()
         rows = sum(len(part.time) for recording in recordings for part in recording.parts)
         every = max(1, -(-rows // MOST_ROWS))
-        for number, recording in enumerate(recordings):
+        for recording in recordings:
             try:
                 samples = prepare(model.robot, recording, settings)
             except DataError:
                 continue  # a part of a longer one that is at rest or too short
             if samples.raw_position is not None:
-                found.append(_rows(model, samples, number, every))
+                motion.add(samples)
+                found.append(_rows(model, samples, every))
         if not found:
             return None
-        q, qd, effort, residual, source, seconds = (
+        held_out = motion.folds()
+        folds = np.concatenate([held_out.at(k, rows[-1]) for k, rows in enumerate(found)])
+        source = np.repeat(np.arange(len(found)), [len(rows[-1]) for rows in found])
+        q, qd, effort, residual, seconds, _ = (
             np.concatenate(parts) for parts in zip(*found, strict=True))
         pieces = np.cumsum((np.diff(piece_of(seconds), prepend=-1.0) != 0.0)
                            | (np.diff(source, prepend=-1.0) != 0.0))
-        return cls(q, qd, effort, residual, _folds(source.astype(np.int64)), pieces)
+        return cls(q, qd, effort, residual, folds, pieces)
 
     def of_joint(self, j: int) -> JointResidual | None:
         """Return the rows of one joint; None where it rests, or there are too few."""
@@ -80,9 +82,9 @@ class Rows:
 
 
 def _rows(
-    model: IdentifiedModel, samples: Samples, number: int, every: int
+    model: IdentifiedModel, samples: Samples, every: int
 ) -> tuple[FloatArray, ...]:
-    """Return position, velocity, effort, residual (M, n), number and time (M,) of a recording.
+    """Return position, velocity, effort, residual (M, n), time since the first and time (M,) [s].
 
     One in ``every`` so many pieces of it.
     """
@@ -92,25 +94,12 @@ def _rows(
     since = samples.instants - samples.instants[0]
     own = samples.fresh & (piece_of(since) % every == 0.0)
     return (samples.raw_position[own], moved[own], effort[own], (samples.measured - effort)[own],
-            np.full(int(own.sum()), float(number)), since[own])
+            since[own], samples.instants[own])
 
 
 def piece_of(since: FloatArray) -> FloatArray:
     """Return the number (N,) of the piece of rows ``since`` (N,) [s] the first one."""
     return np.floor(since / PIECE + BORDER)
-
-
-def _folds(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the folds (N,) of rows of recordings of some ``number`` (N,): these, or stretches."""
-    recordings = np.unique(number)
-    if len(recordings) >= WHOLE:
-        return np.asarray(np.searchsorted(recordings, number) % MOST_FOLDS)
-    stretches = -(-LEAST_FOLDS // len(recordings))
-    folds = np.empty_like(number)
-    for k, one in enumerate(recordings):
-        rows = np.flatnonzero(number == one)
-        folds[rows] = k * stretches + np.arange(len(rows)) * stretches // len(rows)
-    return folds
 
 
 def with_ripple(
