@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from robot_dynid.cli.main import VERBS
+from robot_dynid.cli.verbs import VERBS
 from robot_dynid_evaluation.bench import Row, Target, row
 from robot_dynid_evaluation.bench.timing import in_turns
 
