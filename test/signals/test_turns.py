@@ -94,7 +94,7 @@ def test_numbers_that_are_missing_at_the_seam_hide_no_turn() -> None:
     same_motion(np.where(bad, log.position, found.position), log.position)
 
 
-@settings(max_examples=20)
+@settings(max_examples=25)
 @given(st.floats(-7.0, 7.0), st.floats(-9.0, 9.0), st.sampled_from([1e-3, 4e-3, 2e-2, 0.1]))
 def test_states_one_by_one_are_the_recording(least: float, speed: float, step: float) -> None:
     time = np.arange(0.0, 3.0, step)
