@@ -92,11 +92,9 @@ class Stopping:
 
     @property
     def _span(self) -> float:
-        """Length of a hold without confirmation, s; with a scaling of zero the robot stands."""
-        awaited, scaling = self._gentle or not self._answered, self._watchdog.path_time.scaling
-        if not awaited or self._held is None or scaling == 0.0:
-            return 0.0
-        return self._held.duration / scaling
+        """Length of a hold without confirmation, s."""
+        awaited = self._gentle or not self._answered
+        return self._held.duration if awaited and self._held is not None else 0.0
 
     def _doubtful(self) -> Outcome:
         """Return the outcome of a stop that was not confirmed in time."""

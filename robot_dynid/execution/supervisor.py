@@ -398,11 +398,11 @@ class Execution:
             return Outcome(Code.REJECTED, 'controller_state does not show the motion that was '
                            'sent, with its time, so it cannot be continued without a step; use a '
                            'controller that tells the time in reference.time_from_start')
-        scaling = watchdog.path_time.scaling
-        if scaling != 1.0:
-            return Outcome(Code.SPEED_SCALING, f'speed scaling is {scaling:.3g}, at which the '
-                           'motion cannot be continued within its limits; set the speed to 100 % '
-                           'and excite again')
+        scaling, settled = watchdog.path_time.scaling, watchdog.path_time.settled
+        if scaling != 1.0 or not settled:
+            how = f'is {scaling:.3g}, at' if settled else 'changes all the time, with'
+            return Outcome(Code.SPEED_SCALING, f'speed scaling {how} which the motion cannot be '
+                           'continued within its limits; set the speed to 100 % and excite again')
         return Outcome(Code.NODE_DELAYED, 'this node was too late to continue the motion')
 
     def _slow_down(self, now: float, reason: Outcome | None) -> Commands:

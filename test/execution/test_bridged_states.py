@@ -32,10 +32,13 @@ def test_what_the_feedback_shows_meanwhile_is_guarded():
     assert min(at for at, c in cell.log if isinstance(c, Cancel)) < 11.68
 
 
-def test_states_that_do_not_come_for_longer_stop_the_motion_within_the_limits():
-    cell = Cell(FULL, excitation(1))
+@pytest.mark.parametrize('scaling', [1.0, 0.5])
+def test_states_that_do_not_come_for_longer_stop_the_motion_within_the_limits(scaling):
+    cell = Cell(lambda now: scaling, excitation(1))
     cell.silent = 11.5, np.inf
     cell.start().run()
+    planned = np.abs(cell.execution.plan[0].points.velocity).max(axis=0)
+    assert np.all(np.abs(cell.speed) <= 1.01 * scaling * planned)
     assert cell.outcome.code is Code.STALE_STATES, cell.outcome
     assert 'decelerated within the limits' in cell.outcome.text
     stop = max(at for at, command in cell.log if isinstance(command, Send))

@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from controlled_cell import Cell
-from execution_bench import RULES, excitation
+from execution_bench import JOINTS, LIMITS, RULES, excitation
 
 from robot_dynid.execution.commands import Phase, Send
-from robot_dynid.execution.guards import Code, Outcome
+from robot_dynid.execution.guards import Code, JointStates, Outcome
+from robot_dynid.execution.pace import Entry
+from robot_dynid.execution.sampled import SampledTrajectory
+from robot_dynid.execution.segment import Segment
+from robot_dynid.execution.watchdog import Watchdog
 
 
 def fast(robot, segment):
@@ -142,3 +146,48 @@ def test_a_controller_that_does_not_interpolate_is_told_from_one_that_was_taken_
     assert robot.outcome.code is Code.REJECTED, robot.outcome
     assert 'interpolation_method to splines' in robot.outcome.text
     assert robot.now < 10.6
+
+
+def test_a_pace_that_changes_from_state_to_state_is_not_continued():
+    """It is not known well enough; the robot comes to rest on its path."""
+    segment = excitation(2)
+    robot = Cell(lambda now: 0.8 if now > 11.0 and int(now / 0.012) % 2 else 1.0, segment)
+    robot.start().run()
+    assert robot.outcome.code is Code.SPEED_SCALING, robot.outcome
+    assert 'speed scaling changes all the time' in robot.outcome.text
+    assert not any(isinstance(c, Send) for at, c in robot.log if at > 11.05)
+    assert fast(robot, segment) <= 1.001
+
+
+def test_a_state_from_before_a_piece_was_taken_is_placed_in_the_motion_before_it():
+    """The robot is at rest, so that its position does not tell which of both it was."""
+    still = np.zeros((200, 2))
+    points = SampledTrajectory(JOINTS, 0.1 + 0.02 * np.arange(200), still, still, still)
+    watchdog = Watchdog(RULES, JointStates(JOINTS))
+    first = Segment('excitation', points, LIMITS)
+    watchdog.send(first, 0.0)
+    watchdog.follow(first, 0.0)
+    for k in range(1, 100):
+        watchdog.note_reference(0.01 * k, 0.005 * k, still[0], scaling=0.5)
+    entry = Entry(0.495, 0.5, 0.1, 0.1)
+    second = Segment('excitation', points, LIMITS, elapsed=0.495, entry=entry)
+    watchdog.send(second, 0.99)
+    watchdog.follow(second, 1.01)
+    watchdog.note_reference(1.0, 0.5, still[0], scaling=0.5)
+    assert watchdog.reported == pytest.approx(0.5), 'it had not gone over yet'
+    for k in range(2, 70):
+        time = 0.5 + 0.005 * k  # it went over at 1.0 s
+        watchdog.note_reference(0.99 + 0.01 * k, time, still[0], scaling=0.5)
+        assert watchdog.reported == pytest.approx(entry.along(time)[0])
+
+
+def test_a_change_of_the_scaling_is_taken_at_once_however_many_states_come():
+    points = excitation(0).points
+    watchdog = Watchdog(RULES, JointStates(JOINTS))
+    segment = Segment('excitation', points, LIMITS)
+    watchdog.send(segment, 0.0)
+    watchdog.follow(segment, 0.0)
+    taken = [watchdog.note_reference(at, at, points.sample(at).position[0], scaling=scaling)
+             for at, scaling in ((0.300, 1.0), (0.302, 1.0), (0.304, 0.5), (0.306, 0.5))]
+    assert taken == [True, False, True, False]
+    assert watchdog.path_time.pace == 0.5

@@ -135,3 +135,18 @@ def test_late_messages_in_bursts_are_no_false_alarm(rules, burst):
         if bench.execution.phase is Phase.DONE:
             break
     assert bench.outcome == Outcome(Code.SUCCESS, 'done'), bench.outcome
+
+
+def test_a_joint_state_that_comes_late_is_no_other_program():
+    """What is commanded is compared with the motion of its own time, not of that state."""
+    bench = Bench(WHOLE).start().run(2.6)
+    at, position = bench.now, bench.position.copy()
+    bench.states_on = False
+    bench.run(0.09)
+    assert np.any(np.abs(bench.position - position) > 0.06), 'it moves'
+    bench.states.update(at + PERIOD, bench.states.joints, at + PERIOD,
+                        (position + 0.3, bench.velocity, bench.effort))
+    bench.do(bench.execution.on_state(bench.now))
+    bench.states_on = True
+    bench.run()
+    assert bench.outcome.code is Code.TRACKING_ERROR, bench.outcome
