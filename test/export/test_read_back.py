@@ -179,7 +179,8 @@ def test_what_is_left_out_is_among_the_first_lines(tmp_path: Path, capsys: Captu
     path = tmp_path / 'arm.urdf'
     path.write_text(plain('<visual><geometry><box size="0 0 0"/></geometry></visual>'))
     assert main(['export', str(path), '--mjcf', str(tmp_path / 'o.xml'), '--quiet']) == 0
-    assert capsys.readouterr().out.splitlines()[3].startswith('! ')
+    first = capsys.readouterr().out.splitlines()[:5]  # a long path takes two
+    assert any(line.startswith('! ') for line in first), first
 
 
 @pytest.mark.parametrize(('rgba', 'shown'), [

@@ -130,7 +130,7 @@ def test_levels_bound_the_motion_they_are_from() -> None:
     assert np.mean(above, axis=0).max() < 2.0 * (1.0 - QUANTILE)
     assert np.any(above)
     text = carried.to_yaml().rpartition(DIGEST)[0]
-    with pytest.raises(ModelError, match='noise levels are damaged'):
+    with pytest.raises(ModelError, match=r'noise_levels\.joints\.joint_1 has no going'):
         IdentifiedModel.from_yaml(text.replace('{moving:', '{going:'))
 
 

@@ -29,7 +29,7 @@ def true_model(robot: RobotModel = ARM, truth: Truth = TRUTH, law: str = 'coulom
     structure = Structure.uniform(robot, True, law, {'width': WIDTH, **settings})
     reduction = structure.torque_model(robot).reduction
     values = true_base(robot, truth, reduction)
-    return IdentifiedModel(robot, structure, reduction, values, values, values,
+    return IdentifiedModel(robot, structure, reduction, values, abs(values), values,
                            Preprocessing(10.0))
 
 

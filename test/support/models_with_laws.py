@@ -47,5 +47,5 @@ def model_of(robot: RobotModel, laws: Sequence[Law], seed: int = 0) -> Identifie
         beginning = next((key for key in VALUES if name.startswith(key)), '')
         standard.append(rng.uniform(*VALUES.get(beginning, (0.2, 1.0))))
     values = reduction.base(np.array(standard))
-    return IdentifiedModel(robot, structure, reduction, values, values, values,
+    return IdentifiedModel(robot, structure, reduction, values, abs(values), values,
                            Preprocessing(10.0))

@@ -97,6 +97,7 @@ class Drill:
                 execution.on_controller_state(
                     self.arm.time, update.elapsed, update.reference[0],
                     self.arm.time - CONTROL_PERIOD, 1.0)
+                self.perform(execution.react(self.arm.time))
             self.perform(execution.on_state(self.arm.time))
             for ended in self.arm.take_finished():
                 if ended.number == self.number:
