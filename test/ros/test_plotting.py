@@ -29,7 +29,7 @@ NODES: dict[str, Callable[[], Any]] = {
     'identifier': Identifier, 'excitation': ExcitationNode, 'simulated_robot': SimulatedRobot}
 #: parameters that may be set while a node runs
 LIVE = {'excitation': {'first_pass_scale', 'warm_up', 'return_to_start'},
-        'simulated_robot': {'fault'}, 'identifier': set[str]()}
+        'simulated_robot': {'fault', 'speed_scaling'}, 'identifier': set[str]()}
 NUMBERS = {ParameterType.PARAMETER_DOUBLE: 'floating_point_range',
            ParameterType.PARAMETER_INTEGER: 'integer_range'}
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.ros
 
 QUICK = '{duration: 1.5, harmonics: 2, starts: 1, iterations: 1, scale: 0.4}'
 FIRST = 300.0  # s: kernels are loaded before the node looks around
-READY = 'ready: 15 items, no warnings'
+READY = 'ready: 16 items, no warnings'
 #: faults of the simulated robot, the item that shows them, and the outcome of a motion
 FAULTS = {
     'inactive': ('controller', Code.CONTROLLER_LOST, 'it is not active'),

@@ -72,7 +72,8 @@ def told(node: NodeProcess, words: str) -> int:
 
 def test_description_goes_with_the_served_model(client: Client, models: Path) -> None:
     nominal = load_robot(ROBOT).nominal
-    with running('identifier', {'robot': ROBOT, 'model': models / FEASIBLE}) as node:
+    with running('identifier', {'robot': ROBOT, 'model': models / FEASIBLE,
+                                'files_directory': models}) as node:
         text, = late_descriptions(1)
         np.testing.assert_allclose(robot_from_urdf(text).nominal, nominal + BALL, rtol=1e-9,
                                    atol=1e-12)
@@ -94,7 +95,7 @@ def test_description_goes_with_the_served_model(client: Client, models: Path) ->
 
 
 def test_no_description_without_the_urdf(client: Client, models: Path) -> None:
-    with running('identifier', {'model': models / FEASIBLE}) as node:
+    with running('identifier', {'model': models / FEASIBLE, 'files_directory': models}) as node:
         load(client, models / FEASIBLE)
         assert late_descriptions(0) == []
         assert told(node, 'no ~/robot_description: the parameter robot is empty') == 1
@@ -103,7 +104,8 @@ def test_no_description_without_the_urdf(client: Client, models: Path) -> None:
 def test_feasible_identification_is_described(client: Client, tmp_path: Path) -> None:
     robot = load_robot('planar_3r')
     data = write_recording(tmp_path, 'train', robot, 1)
-    parameters = {'robot': 'planar_3r', 'recording_directory': tmp_path / 'recordings'}
+    parameters = {'robot': 'planar_3r', 'recording_directory': tmp_path / 'recordings',
+                  'files_directory': tmp_path}
     with running('identifier', parameters):
         client.listen_to_description()
         result = client.identify(files=[str(data)], method='feasible')
