@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynid.errors import UsageError
 from robot_dynid.execution.attention import StampClock
 from robot_dynid.numbers import NumberRange, check_ranges, ranged
+from robot_dynid.signals.turns import TURN
 from robot_dynid.types import FloatArray
 
 
@@ -185,7 +186,6 @@ SPEED_SPAN = 0.05
 #: effort is watched: a joint_state_broadcaster on a busy computer is silent for as long
 BRIDGED = 0.3
 SILENT = 0.05  # s without joint states after which it does
-TURN = 2.0 * np.pi  # rad
 
 
 class JointStates:

@@ -186,7 +186,7 @@ class Execution:
     def on_goal_of_another(self, now: float) -> None:
         """Note that the controller accepted a goal that is not of this execution.
 
-        Its next state tells which it follows, and with that how to stop, see `taken_over`.
+        Its next state tells which it follows, and with that how to stop, see `react`.
         """
         if self.phase in UNDER_WAY and self.phase is not Phase.PAUSED:
             self.watchdog.foreign_goal = now
