@@ -49,15 +49,27 @@ class HeldOutMotion:
 
     def folds(self) -> Folds:
         """Return the fold of every block of the recordings."""
+        number, first = self._blocks()
+        labels = _labels(_sources(number, *_scaled(np.vstack(self._states))))
+        return Folds(tuple(float(time[0]) if len(time) else 0.0 for time in self._time),
+                     tuple(np.split(labels, first[1:-1])))
+
+    def repeated(self) -> tuple[float, ...]:
+        """Return the share of every recording's motion that passes states of those before it."""
+        number, first = self._blocks()
+        states, rest = _scaled(np.vstack(self._states))
+        source, moved = _sources(number, states, rest), np.unique(number[~rest])
+        blocks = np.split(moved, np.searchsorted(moved, first[1:-1]))
+        return tuple(float(np.mean(source[own] < start)) if len(own) else 0.0
+                     for own, start in zip(blocks, first))
+
+    def _blocks(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the block of every state, and the first block of every recording and the end."""
         blocks = [np.floor((time - time[0]) / BLOCK).astype(np.int64) if len(time) else
                   np.empty(0, dtype=np.int64) for time in self._time]
         counts = [int(own[-1]) + 1 if len(own) else 0 for own in blocks]
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        number = np.concatenate([own + start for own, start in zip(blocks, first)])
-        source = _sources(number, *_scaled(np.vstack(self._states)))
-        labels = _labels(source)
-        return Folds(tuple(float(time[0]) if len(time) else 0.0 for time in self._time),
-                     tuple(np.split(labels, first[1:-1])))
+        return np.concatenate([own + start for own, start in zip(blocks, first)]), first
 
 
 @dataclass(frozen=True, eq=False)

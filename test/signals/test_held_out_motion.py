@@ -80,3 +80,12 @@ def test_short_or_still_recordings_have_folds_in_time(still):
                           0.0 * samples.velocity, 0.0 * samples.position)
     fold = folds_of([samples]).at(0, samples.time)
     assert len(set(fold)) == FOLDS
+
+
+def test_the_share_of_a_recording_that_repeats_those_before_it_is_told():
+    once, again, other = motion(3, 8.0, 1), motion(3, 8.0, 1.5, begins=3.3), motion(4, 8.0, 1)
+    held_out = HeldOutMotion()
+    for samples in (once, again, other):
+        held_out.add(samples)
+    first, second, third = held_out.repeated()
+    assert first == third == 0.0 and second > 0.85
