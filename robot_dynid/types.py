@@ -19,6 +19,8 @@ CHANNELS = ('position', 'velocity', 'effort', 'motor_position', 'motor_velocity'
             'reference_position', 'joint_torque', 'external_torque')
 #: components of a wrench, in order: force [N], torque [N m]
 WRENCH_COMPONENTS = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+#: purposes of a motion and its recording: a model is fitted to it, or judged by it
+FIT, VALIDATION = PURPOSES = ('fit', 'validation')
 #: columns that are filtered or interpolated together: memory for a few copies of so many
 TOGETHER = 24
 

@@ -17,6 +17,7 @@ from robot_dynid.io.object_store import is_remote
 from robot_dynid.io.recording_names import (
     LIST,
     METADATA,
+    custom_data,
     is_pattern,
     lines,
     listed,
@@ -78,7 +79,7 @@ def _of(word: str) -> Iterator[Listed]:
     elif _is_table(word):
         yield from _of_table(Path(word))
     elif _is_one(word):
-        yield Listed(word, _robot(word) or Path(file_of(word)).absolute().parent.name)
+        yield Listed(word, serial_of(word) or Path(file_of(word)).absolute().parent.name)
     else:
         yield from _in_folder(Path(word))
 
@@ -129,7 +130,7 @@ def _of_robot(place: Path, paths: Sequence[str]) -> Iterator[Listed]:
                          'robot, named by its serial number, with its recordings '
                          f'({place}/SERIAL/*.csv.gz, bags), or a table of recordings')
     for path in paths:
-        yield Listed(path, _robot(path) or place.absolute().name)
+        yield Listed(path, serial_of(path) or place.absolute().name)
 
 
 def _is_one(path: str | Path) -> bool:
@@ -137,17 +138,9 @@ def _is_one(path: str | Path) -> bool:
     return not Path(path).is_dir() or (Path(path) / METADATA).is_file()
 
 
-def _robot(path: str) -> str | None:
-    """Return the robot that a recording names itself."""
-    file = Path(file_of(path))
-    return serial_of(file) if (file / METADATA).is_file() else None
-
-
-def serial_of(bag: Path) -> str | None:
+def serial_of(path: str | Path) -> str | None:
     """Return the robot that the metadata of a bag names, None where it names none."""
-    content = load_yaml(read_text(bag / METADATA), str(bag), UsageError)
-    about = content.get('rosbag2_bagfile_information') if isinstance(content, dict) else None
-    custom = (about or {}).get('custom_data') or {}
+    custom = custom_data(Path(file_of(str(path))))
     return next((str(custom[key]) for key in SERIAL if custom.get(key)), None)
 
 
@@ -159,7 +152,7 @@ def _entries(entries: Any, place: Path) -> Iterator[Listed]:
         if not isinstance(entry, Mapping) or not entry.get(PATH):
             raise UsageError(f'{where}: has no {PATH}')
         file = place.parent / str(entry[PATH])
-        robot = entry.get(ROBOT) or _robot(str(file))
+        robot = entry.get(ROBOT) or serial_of(str(file))
         if not robot:
             raise UsageError(f'{where}: does not say which {ROBOT} it is of (serial number)')
         yield Listed(str(file), str(robot), _time(entry.get(TIME), where))

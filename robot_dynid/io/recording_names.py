@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
+from typing import Any
 
 from robot_dynid.errors import UsageError
 from robot_dynid.files import read_text
 from robot_dynid.io.object_store import below, is_remote, matching
 from robot_dynid.signals.windows import file_of
+from robot_dynid.yaml_text import load_yaml
 
 #: endings of recordings that are tables, and of the storage files of bags; in the folder of a bag
 TABLES, STORAGES, METADATA = ('.csv', '.csv.gz'), ('.mcap', '.db3'), 'metadata.yaml'
@@ -95,6 +97,16 @@ def is_bag(folder: Path) -> bool:
     others = [one for one in entries if one.is_dir() or one.name.endswith(TABLES)]
     return bool(storages) and not others and (
         len(storages) == 1 or any(s.name.startswith(f'{folder.name}_') for s in storages))
+
+
+def custom_data(bag: Path) -> dict[str, Any]:
+    """Return what the recorder of a bag noted beside the messages, empty where nothing is."""
+    try:
+        about = load_yaml(read_text(bag / METADATA), METADATA, UsageError)
+        found = about['rosbag2_bagfile_information'].get('custom_data')
+    except (UsageError, TypeError, KeyError, AttributeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def recordings_in(folder: str | Path) -> list[str]:
