@@ -163,6 +163,14 @@ def inverse_dynamics(model: Any, q: FloatArray, v: FloatArray, a: FloatArray) ->
                      for one, two, three in zip(q, v, a, strict=True)])
 
 
+def regressor(model: Any, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+    """Return the columns (T, n, 10 n) of the standard parameters of links, by Pinocchio."""
+    data = model.createData()
+    return np.array([
+        pin.computeJointTorqueRegressor(model, data, configuration(model, one), two, three).copy()
+        for one, two, three in zip(q, v, a, strict=True)])
+
+
 @cache
 def _scara() -> Path:
     parent, bodies = 'base', ''

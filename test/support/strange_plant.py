@@ -1,12 +1,11 @@
-"""A plant apart from every law and simulator of the package, and what identification makes of it.
+"""A plant apart from every law and simulator of the package.
 
 Pinocchio moves the links, which differ from their description. Friction is of no class of the
 package: two memories (bristles of different length), a Stribeck curve with an exponent that is
 neither 1 nor 2, a power of the speed, directions, position, load and warm-up. Gears ripple and
 cables pull. Sensors have steps, noise, lag, late filtered velocities and lost samples.
 
-    PYTHONPATH=FOLDERS_OF_EXAMPLE_ROBOT_DATA_AND_PYBULLET_DATA python test/support/strange_scores.py
-        --arms ur5,panda --motions repeated,pick --seeds 1
+What identification makes of it: `python test/support/strange_scores.py --help`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from scipy.signal import lfilter
-from strange_arms import Arm, configuration, inverse_dynamics
+from strange_arms import Arm, inverse_dynamics
 from strange_motions import Motion
 
 from robot_dynid.types import FloatArray, RawLog
@@ -51,7 +50,7 @@ def other_body(body: Any, generator: np.random.Generator) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A recording, and the effort (T, n) [N m] at its stamps that sensors without fault show.
+    """A recording, and its measured effort (T, n) [N m] but for noise and steps of the sensor.
 
     ``states`` are the position, velocity and acceleration (T, n) in truth.
     """
@@ -74,22 +73,23 @@ class Plant:
         self.rotors = draw.uniform(0.02, 0.1, n) * self.scale / arm.acceleration
         self.bits = int(draw.integers(14, 21))
         self.rate = float(draw.choice(RATES))
-        dry = draw.uniform(0.03, 0.1, n) * self.scale
-        self.dry = dry
-        self.stribeck = dry * draw.uniform(0.1, 0.6, n)
+        #: joints with hardly more than Coulomb and viscous friction are easy to overfit
+        much = draw.choice((0.1, 0.5, 1.0), n)
+        self.dry = draw.uniform(0.03, 0.1, n) * self.scale
+        self.stribeck = much * self.dry * draw.uniform(0.1, 0.6, n)
         self.stribeck_speed = arm.speed * draw.uniform(0.01, 0.06, n)
         self.exponent = draw.choice((0.6, 0.75, 1.35, 1.6), n)
         self.viscous = draw.uniform(0.02, 0.08, n) * self.scale
-        self.power = draw.uniform(0.65, 0.9, n)
-        self.asymmetry = draw.uniform(-0.15, 0.15, n)
-        self.load = draw.uniform(0.0, 0.25, n)
-        self.place = draw.uniform(0.03, 0.15, n), draw.uniform(0.0, 6.0, n)
+        self.power = 1.0 - much * draw.uniform(0.1, 0.35, n)
+        self.asymmetry = much * draw.uniform(-0.15, 0.15, n)
+        self.load = much * draw.uniform(0.0, 0.25, n)
+        self.place = much * draw.uniform(0.03, 0.15, n), draw.uniform(0.0, 6.0, n)
         self.lengths = (draw.uniform(1e-4, 6e-4, n) * self.unit,
                         draw.uniform(3e-3, 2e-2, n) * self.unit)
-        self.second = draw.uniform(0.2, 0.45, n)
-        self.warming = draw.uniform(0.0, 0.1, n), draw.uniform(60.0, 400.0, n)
+        self.second = much * draw.uniform(0.2, 0.45, n)
+        self.warming = much * draw.uniform(0.0, 0.1, n), draw.uniform(60.0, 400.0, n)
         self.offset = draw.normal(size=n) * 0.01 * self.scale
-        self.cable = draw.uniform(0.0, 0.02, n) * self.scale, draw.uniform(0.0, 6.0, n)
+        self.cable = much * draw.uniform(0.0, 0.02, n) * self.scale, draw.uniform(0.0, 6.0, n)
         self.orders = np.where(draw.uniform(size=n) < 0.5, draw.choice(ORDERS, n), 0.0) / self.unit
         self.ripple = draw.uniform(0.006, 0.02, n) * self.scale, draw.uniform(0.0, 6.0, n)
         self.noise = draw.uniform(0.002, 0.008, n) * self.scale
@@ -110,10 +110,25 @@ class Plant:
         size = np.percentile(effort, 97, axis=0)
         return np.maximum(size, 0.02 * size.max())
 
+    def standard(self) -> dict[str, float]:
+        """Return the standard parameters of links, rotors and offsets, as the package has them."""
+        values = {}
+        for j in range(self.arm.n):
+            body = self.model.inertias[j + 1].toDynamicParameters()
+            names = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
+            values |= {f'{name}{j + 1}': float(value)
+                       for name, value in zip(names, body, strict=True)}
+            values |= {f'Ia{j + 1}': self.rotors[j], f'f0{j + 1}': self.offset[j]}
+        return values
+
+    def weight(self, q: FloatArray) -> FloatArray:
+        """Return the effort (K, n) [N m] of the weight alone."""
+        rest = np.zeros_like(q)
+        return inverse_dynamics(self.model, q, rest, rest)
+
     def gravity(self, q: FloatArray) -> FloatArray:
         """Return the effort (K, n) [N m] at rest but for friction: weight, cables, offset."""
-        rest = np.zeros_like(q)
-        return inverse_dynamics(self.model, q, rest, rest) + self._cables(q)
+        return self.weight(q) + self._cables(q)
 
     def _cables(self, q: FloatArray) -> FloatArray:
         size, phase = self.cable
@@ -158,7 +173,7 @@ class Plant:
         late = time + draw.uniform(-0.02, 0.02, len(time)) / self.rate
         log = RawLog(f'{self.arm.name}_{seed}', self.arm.robot.joints, late[rows],
                      position[rows], self._velocity(position)[rows], measured[rows])
-        return Recorded(log, effort[own][rows], (q[own][rows], v[own][rows], a[own][rows]))
+        return Recorded(log, lagged[rows], (q[own][rows], v[own][rows], a[own][rows]))
 
     def _velocity(self, position: FloatArray) -> FloatArray:
         """Return what drivers take for the velocity (T, n): differences, low-passed, late."""
@@ -188,11 +203,3 @@ def bristles(q: FloatArray, length: FloatArray) -> FloatArray:
     for k in range(len(way)):
         state[k + 1] = side[k] + (state[k] - side[k]) * decay[k]
     return state
-
-
-def regressor(model: Any, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
-    """Return the columns (T, n, 10 n) of the standard parameters of links, by Pinocchio."""
-    data = model.createData()
-    return np.array([
-        pin.computeJointTorqueRegressor(model, data, configuration(model, one), two, three).copy()
-        for one, two, three in zip(q, v, a, strict=True)])
