@@ -19,6 +19,8 @@ from robot_dynid.types import FloatArray
 LOOKS, CUTOFF = 100.0, 10.0
 #: speeds [rad/s, m/s] below which no Coulomb friction counts
 STICKS = 1e-3
+#: seconds at both ends that are not looked at: filters settle
+ENDS = 0.5
 
 
 class PlainFit:
@@ -73,8 +75,9 @@ def _friction_columns(v: FloatArray) -> FloatArray:
 
 
 def _every(values: FloatArray, recorded: Recorded) -> FloatArray:
-    rate = 1.0 / np.median(np.diff(recorded.log.time))
-    return values[::max(1, round(rate / LOOKS))]
+    time = recorded.log.time
+    inside = np.flatnonzero((time > time[0] + ENDS) & (time < time[-1] - ENDS))
+    return values[inside[::max(1, round(1.0 / (np.median(np.diff(time)) * LOOKS)))]]
 
 
 def _looked_at(recorded: Recorded) -> tuple[tuple[FloatArray, ...], FloatArray]:
