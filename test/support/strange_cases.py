@@ -27,7 +27,8 @@ from robot_dynid.validation.validate import Trace, validate
 JUDGED = ((901, 150.0), (902, 300.0))
 #: a joint moves above this share of its speed
 MOVES = 0.05
-#: a wave is that of the gear where their orders differ by less than this share
+#: a wave is that of the gear where their orders differ by less than this share, or by less than
+#: half a wave over the way of the joint
 SAME_ORDER = 0.02
 #: names of parameters of links and rotors
 RIGID = re.compile(r'(m[xyz]?|I[xyz][xyz]|Ia)\d+')
@@ -102,7 +103,7 @@ def run_case(name: str, motion: str, seed: int) -> Case:
         np.array([one.rmse for one in scores]), np.sqrt(result.held_out.raw[:arm.n]),
         tuple(one.word for one in _uses(result, FEED_FORWARD)),
         *_static(result, plant, training), _covered(model, validation.traces, tests),
-        _waves(model, plant), contacts, watched, tuple(model.not_identified),
+        _waves(model, plant, training), contacts, watched, tuple(model.not_identified),
         _definite(model, arm, seed), model.structure.described, seconds)
 
 
@@ -144,11 +145,13 @@ def _covered(model: Any, traces: Sequence[Trace], tests: Sequence[Recorded]) -> 
     return hits / np.maximum(count, 1.0)
 
 
-def _waves(model: Any, plant: Plant) -> tuple[int, int, int]:
-    orders = [(plant.orders[model.joints.index(ripple.joint)], wave.order)
-              for ripple in model.record.ripple for wave in ripple.waves]
-    right = [truth for truth, order in orders if abs(order - truth) < SAME_ORDER * truth]
-    return len(orders), len(right), np.count_nonzero(plant.orders)
+def _waves(model: Any, plant: Plant, training: Recorded) -> tuple[int, int, int]:
+    resolved = np.maximum(SAME_ORDER * plant.orders, np.pi / np.ptp(training.states[0], axis=0))
+    away = [(abs(plant.orders[j] - wave.order), plant.orders[j], resolved[j])
+            for ripple in model.record.ripple for wave in ripple.waves
+            for j in [model.joints.index(ripple.joint)]]
+    right = sum(order > 0.0 and distance < reach for distance, order, reach in away)
+    return len(away), int(right), int(np.count_nonzero(plant.orders))
 
 
 def _contacts(model: Any, tests: Sequence[Recorded]) -> tuple[int, float]:
