@@ -21,9 +21,9 @@ PURPOSE = 'purpose'
 ENDING = f'_{VALIDATION}'
 
 
-def beside(path: str | Path) -> Path:
-    """Return the path of the motion, or recording, to judge by that belongs to one to fit."""
-    place = Path(path)
+def beside(file: str | Path) -> Path:
+    """Return the name of a file about the motion to judge by, beside that of the motion to fit."""
+    place = Path(file)
     return place.with_name(f'{place.stem}{ENDING}{place.suffix}')
 
 

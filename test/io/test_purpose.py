@@ -39,6 +39,6 @@ def test_where_nothing_else_is_there_it_is_fitted() -> None:
 
 
 @pytest.mark.parametrize(('path', 'judge'), [
-    ('T.yaml', 'T_validation.yaml'), ('/a.b/arm_2026-01-31', '/a.b/arm_2026-01-31_validation')])
+    ('T.yaml', 'T_validation.yaml'), ('/a.b/plan.html', '/a.b/plan_validation.html')])
 def test_the_name_of_the_other_one_follows(path: str, judge: str) -> None:
     assert str(beside(path)) == judge

@@ -18,6 +18,7 @@ from robot_dynid.errors import DataError
 from robot_dynid.io.cdr import trajectory_size
 from robot_dynid.ros.common.message_store import TopicStore
 from robot_dynid.ros.identifier.recording import TOPICS, BagSession, described
+from robot_dynid.types import FIT
 
 SENT = '~/sent'
 DEPTH = 10000
@@ -58,12 +59,14 @@ class ExcitationBag(BagSession):
         self._sent: TopicStore | None = None
         self._commanded = False
 
-    def begin(self, seconds: float) -> Path:
+    def begin(self, seconds: float, purpose: str = FIT, fitted: Path | None = None) -> Path:
         """Start recording a motion of so many seconds; return the folder of the bag.
+
+        ``purpose`` and ``fitted`` as those of `start`.
 
         Raises DynIdError when it cannot be written, or when the disk has no room for it.
         """
-        path, self._commanded = self.start(), False
+        path, self._commanded = self.start(purpose, fitted), False
         assert self.recorder is not None
         needed, free = BYTES_PER_SECOND * seconds, shutil.disk_usage(path).free
         if free < needed:

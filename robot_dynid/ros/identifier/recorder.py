@@ -83,6 +83,11 @@ class Recorder:
                     name, message_type, definition, self._memory)
             return self._stores[name]
 
+    def note(self, key: str, value: str) -> None:
+        """Put a text into the custom data of the bag."""
+        if self._bag is not None:
+            self._bag.note(key, value)
+
     def statistics(self, now: int | None = None) -> tuple[Statistics, ...]:
         """Return count, rate, largest gap and age of every topic; ``now`` in ns since epoch."""
         now = time.time_ns() if now is None else now

@@ -5,10 +5,10 @@ Messages are taken in a thread of their own, whatever else the node does meanwhi
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -25,11 +25,13 @@ from std_srvs.srv import Trigger
 
 from robot_dynid.errors import UsageError
 from robot_dynid.io.bag import Topics
+from robot_dynid.io.purpose import ENDING, PURPOSE
 from robot_dynid.ros.common.answers import answered
 from robot_dynid.ros.common.listener import Listener
 from robot_dynid.ros.common.losses import Ending, SequenceGaps
 from robot_dynid.ros.common.message_store import Memory, TopicStore
 from robot_dynid.ros.identifier.recorder import Recorder
+from robot_dynid.types import FIT, VALIDATION
 
 TOPICS = ('joint_states', 'motor_states', 'effort', 'joint_torques')
 MOTORS = TOPICS[1]
@@ -190,14 +192,20 @@ class BagSession:
         assert self.recorder.path is not None
         return self.recorder.path
 
-    def start(self) -> Path:
-        """Begin a new recording and return its folder; raises DynIdError when it cannot."""
+    def start(self, purpose: str = FIT, fitted: Path | None = None) -> Path:
+        """Begin a new recording and return its folder; raises DynIdError when it cannot.
+
+        One with the ``purpose`` VALIDATION is named after that of the motion ``fitted`` before,
+        where there is one.
+        """
         if self.running:
             raise UsageError(f'already recording to {self.path}; stop that recording first')
         if not self.now():
             raise UsageError('use_sim_time is true, and nothing has come on /clock yet: start the '
                              'simulation, or set use_sim_time to false')
-        recorder = self._new_recorder()
+        name = fitted or self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
+        recorder = self._new_recorder(name, ENDING if purpose == VALIDATION else '')
+        recorder.note(PURPOSE, purpose)
         opened = {topic: partial(recorder.add_topic, channel.topic, *described(self._kinds[topic]))
                   for topic, channel in self._channels.items()}
         stores = {topic: add() for topic, add in opened.items() if topic not in self.optional
@@ -320,17 +328,13 @@ class BagSession:
         self._ended.clear()
         self._listener.close()
 
-    def _new_recorder(self) -> Recorder:
-        base = self._folder / f'{self._name}_{datetime.now():%Y-%m-%d_%H-%M-%S}'
-        path, number = base, 1
+    def _new_recorder(self, base: Path, ending: str) -> Recorder:
+        number = 1
         while True:
-            while os.path.lexists(path):
-                number += 1
-                path = base.with_name(f'{base.name}_{number}')
-            try:
-                return Recorder(path, memory=self._memory)
-            except UsageError:  # another node was faster
-                continue
+            mark = f'_{number}' if number > 1 else ''
+            with suppress(UsageError):  # something has this name
+                return Recorder(base.with_name(f'{base.name}{mark}{ending}'), memory=self._memory)
+            number += 1
 
 
 def folder_name(name: str) -> str:

@@ -20,6 +20,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynid.errors import DataError
 from robot_dynid.io.bag import read_bag
+from robot_dynid.io.purpose import by_purpose
+from robot_dynid.io.recording_names import custom_data
 from robot_dynid.ros.common import listener
 from robot_dynid.ros.excitation.bag_session import ExcitationBag, serialized
 
@@ -71,6 +73,28 @@ def test_a_motion_is_not_begun_where_the_disk_has_no_room_for_it(
         sent = [get_typestore(Stores.ROS2_HUMBLE).deserialize_cdr(data, KIND).header.frame_id
                 for c, _, data in reader.messages() if c.topic == '/listening/sent']
     assert sent == ['move', 'hold']
+
+
+@pytest.mark.ros
+def test_the_bag_of_the_motion_to_judge_by_is_named_after_that_of_the_fit(
+    node: Any, tmp_path: Path
+) -> None:
+    tape = ExcitationBag(node, (tmp_path, 'arm.v2'), 'controller')
+    fit = None
+    for purpose in ('fit', 'validation', 'validation'):
+        path = tape.begin(1.0, purpose, fit)
+        tape.put('move', JointTrajectory(joint_names=['a']))
+        tape.finish()
+        assert custom_data(path)['purpose'] == purpose
+        fit = fit or path
+    paths = sorted(tmp_path.iterdir())
+    assert [path.name.removeprefix(fit.name) for path in paths] == [
+        '', '_2_validation', '_validation']
+    alone = tape.begin(1.0, 'validation')
+    assert alone.name.endswith('_validation')
+    tape.close()
+    assert by_purpose([str(path) for path in paths]) == (
+        [str(fit)], [str(path) for path in paths[1:]])
 
 
 @pytest.mark.ros
