@@ -5,10 +5,10 @@ Messages are taken in a thread of their own, whatever else the node does meanwhi
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -329,12 +329,15 @@ class BagSession:
         self._listener.close()
 
     def _new_recorder(self, base: Path, ending: str) -> Recorder:
-        number = 1
+        path, number = base.with_name(f'{base.name}{ending}'), 1
         while True:
-            mark = f'_{number}' if number > 1 else ''
-            with suppress(UsageError):  # something has this name
-                return Recorder(base.with_name(f'{base.name}{mark}{ending}'), memory=self._memory)
-            number += 1
+            while os.path.lexists(path):
+                number += 1
+                path = base.with_name(f'{base.name}_{number}{ending}')
+            try:
+                return Recorder(path, memory=self._memory)
+            except UsageError:  # another node was faster
+                continue
 
 
 def folder_name(name: str) -> str:
